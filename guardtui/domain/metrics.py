@@ -1,0 +1,101 @@
+"""Metrics: from outcomes to counts and rates; an undefined rate is None, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.verdicts import Outcome
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counts of the five outcomes and the rates they give, each from 0 to 1 or None.
+
+    Formulas: design section 2 (the usual definitions; coverage is the smaller of TPR and TNR).
+    `errors` are prompts without a verdict: counted, and in no rate.
+    """
+
+    tp: int
+    tn: int
+    fp: int
+    fn: int
+    errors: int = 0
+
+    @property
+    def total(self) -> int:
+        """Prompts with a verdict."""
+        return self.tp + self.tn + self.fp + self.fn
+
+    @property
+    def true_positive_rate(self) -> float | None:
+        """TP / (TP + FN)."""
+        return _rate(self.tp, self.tp + self.fn)
+
+    @property
+    def true_negative_rate(self) -> float | None:
+        """TN / (TN + FP)."""
+        return _rate(self.tn, self.tn + self.fp)
+
+    @property
+    def coverage(self) -> float | None:
+        """min(TPR, TNR); None when either is undefined."""
+        tpr, tnr = self.true_positive_rate, self.true_negative_rate
+        return None if tpr is None or tnr is None else min(tpr, tnr)
+
+    @property
+    def accuracy(self) -> float | None:
+        """(TP + TN) / total."""
+        return _rate(self.tp + self.tn, self.total)
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP)."""
+        return _rate(self.tp, self.tp + self.fp)
+
+    @property
+    def f1(self) -> float | None:
+        """2·P·R / (P + R), as 2·TP / (2·TP + FP + FN); None when precision or TPR is undefined."""
+        if self.precision is None or self.true_positive_rate is None:
+            return None
+        return 2 * self.tp / (2 * self.tp + self.fp + self.fn)
+
+
+RATES: tuple[str, ...] = (
+    "coverage",
+    "true_positive_rate",
+    "true_negative_rate",
+    "accuracy",
+    "precision",
+    "f1",
+)
+"""Names of the rates of `Metrics`, in the order in which they are shown."""
+
+
+def metrics_of(codes: NDArray[np.int8]) -> Metrics:
+    """Metrics of outcome codes (int8 [N])."""
+    # Comparing and counting bytes is several times faster than bincount, which widens to int64.
+    tp, tn, fp, fn = (int(np.count_nonzero(codes == code)) for code in range(Outcome.ERROR))
+    return Metrics(tp, tn, fp, fn, len(codes) - tp - tn - fp - fn)
+
+
+def metrics_by_group(
+    codes: NDArray[np.int8], groups: NDArray[np.integer], names: Sequence[str]
+) -> dict[str, Metrics]:
+    """Metrics for each group: `codes` int8 [N], `groups` [N] of indices into `names`.
+
+    Returns a dict in the order of `names`; raises ValueError for an index outside of them.
+    """
+    width = len(Outcome)
+    counts = np.bincount(groups.astype(np.int64) * width + codes, minlength=len(names) * width)
+    if len(counts) > len(names) * width:
+        raise ValueError("a group index is outside of the names")
+    table = counts.reshape(len(names), width).tolist()
+    return {name: Metrics(*row) for name, row in zip(names, table, strict=True)}

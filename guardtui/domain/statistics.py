@@ -1,0 +1,89 @@
+"""Intervals and tests: how sure a rate is, and whether a difference may be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy import optimize, special
+
+from guardtui.domain.metrics import Metrics
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval of a rate: 0 ≤ low ≤ high ≤ 1."""
+
+    low: float
+    high: float
+
+
+def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> Interval | None:
+    """Wilson's score interval of a binomial rate; None when `total` is 0.
+
+    Source: Wilson (1927), without continuity correction. Equal to scipy's
+    `binomtest(hits, total).proportion_ci(confidence, "wilson")`, whose module takes longer to
+    import than one whole turn of the loop. Raises ValueError unless 0 ≤ hits ≤ total.
+    """
+    if not 0 <= hits <= total:
+        raise ValueError(f"{hits} hits of {total}")
+    if total == 0:
+        return None
+    z = float(special.ndtri(0.5 + confidence / 2))
+    rate = hits / total
+    centre = rate + z * z / (2 * total)
+    spread = z * float((rate * (1 - rate) / total + z * z / (4 * total * total)) ** 0.5)
+    scale = 1 + z * z / total
+    low = 0.0 if hits == 0 else max(0.0, (centre - spread) / scale)
+    high = 1.0 if hits == total else min(1.0, (centre + spread) / scale)
+    return Interval(low, high)
+
+
+def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Interval | None:
+    """Interval of coverage, the smaller of two independent rates; None when it is undefined.
+
+    Each rate has the Jeffreys posterior Beta(hits + ½, misses + ½) (Brown, Cai and DasGupta
+    2001); the smaller of two independent values has the distribution function
+    1 − (1 − F₁)(1 − F₂), whose equal-tailed quantiles are returned.
+    """
+    if metrics.coverage is None:
+        return None
+    tail = (1 - confidence) / 2
+
+    def survival(value: float) -> float:
+        positive = special.betainc(metrics.tp + 0.5, metrics.fn + 0.5, value)
+        negative = special.betainc(metrics.tn + 0.5, metrics.fp + 0.5, value)
+        return float((1 - positive) * (1 - negative))
+
+    def quantile(probability: float) -> float:
+        return float(optimize.brentq(lambda x: 1 - survival(x) - probability, 0.0, 1.0))
+
+    # A small sample at 0 or 1 would otherwise leave the point estimate outside of its interval.
+    low = min(quantile(tail), metrics.coverage)
+    high = max(quantile(1 - tail), metrics.coverage)
+    return Interval(low, high)
+
+
+def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str, Interval | None]:
+    """Intervals of TPR and TNR (Wilson) and of coverage, by the rate's name in `Metrics`."""
+    positives, negatives = metrics.tp + metrics.fn, metrics.tn + metrics.fp
+    return {
+        "coverage": coverage_interval(metrics, confidence),
+        "true_positive_rate": wilson_interval(metrics.tp, positives, confidence),
+        "true_negative_rate": wilson_interval(metrics.tn, negatives, confidence),
+    }
+
+
+def mcnemar_p_value(regressions: int, fixes: int) -> float:
+    """McNemar's exact two-sided p-value of the discordant pairs; 1.0 when there are none.
+
+    Source: McNemar (1947) in its exact binomial form, min(1, 2·P(X ≤ min) with X ~ B(n, ½)).
+    Raises ValueError for negative counts.
+    """
+    if regressions < 0 or fixes < 0:
+        raise ValueError(f"{regressions} regressions, {fixes} fixes")
+    discordant = regressions + fixes
+    if discordant == 0:
+        return 1.0
+    return min(1.0, 2 * float(special.bdtr(min(regressions, fixes), discordant, 0.5)))

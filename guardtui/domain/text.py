@@ -1,0 +1,96 @@
+"""The one way for text that is not ours to reach a screen or a log: made inert and visible."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NAMED: dict[int, str] = {
+    0x00AD: "⟪SHY⟫",
+    0x034F: "⟪CGJ⟫",
+    0x061C: "⟪ALM⟫",
+    0x115F: "⟪HCF⟫",
+    0x1160: "⟪HJF⟫",
+    0x17B4: "⟪KIV⟫",
+    0x17B5: "⟪KIV⟫",
+    0x180E: "⟪MVS⟫",
+    0x200B: "⟪ZWSP⟫",
+    0x200C: "⟪ZWNJ⟫",
+    0x200D: "⟪ZWJ⟫",
+    0x200E: "⟪LRM⟫",
+    0x200F: "⟪RLM⟫",
+    0x2028: "⟪LS⟫",
+    0x2029: "⟪PS⟫",
+    0x202A: "⟪LRE⟫",
+    0x202B: "⟪RLE⟫",
+    0x202C: "⟪PDF⟫",
+    0x202D: "⟪LRO⟫",
+    0x202E: "⟪RLO⟫",
+    0x2060: "⟪WJ⟫",
+    0x2066: "⟪LRI⟫",
+    0x2067: "⟪RLI⟫",
+    0x2068: "⟪FSI⟫",
+    0x2069: "⟪PDI⟫",
+    0x3164: "⟪HF⟫",
+    0xFEFF: "⟪BOM⟫",
+    0xFFA0: "⟪HHF⟫",
+}
+
+
+def _table() -> dict[int, str]:
+    table = dict(_NAMED)
+    # The control pictures of Unicode stand exactly 0x2400 above the C0 controls.
+    table.update({code: chr(0x2400 + code) for code in range(0x20)})
+    table[0x7F] = "␡"
+    table[0x0A] = "↵"
+    table[0x09] = "⇥"
+    table.update({code: f"⟪{code:02X}⟫" for code in range(0x80, 0xA0)})
+    table.update({code: f"⟪{code:04X}⟫" for code in (*range(0x2061, 0x2066), *range(0x206A, 0x2070))})
+    table.update({code: f"⟪{code:04X}⟫" for code in range(0xFFF9, 0xFFFC)})
+    table.update({code: "⟪TAG⟫" for code in range(0xE0000, 0xE0080)})
+    table.update({code: f"⟪VS{code - 0xE0100 + 17}⟫" for code in range(0xE0100, 0xE01F0)})
+    table.update({code: "⟪?⟫" for code in range(0xD800, 0xE000)})
+    return table
+
+
+_SIGNS = _table()
+_BLANKS = {0x0A, 0x09}
+_HIDDEN = re.compile(
+    "[" + "".join(re.escape(chr(code)) for code in sorted(_SIGNS) if code not in _BLANKS) + "]"
+)
+_EMOJI_JOINER = re.compile("(?<=[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f300-\U0001faff])")
+
+
+def display_text(text: str, *, newlines: bool = False) -> str:
+    """The text with control, bidi, zero-width and tag characters turned into visible signs.
+
+    With `newlines` line feeds stay (for a pane that draws several lines); otherwise they become
+    "↵" and the result has one line. No character below 0x20 (but such a line feed), none from
+    0x7f to 0x9f and no surrogate is left, so the result can be written to any terminal.
+    """
+    if newlines:
+        text = text.replace("\r\n", "\n")
+        return "\n".join(line.translate(_SIGNS) for line in text.split("\n"))
+    return text.translate(_SIGNS)
+
+
+def display_start(text: str, characters: int) -> str:
+    """`display_text` of the first characters only, for a table cell: cost is bound by the cell."""
+    return display_text(text[:characters])
+
+
+@lru_cache(maxsize=4096)
+def hidden_characters(text: str) -> int:
+    """How many invisible or controlling characters the text holds (line feeds and tabs are not).
+
+    A joiner between two emoji is how many emoji are spelt, and is not counted.
+    """
+    return len(_HIDDEN.findall(_EMOJI_JOINER.sub("", text)))
+
+
+def spreadsheet_text(text: str) -> str:
+    """The text made safe for a spreadsheet cell: one that would start a formula gets a quote.
+
+    Source: OWASP, "CSV Injection": a cell starting with = + - @ tab or carriage return.
+    """
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

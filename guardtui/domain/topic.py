@@ -1,0 +1,137 @@
+"""The topic: what a guardrail author edits, its byte limits, and what changed between two of them."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+NAME_BYTES = 100
+DESCRIPTION_BYTES = 250
+EXAMPLE_BYTES = 250
+EXAMPLES_AT_LEAST = 2
+EXAMPLES_AT_MOST = 5
+TOTAL_BYTES = 1000
+
+
+class Intent(StrEnum):
+    """Whether a profile stops what matches the topic (block) or what does not (allow)."""
+
+    BLOCK = "block"
+    ALLOW = "allow"
+
+
+class Topic(BaseModel):
+    """One definition. It may break the limits: an author in mid-sentence always does.
+
+    Texts are kept as typed; `violations` says which limits they break.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = ""
+    description: str = ""
+    examples: tuple[str, ...] = ()
+    intent: Intent = Intent.BLOCK
+
+    @property
+    def fingerprint(self) -> str:
+        """Sha256 (64 hex digits) of the whole definition; equal exactly when the topics are."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One limit that a definition breaks.
+
+    `field` is `name`, `description`, `examples`, `examples.1` (counted from 1) or `total`;
+    `used` and `limit` are bytes, or a count of examples for the field `examples`.
+    """
+
+    field: str
+    message: str
+    used: int
+    limit: int
+
+
+def byte_length(text: str) -> int:
+    """Length in UTF-8 bytes; a lone surrogate counts as the three bytes it would take."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def total_bytes(topic: Topic) -> int:
+    """Bytes of name, description and all examples together."""
+    return sum(map(byte_length, (topic.name, topic.description, *topic.examples)))
+
+
+def violations(topic: Topic) -> tuple[Violation, ...]:
+    """All limits that the definition breaks, in the order of its fields; empty when none."""
+    found: list[Violation] = []
+
+    def check(field: str, label: str, text: str, limit: int) -> None:
+        used = byte_length(text)
+        if not text.strip():
+            found.append(Violation(field, f"{label} is empty", used, limit))
+        elif used > limit:
+            message = f"{label} has {used} bytes, {used - limit} more than the {limit} allowed"
+            found.append(Violation(field, message, used, limit))
+
+    check("name", "name", topic.name, NAME_BYTES)
+    check("description", "description", topic.description, DESCRIPTION_BYTES)
+    count = len(topic.examples)
+    if count < EXAMPLES_AT_LEAST:
+        message = f"{count} example{'s' * (count != 1)}: at least {EXAMPLES_AT_LEAST} are needed"
+        found.append(Violation("examples", message, count, EXAMPLES_AT_LEAST))
+    elif count > EXAMPLES_AT_MOST:
+        message = f"{count} examples: at most {EXAMPLES_AT_MOST} are allowed"
+        found.append(Violation("examples", message, count, EXAMPLES_AT_MOST))
+    for number, example in enumerate(topic.examples, start=1):
+        check(f"examples.{number}", f"example {number}", example, EXAMPLE_BYTES)
+    total = total_bytes(topic)
+    if total > TOTAL_BYTES:
+        message = (
+            f"name, description and examples have {total} bytes together, "
+            f"{total - TOTAL_BYTES} more than the {TOTAL_BYTES} allowed"
+        )
+        found.append(Violation("total", message, total, TOTAL_BYTES))
+    return tuple(found)
+
+
+def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:
+    """What changed from one definition to another, in the words an author uses.
+
+    For example `("example 2 replaced", "description −14 bytes")`; empty when nothing changed.
+    """
+    changes: list[str] = []
+    if before.name != after.name:
+        changes.append("name changed")
+    if before.description != after.description:
+        delta = byte_length(after.description) - byte_length(before.description)
+        size = f"{'+' if delta > 0 else '−'}{abs(delta)} bytes" if delta else "reworded"
+        changes.append(f"description {size}")
+    changes.extend(_example_changes(before.examples, after.examples))
+    if before.intent != after.intent:
+        changes.append(f"intent {before.intent} → {after.intent}")
+    return tuple(changes)
+
+
+def _example_changes(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:
+    if before == after:
+        return []
+    if sorted(before) == sorted(after):
+        return ["examples reordered"]
+    changes: list[str] = []
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    for kind, start, stop, new_start, new_stop in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        replaced = min(stop - start, new_stop - new_start)
+        changes += [f"example {start + k + 1} replaced" for k in range(replaced)]
+        changes += [f"example {k + 1} removed" for k in range(start + replaced, stop)]
+        changes += [f"example {k + 1} added" for k in range(new_start + replaced, new_stop)]
+    return changes

@@ -1,0 +1,69 @@
+"""Verdicts: what a scanner answered for every prompt, as columns, and the outcomes they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Triggered(IntEnum):
+    """The scanner's answer for one prompt."""
+
+    NO_VERDICT = -1
+    NO = 0
+    YES = 1
+
+
+class Outcome(IntEnum):
+    """A verdict held against its label. ERROR (no verdict) is in no rate."""
+
+    TP = 0
+    TN = 1
+    FP = 2
+    FN = 3
+    ERROR = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """The verdicts of one evaluation; all columns have shape [N], in the prompt set's order.
+
+    `triggered` is int8 with the values of `Triggered`. `score` is float32 from 0 to 1, NaN where
+    there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
+    for single rows why there is no verdict.
+    """
+
+    triggered: NDArray[np.int8]
+    score: NDArray[np.float32]
+    matched: NDArray[np.int16]
+    errors: Mapping[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.triggered.shape[0])
+
+
+def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Outcome codes, int8 [N], from labels (bool [N]) and answers (int8 [N]).
+
+    Raises ValueError when the shapes differ.
+    """
+    if should_trigger.shape != triggered.shape:
+        raise ValueError(f"{should_trigger.shape} labels, {triggered.shape} verdicts")
+    # A table look-up is one pass: (label, answer + 1) → outcome.
+    table = np.array([4, 1, 2, 4, 3, 0], dtype=np.int8)
+    index = triggered + np.int8(1)
+    index += should_trigger.view(np.int8) * np.int8(3)
+    return table[index]
+
+
+def is_correct(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """True, bool [N], where the outcome is TP or TN."""
+    return codes <= Outcome.TN
+
+
+def is_wrong(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """True, bool [N], where the outcome is FP or FN; errors are neither correct nor wrong."""
+    return (codes == Outcome.FP) | (codes == Outcome.FN)

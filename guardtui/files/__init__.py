@@ -1,0 +1,1 @@
+"""Reading and writing the author's files: topics, prompt sets, atomic writes, backups."""

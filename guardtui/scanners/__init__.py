@@ -1,0 +1,1 @@
+"""What answers whether a prompt triggers a topic, behind one protocol."""

@@ -1,0 +1,1 @@
+"""Evaluating, remembering and comparing iterations of one topic."""

@@ -1,0 +1,1 @@
+"""The terminal app: views of the session, driven by keys."""
