@@ -1,0 +1,180 @@
+"""Two evaluations held against each other: what the edit fixed, what it broke, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import RATES
+from guardtui.domain.statistics import mcnemar_p_value
+from guardtui.domain.verdicts import Outcome
+
+SIGNIFICANT = 0.05
+"""p-values below this are called unlikely to be chance."""
+
+ABSENT = -1
+"""Baseline outcome of a prompt that the baseline did not have."""
+
+
+class Change(IntEnum):
+    """What became of one prompt since the baseline."""
+
+    SAME = 0
+    REGRESSION = 1
+    FIX = 2
+    NO_VERDICT = 3
+    ADDED = 4
+    RELABELLED = 5
+
+
+def _change_table() -> NDArray[np.int8]:
+    """Change by outcome before and now, at index before · 5 + now."""
+    table = np.full((len(Outcome), len(Outcome)), Change.SAME, dtype=np.int8)
+    correct, wrong = (Outcome.TP, Outcome.TN), (Outcome.FP, Outcome.FN)
+    for good in correct:
+        for bad in wrong:
+            table[good, bad] = Change.REGRESSION
+            table[bad, good] = Change.FIX
+    table[Outcome.ERROR, :] = Change.NO_VERDICT
+    table[:, Outcome.ERROR] = Change.NO_VERDICT
+    return table.ravel()
+
+
+_CHANGES = _change_table()
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Where each prompt of one evaluation stands in another, by content.
+
+    `index` (intp [N]) holds the row in the baseline or -1; None when the rows are the same in the
+    same order, which is the usual case and costs nothing. `removed` counts prompts that only the
+    baseline has.
+    """
+
+    index: NDArray[np.intp] | None
+    removed: int
+
+
+def align(baseline_keys: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Alignment:
+    """Align prompts by their keys (uint64 [M] and [N]); keys are unique within each."""
+    if baseline_keys is keys or np.array_equal(baseline_keys, keys):
+        return Alignment(None, 0)
+    if len(baseline_keys) == 0:
+        return Alignment(np.full(len(keys), -1, dtype=np.intp), 0)
+    order = np.argsort(baseline_keys, kind="stable")
+    ordered = baseline_keys[order]
+    place = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    index = np.where(ordered[place] == keys, order[place], -1).astype(np.intp)
+    return Alignment(index, len(baseline_keys) - int(np.count_nonzero(index >= 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What changed from a baseline to the evaluation at hand.
+
+    `changes` are codes of `Change`, int8 [N]; `before` the baseline's outcomes, int8 [N], ABSENT
+    for prompts it did not have. `deltas` are differences of rates, None where one is undefined.
+    `caveats` say in a sentence each why the two cannot be compared without care.
+    """
+
+    changes: NDArray[np.int8]
+    before: NDArray[np.int8]
+    regressions: int
+    fixes: int
+    no_verdict: int
+    added: int
+    relabelled: int
+    removed: int
+    deltas: Mapping[str, float | None]
+    caveats: tuple[str, ...]
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact p-value of the regressions against the fixes."""
+        return mcnemar_p_value(self.regressions, self.fixes)
+
+    @property
+    def sentence(self) -> str:
+        """The difference in plain words, with whether it may be chance."""
+        if not self.regressions and not self.fixes:
+            return "no verdict changed for the better or the worse"
+        counts = f"{self.fixes} fixed, {self.regressions} broken"
+        if self.p_value >= SIGNIFICANT:
+            return f"{counts}: could well be chance (p = {self.p_value:.2f})"
+        return f"{counts}: unlikely to be chance (p = {self.p_value:.2g})"
+
+
+def compare(
+    baseline: Evaluation, current: Evaluation, alignment: Alignment | None = None
+) -> Comparison:
+    """Compare prompt by prompt, aligned by content; a relabelled prompt is neither better nor worse.
+
+    `alignment` may be passed in when it was computed before for the same two sets of prompts.
+    """
+    alignment = alignment or align(baseline.keys, current.keys)
+    if alignment.index is None:
+        before, was_expected, present = baseline.codes, baseline.expected, None
+    else:
+        present = alignment.index >= 0
+        before = np.where(present, baseline.codes[alignment.index], np.int8(ABSENT))
+        was_expected = np.where(present, baseline.expected[alignment.index], current.expected)
+    index = before * np.int8(len(Outcome))
+    index += current.codes
+    # An absent prompt gives a negative index, which is in range and overwritten below.
+    changes = _CHANGES[index]
+    if was_expected is not current.expected:
+        relabelled = was_expected != current.expected
+        if relabelled.any():
+            changes[relabelled] = Change.RELABELLED
+    if present is not None:
+        changes[~present] = Change.ADDED
+    counts = [int(np.count_nonzero(changes == kind)) for kind in Change]
+    return Comparison(
+        changes=changes,
+        before=before,
+        regressions=counts[Change.REGRESSION],
+        fixes=counts[Change.FIX],
+        no_verdict=counts[Change.NO_VERDICT],
+        added=counts[Change.ADDED],
+        relabelled=counts[Change.RELABELLED],
+        removed=alignment.removed,
+        deltas=_deltas(baseline, current),
+        caveats=_caveats(baseline, current, counts, alignment.removed),
+    )
+
+
+def _deltas(baseline: Evaluation, current: Evaluation) -> dict[str, float | None]:
+    deltas: dict[str, float | None] = {}
+    for name in RATES:
+        old: float | None = getattr(baseline.metrics, name)
+        new: float | None = getattr(current.metrics, name)
+        deltas[name] = None if old is None or new is None else new - old
+    return deltas
+
+
+def _caveats(
+    baseline: Evaluation, current: Evaluation, counts: list[int], removed: int
+) -> tuple[str, ...]:
+    caveats: list[str] = []
+    old, new = baseline.settings, current.settings
+    if old.identity != new.identity:
+        caveats.append(f"different scanners: {old.identity} then, {new.identity} now")
+    elif old.threshold != new.threshold:
+        then, now = (f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold))
+        caveats.append(f"different thresholds: {then} then, {now} now")
+    if baseline.topic.intent is not current.topic.intent:
+        caveats.append(f"different intents: {baseline.topic.intent} then, {current.topic.intent} now")
+    kinds = (
+        (counts[Change.ADDED], "added"),
+        (removed, "removed"),
+        (counts[Change.RELABELLED], "relabelled"),
+        (counts[Change.NO_VERDICT], "without a verdict in one of the two"),
+    )
+    caveats += [f"{count} prompts {kind}" for count, kind in kinds if count]
+    return tuple(caveats)

@@ -1,0 +1,64 @@
+"""One evaluation: a topic, held by a scanner against labelled prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts, outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class ScannerSettings:
+    """What answered, as far as verdicts depend on it.
+
+    `identity` names engine, model and version: verdicts of different identities cannot be
+    compared without saying so. `threshold` is a score from 0 to 1 (None where the scanner has
+    none) and `threshold_source` is `default`, `by hand`, `calibrated` or empty.
+    """
+
+    name: str
+    identity: str
+    threshold: float | None = None
+    threshold_source: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Verdicts for every prompt and what they are worth; all columns have shape [N].
+
+    `keys` (uint64) name the prompts by content, `expected` (bool) are the labels as they were
+    when it ran, so that an evaluation can be read and compared without its prompt set.
+    """
+
+    topic: Topic
+    settings: ScannerSettings
+    prompt_set: str
+    keys: NDArray[np.uint64]
+    expected: NDArray[np.bool_]
+    verdicts: Verdicts
+
+    @property
+    def should_trigger(self) -> NDArray[np.bool_]:
+        """Labels as the guardrail's duty, bool [N]: `expected` for block, its opposite for allow."""
+        return should_trigger(self.expected, self.topic.intent)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int8]:
+        """Outcome codes, int8 [N]."""
+        return outcomes(self.should_trigger, self.verdicts.triggered)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Counts and rates over all prompts."""
+        return metrics_of(self.codes)
+
+
+def should_trigger(expected: NDArray[np.bool_], intent: Intent) -> NDArray[np.bool_]:
+    """Whether the guardrail ought to fire, bool [N], from the labels (bool [N])."""
+    return expected if intent is Intent.BLOCK else ~expected

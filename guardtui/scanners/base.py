@@ -1,0 +1,65 @@
+"""What a scanner is: the protocol, its progress, its errors, and finding one by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import ScannerSettings
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.domain.verdicts import Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scan is: `done` of `total` prompts in the named phase; `errors` have no verdict."""
+
+    phase: str
+    done: int
+    total: int
+    errors: int = 0
+
+
+Report = Callable[[Progress], None]
+"""Takes the newest progress; called from any thread, so it only stores what it is given."""
+
+
+class ScannerError(Exception):
+    """The scan as a whole could not be done; the message is meant for the author."""
+
+
+class Scanner(Protocol):
+    """Answers for every prompt of a set whether it triggers a topic."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a scan is free and fast enough to follow every pause in typing."""
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """What the next scan's verdicts depend on besides topic and prompts."""
+
+    async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        """Verdicts in the order of the prompts.
+
+        Cancelling the task stops it soon, leaves no half-state, and keeps what can be reused.
+        A prompt that fails gets no verdict; raises `ScannerError` when nothing can be scanned.
+        """
+
+
+def scanner_names() -> tuple[str, ...]:
+    """Names of all registered scanners, sorted."""
+    return tuple(sorted(point.name for point in entry_points(group="guardtui.scanners")))
+
+
+def load_scanner(name: str, **options: Any) -> Scanner:
+    """A scanner by its registered name; raises `ScannerError` for an unknown one."""
+    for point in entry_points(group="guardtui.scanners", name=name):
+        factory = point.load()
+        scanner: Scanner = factory(**options)
+        return scanner
+    raise ScannerError(f"unknown scanner {name!r}: choose one of {', '.join(scanner_names())}")

@@ -1,0 +1,197 @@
+"""Vectors of prompts, kept on disk: computed once, bounded, shared by processes, ignored if damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from guardtui.scanners.local.encoder import Encoder
+
+LIMIT_BYTES = 2 * 1024**3
+"""Default bound of the cache file; the oldest vectors go first."""
+
+_LOOK_UP = 500  # keys in one query: short enough not to hold the interpreter
+_FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
+
+Floats = NDArray[np.float32]
+
+
+def cache_folder() -> Path:
+    """Where guardtui keeps what it can compute again: GUARDTUI_CACHE or the system's cache."""
+    if named := os.environ.get("GUARDTUI_CACHE"):
+        return Path(named)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("guardtui", appauthor=False)
+
+
+def text_key(text: str) -> bytes:
+    """16 bytes that name a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def rounded(vectors: Floats) -> Floats:
+    """Vectors as the cache gives them back: fresh and cached ones must score alike."""
+    return vectors.astype(np.float16).astype(np.float32)
+
+
+class VectorCache:
+    """Vectors by encoder and text in one SQLite file (WAL: readers and writers do not wait).
+
+    Every failure of the file (damaged, full disk, read-only folder) makes the cache forget, never
+    fail: it is only a saving. A damaged file is set aside once and begun anew.
+    """
+
+    def __init__(self, folder: Path, encoder_id: str, dimensions: int, limit: int = LIMIT_BYTES):
+        self._file = folder / f"vectors-{encoder_id}.sqlite3"
+        self._dimensions = dimensions
+        self._limit = limit
+        self._works = self._prepare()
+
+    @property
+    def works(self) -> bool:
+        """Whether vectors are kept; False when the file cannot be used."""
+        return self._works
+
+    def _prepare(self) -> bool:
+        for attempt in range(2):
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                with self._connection() as database:
+                    database.execute("PRAGMA journal_mode=WAL")
+                    database.execute(
+                        "CREATE TABLE IF NOT EXISTS vectors"
+                        "(number INTEGER PRIMARY KEY, key BLOB UNIQUE NOT NULL, vector BLOB NOT NULL)"
+                    )
+                    database.execute("SELECT count(*) FROM vectors WHERE number < 2").fetchone()
+                return True
+            except sqlite3.DatabaseError as error:
+                damaged = not isinstance(error, sqlite3.OperationalError)
+                if attempt or not damaged:
+                    return False
+                self._forget()
+            except OSError:
+                return False
+        return False
+
+    def _forget(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                Path(f"{self._file}{ending}").unlink()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        database = sqlite3.connect(self._file, timeout=5)
+        try:
+            database.execute("PRAGMA synchronous=NORMAL")
+            with database:
+                yield database
+        finally:
+            database.close()
+
+    def read(self, keys: Sequence[bytes], into: Floats) -> list[int]:
+        """Fill rows of `into` ([n, d]) for known keys; returns the positions still missing."""
+        missing: list[int] = []
+        if not self._works:
+            return list(range(len(keys)))
+        size = self._dimensions * 2
+        try:
+            with self._connection() as database:
+                for start in range(0, len(keys), _LOOK_UP):
+                    part = keys[start : start + _LOOK_UP]
+                    marks = ",".join("?" * len(part))
+                    rows = database.execute(
+                        f"SELECT key, vector FROM vectors WHERE key IN ({marks})",  # noqa: S608
+                        part,
+                    ).fetchall()
+                    found = {key: vector for key, vector in rows if len(vector) == size}
+                    for position, key in enumerate(part, start):
+                        vector = found.get(key)
+                        if vector is None:
+                            missing.append(position)
+                        else:
+                            into[position] = np.frombuffer(vector, np.float16)
+        except (sqlite3.Error, OSError):
+            return list(range(len(keys)))
+        # A damaged page can give rows that are no unit vectors: they are computed again.
+        known = np.ones(len(keys), bool)
+        known[missing] = False
+        lengths = np.einsum("ij,ij->i", into, into)
+        spoilt = known & ~(np.abs(lengths - 1) < 0.02)
+        return sorted([*missing, *np.flatnonzero(spoilt).tolist()])
+
+    def write(self, keys: Sequence[bytes], vectors: Floats) -> None:
+        """Keep vectors ([n, d]) under their keys; failing to is not an error."""
+        if not self._works:
+            return
+        halves = vectors.astype(np.float16)
+        rows = [(key, half.tobytes()) for key, half in zip(keys, halves, strict=True)]
+        try:
+            with self._connection() as database:
+                database.executemany(
+                    "INSERT OR REPLACE INTO vectors(key, vector) VALUES (?, ?)", rows
+                )
+                self._bound(database)
+        except (sqlite3.Error, OSError):
+            self._works = False
+
+    def _bound(self, database: sqlite3.Connection) -> None:
+        row_bytes = self._dimensions * 2 + 60
+        (count,) = database.execute(
+            "SELECT coalesce(max(number) - min(number) + 1, 0) FROM vectors"
+        ).fetchone()
+        if count * row_bytes > self._limit:
+            stay = int(self._limit * _FREE_SHARE) // row_bytes
+            database.execute(
+                "DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?",
+                (stay,),
+            )
+
+
+def embed(
+    encoder: Encoder,
+    cache: VectorCache,
+    texts: Sequence[str],
+    *,
+    chunk: int,
+    advance: Callable[[int], None],
+    stopped: Callable[[], bool],
+) -> Floats | None:
+    """Vectors [n, d] of the texts, from the cache or computed and kept chunk by chunk.
+
+    `advance` is told how many are done. None when `stopped` said so: what was computed by then is
+    in the cache.
+    """
+    result = np.zeros((len(texts), encoder.dimensions), np.float32)
+    keys: list[bytes] = []
+    missing: list[int] = []
+    for start in range(0, len(texts), 20 * _LOOK_UP):
+        part = [text_key(text) for text in texts[start : start + 20 * _LOOK_UP]]
+        found = cache.read(part, result[start : start + len(part)])
+        missing += [start + position for position in found]
+        keys += part
+        advance(len(keys) - len(missing))
+        if stopped():
+            return None
+    # Texts of like length in one batch spare the padding.
+    missing.sort(key=lambda position: len(texts[position]))
+    done = len(texts) - len(missing)
+    for start in range(0, len(missing), chunk):
+        if stopped():
+            return None
+        places = missing[start : start + chunk]
+        fresh = rounded(encoder.encode([texts[place] for place in places]))
+        result[places] = fresh
+        cache.write([keys[place] for place in places], fresh)
+        done += len(places)
+        advance(done)
+    return result
