@@ -23,6 +23,9 @@ class PromptMatrix(Protocol):
 
     def __len__(self) -> int: ...
 
+    def fill(self, start: int, vectors: Floats) -> None:
+        """Store unit rows [n, d] from row `start` on."""
+
     def product(self, vector: Floats, blocks: Sequence[Block], out: Floats) -> None:
         """Cosines to one text ([d]) for each block, written to `out` [b, N]."""
 
@@ -30,17 +33,20 @@ class PromptMatrix(Protocol):
 class FloatMatrix:
     """float32 [N, d]: exact, and the fastest while it fits."""
 
-    def __init__(self, vectors: Floats) -> None:
-        self.vectors = vectors
+    def __init__(self, count: int, dimensions: int) -> None:
+        self._vectors = np.zeros((count, dimensions), np.float32)
 
     def __len__(self) -> int:
-        return len(self.vectors)
+        return len(self._vectors)
+
+    def fill(self, start: int, vectors: Floats) -> None:
+        self._vectors[start : start + len(vectors)] = vectors
 
     def product(self, vector: Floats, blocks: Sequence[Block], out: Floats) -> None:
         scaled = vector * np.float32(len(blocks))
         for place, block in enumerate(blocks):
             columns = slice(block.start, block.stop)
-            np.dot(self.vectors[:, columns], scaled[columns], out=out[place])
+            np.dot(self._vectors[:, columns], scaled[columns], out=out[place])
 
 
 class CompactMatrix:
@@ -54,7 +60,6 @@ class CompactMatrix:
         return len(self._scales)
 
     def fill(self, start: int, vectors: Floats) -> None:
-        """Store rows from `start` on."""
         scales = np.abs(vectors).max(axis=1) / np.float32(127)
         scales[scales == 0] = 1
         stop = start + len(vectors)
@@ -74,11 +79,7 @@ class CompactMatrix:
         out *= self._scales
 
 
-def matrix_of(vectors: Floats) -> PromptMatrix:
-    """The matrix that suits the number of prompts."""
-    if len(vectors) < COMPACT_FROM:
-        return FloatMatrix(vectors)
-    compact = CompactMatrix(*vectors.shape)
-    for start in range(0, len(vectors), _ROWS):
-        compact.fill(start, vectors[start : start + _ROWS])
-    return compact
+def new_matrix(count: int, dimensions: int) -> PromptMatrix:
+    """An empty matrix of the kind that suits the number of prompts."""
+    kind = FloatMatrix if count < COMPACT_FROM else CompactMatrix
+    return kind(count, dimensions)

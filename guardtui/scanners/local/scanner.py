@@ -1,0 +1,238 @@
+"""The embedded scanner: prompt vectors once, then one matrix–vector product for an edited text."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.scanners.base import Progress, Report, ScannerError
+from guardtui.scanners.local.encoder import ENCODERS, Encoder, EncoderError, load_encoder
+from guardtui.scanners.local.explanation import Explanation, explain
+from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
+from guardtui.scanners.local.scoring import (
+    ScoringModel,
+    load_scoring,
+    probability,
+    topic_texts,
+    z_of,
+)
+from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded
+
+Floats = NDArray[np.float32]
+Stopped = Callable[[], bool]
+
+_SLICE = 10_000  # prompts embedded before their vectors move into the matrix
+_CHUNKS = {"minilm": 32, "static": 512}  # texts in one call of the encoder: about 50 ms
+
+
+@dataclass(eq=False)
+class _Prepared:
+    """A prompt set made ready: what no edit of the topic changes, and the rows of the last topic."""
+
+    fingerprint: str
+    matrix: PromptMatrix
+    prompt_terms: Floats
+    texts: list[str]
+    similarities: Floats
+
+
+class LocalScanner:
+    """Scores prompts by semantic similarity, offline. A proxy for a cloud guardrail, no more.
+
+    `threshold` is a score from 0 to 1; without one the shipped default holds. `identity` of its
+    settings changes with the weights and the constants, so scores of equal identities compare.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        encoder: str = ENCODERS[0],
+        threshold: float | None = None,
+        threshold_source: str = "by hand",
+        cache: Path | None = None,
+    ) -> None:
+        if encoder not in ENCODERS:
+            raise ScannerError(f"unknown encoder {encoder!r}: choose one of {', '.join(ENCODERS)}")
+        self.encoder_name = encoder
+        self._threshold = threshold
+        self._threshold_source = threshold_source
+        self._cache_folder = cache
+        self._lock = threading.Lock()
+        self._loaded: tuple[Encoder, ScoringModel, VectorCache] | None = None
+        self._prepared: _Prepared | None = None
+        self._text_vectors: dict[str, Floats] = {}
+
+    @property
+    def settings(self) -> ScannerSettings:
+        _, scoring, _ = self.load()
+        default = float(probability(np.float32(scoring.threshold)))
+        if self._threshold is None:
+            return ScannerSettings("local", scoring.id, default, "default")
+        return ScannerSettings("local", scoring.id, self._threshold, self._threshold_source)
+
+    def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
+        """Load encoder and constants (0.1 to 0.5 s, once); raises `ScannerError` when damaged."""
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    encoder = load_encoder(self.encoder_name)
+                    scoring = load_scoring(self.encoder_name)
+                except EncoderError as error:
+                    raise ScannerError(str(error)) from error
+                folder = self._cache_folder or cache_folder()
+                cache = VectorCache(folder, encoder.id, encoder.dimensions)
+                self._loaded = encoder, scoring, cache
+            return self._loaded
+
+    def use_threshold(self, threshold: float | None, source: str = "by hand") -> None:
+        """Set the score from which on a prompt matches; None for the shipped default."""
+        self._threshold = threshold
+        self._threshold_source = source
+
+    async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        stop = threading.Event()
+        job = asyncio.ensure_future(
+            asyncio.to_thread(self.scan_now, topic, prompts, report, stop.is_set)
+        )
+        try:
+            verdicts = await asyncio.shield(job)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+        if verdicts is None:  # only a set stop event does this, and it cancels
+            raise asyncio.CancelledError
+        return verdicts
+
+    def scan_now(
+        self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
+    ) -> Verdicts | None:
+        """The same, in this thread; None when `stopped` said so."""
+        z = self.z(topic, prompts, report, stopped)
+        if z is None:
+            return None
+        scores, similarities, present = z
+        threshold = self._z_threshold()
+        matches = scores >= np.float32(threshold)
+        if topic.intent is Intent.ALLOW:
+            np.logical_not(matches, out=matches)
+        return Verdicts(
+            triggered=matches.view(np.int8),
+            score=probability(scores),
+            matched=_nearest(similarities, present),
+        )
+
+    def z(
+        self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
+    ) -> tuple[Floats, Floats, tuple[bool, ...]] | None:
+        """Raw scores z [N], similarities [k, b, N] and which texts are there; None when stopped."""
+        encoder, scoring, _ = self.load()
+        with self._lock:
+            prepared = self._prepare(prompts, report, stopped)
+            if prepared is None or stopped():
+                return None
+            texts = topic_texts(topic.name, topic.description, topic.examples)
+            vectors = self._vectors_of(encoder, texts)
+            self._update_rows(prepared, scoring, texts, vectors)
+            terms = scoring.topic_terms(texts, vectors)
+            z = scoring.combine(prepared.similarities, terms, prepared.prompt_terms)
+            return z, prepared.similarities, terms.present
+
+    def explain(self, topic: Topic, prompt: str) -> Explanation:
+        """Why one prompt scores as it does: nearest part and the words that drove it."""
+        encoder, scoring, _ = self.load()
+        texts = topic_texts(topic.name, topic.description, topic.examples)
+        return explain(encoder, scoring, texts, prompt)
+
+    def _z_threshold(self) -> float:
+        _, scoring, _ = self.load()
+        return scoring.threshold if self._threshold is None else z_of(self._threshold)
+
+    def _prepare(
+        self, prompts: PromptSet, report: Report, stopped: Stopped
+    ) -> _Prepared | None:
+        if self._prepared and self._prepared.fingerprint == prompts.fingerprint:
+            return self._prepared
+        if self._loaded is None:
+            raise RuntimeError("the scanner is not loaded")
+        encoder, scoring, cache = self._loaded
+        total = len(prompts)
+        matrix = new_matrix(total, encoder.dimensions)
+        prompt_terms = np.empty(total, np.float32)
+        for start in range(0, total, _SLICE):
+            part: Sequence[str] = prompts.prompts[start : start + _SLICE].to_list()
+
+            def advance(done: int, start: int = start) -> None:
+                report(Progress("embedding prompts", start + done, total))
+
+            vectors = embed(
+                encoder,
+                cache,
+                part,
+                chunk=_CHUNKS[self.encoder_name],
+                advance=advance,
+                stopped=stopped,
+            )
+            if vectors is None:
+                return None
+            matrix.fill(start, vectors)
+            prompt_terms[start : start + len(part)] = scoring.prompt_terms(vectors)
+        empty = np.empty((0, len(encoder.blocks), total), np.float32)
+        self._prepared = _Prepared(prompts.fingerprint, matrix, prompt_terms, [], empty)
+        return self._prepared
+
+    def _vectors_of(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Vectors [k, d] of the topic's texts; only those not seen lately are embedded."""
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
+        if fresh:
+            encoded = rounded(encoder.encode(fresh))
+            if len(self._text_vectors) > 500:
+                self._text_vectors = {
+                    text: self._text_vectors[text] for text in texts if text in self._text_vectors
+                }
+            self._text_vectors.update(zip(fresh, encoded, strict=True))
+        return np.stack([self._text_vectors[text] for text in texts])
+
+    def _update_rows(
+        self, prepared: _Prepared, scoring: ScoringModel, texts: list[str], vectors: Floats
+    ) -> None:
+        old_texts, old = prepared.texts, prepared.similarities
+        if len(texts) == len(old_texts):
+            rows = old
+        else:
+            rows = np.empty((len(texts), *old.shape[1:]), np.float32)
+        for place, text in enumerate(texts):
+            if place < len(old_texts) and old_texts[place] == text:
+                if rows is not old:
+                    rows[place] = old[place]
+            elif rows is not old and text in old_texts:
+                rows[place] = old[old_texts.index(text)]
+            else:
+                prepared.matrix.product(vectors[place], scoring.blocks, rows[place])
+        prepared.texts, prepared.similarities = texts, rows
+
+
+def _nearest(similarities: Floats, present: tuple[bool, ...]) -> NDArray[np.int16]:
+    """The part nearest to each prompt, int16 [N]: 0 the description, k example k; -1 without any.
+
+    The first block (meaning) decides. Row by row: an argmax over the short axis is slower.
+    """
+    count = similarities.shape[2]
+    nearest = np.full(count, -1, np.int16)
+    best = np.full(count, -np.inf, np.float32)
+    for part, there in enumerate(present):
+        if there:
+            row = similarities[part, 0]
+            np.copyto(nearest, np.int16(part), where=row > best)
+            np.maximum(best, row, out=best)
+    return nearest

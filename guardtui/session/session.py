@@ -1,0 +1,196 @@
+"""The session: the definition being edited, its iterations, baseline and best. Views only read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.topic import Topic, describe_changes
+
+PLATEAU = 5
+"""Discards in a row that are called a plateau."""
+
+UNDO_STEPS = 500
+
+
+class Decision(StrEnum):
+    """What the author made of an iteration."""
+
+    KEEP = "keep"
+    DISCARD = "discard"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, eq=False)
+class Iteration:
+    """An evaluation recorded in the session. `number` counts from 0, the first baseline."""
+
+    number: int
+    created: str
+    decision: Decision
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    topic: Topic
+    group: str
+
+
+class Session:
+    """One topic file, one prompt set and all iterations. Knows no files, no clock, no scanner.
+
+    Every change of the definition is an edit that can be undone. Edits with the same non-empty
+    `group` that follow each other are one step, so that a word typed is undone as a word.
+    """
+
+    def __init__(
+        self, topic: Topic, iterations: Sequence[Iteration] = (), pinned: int | None = None
+    ) -> None:
+        self.topic = topic
+        self.iterations: list[Iteration] = list(iterations)
+        self._pinned = pinned
+        self._undo: list[_Step] = []
+        self._redo: list[_Step] = []
+        self._group = ""
+
+    # --- the definition -------------------------------------------------------------------
+
+    def edit(self, topic: Topic, group: str = "") -> bool:
+        """Make `topic` the definition; False when it is the same already."""
+        if topic == self.topic:
+            return False
+        if not group or group != self._group:
+            self._undo.append(_Step(self.topic, group))
+            del self._undo[:-UNDO_STEPS]
+        self._redo.clear()
+        self._group = group
+        self.topic = topic
+        return True
+
+    def end_group(self) -> None:
+        """The next edit starts a step of its own."""
+        self._group = ""
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._undo)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._redo)
+
+    def undo(self) -> tuple[str, ...]:
+        """Take the last step back; what that changed, in words (empty when there is none)."""
+        return self._step(self._undo, self._redo)
+
+    def redo(self) -> tuple[str, ...]:
+        """Do again what was undone; what that changed, in words (empty when there is none)."""
+        return self._step(self._redo, self._undo)
+
+    def _step(self, source: list[_Step], target: list[_Step]) -> tuple[str, ...]:
+        if not source:
+            return ()
+        step = source.pop()
+        target.append(_Step(self.topic, step.group))
+        changes = describe_changes(self.topic, step.topic)
+        self.topic = step.topic
+        self._group = ""
+        return changes
+
+    # --- iterations -----------------------------------------------------------------------
+
+    @property
+    def best(self) -> Iteration | None:
+        """The kept iteration with the greatest coverage, the earliest of equal ones."""
+        kept = [one for one in self.iterations if one.decision is Decision.KEEP]
+        return max(kept, key=_coverage, default=None)
+
+    @property
+    def baseline(self) -> Iteration | None:
+        """What others are compared to: the pinned iteration, or else the last kept one."""
+        if self._pinned is not None:
+            for iteration in self.iterations:
+                if iteration.number == self._pinned:
+                    return iteration
+        kept = [one for one in self.iterations if one.decision is Decision.KEEP]
+        return kept[-1] if kept else None
+
+    @property
+    def pinned(self) -> int | None:
+        """Number of the pinned baseline, if one is."""
+        return self._pinned
+
+    @property
+    def discards_in_a_row(self) -> int:
+        """Discards since the last kept iteration."""
+        count = 0
+        for iteration in reversed(self.iterations):
+            if iteration.decision is Decision.KEEP:
+                break
+            count += iteration.decision is Decision.DISCARD
+        return count
+
+    @property
+    def plateau(self) -> bool:
+        """Whether as many discards followed each other as make a plateau."""
+        return self.discards_in_a_row >= PLATEAU
+
+    def is_better(self, evaluation: Evaluation) -> bool:
+        """Whether its coverage is strictly greater than that of the best kept iteration."""
+        best = self.best
+        coverage = evaluation.metrics.coverage
+        if coverage is None:
+            return False
+        return best is None or coverage > _coverage(best)
+
+    def next_iteration(
+        self, evaluation: Evaluation, decision: Decision, created: str
+    ) -> Iteration:
+        """The iteration that recording this evaluation would add; `created` is ISO 8601 UTC."""
+        number = self.iterations[-1].number + 1 if self.iterations else 0
+        return Iteration(number, created, decision, evaluation)
+
+    def record(self, iteration: Iteration) -> None:
+        """Add an iteration; its number must be higher than all others (ValueError)."""
+        if self.iterations and iteration.number <= self.iterations[-1].number:
+            raise ValueError(f"iteration {iteration.number} is not the next one")
+        self.iterations.append(iteration)
+        self.end_group()
+
+    def decide(self, number: int, decision: Decision) -> Iteration:
+        """Change the decision on an iteration; raises KeyError for an unknown number."""
+        for place, iteration in enumerate(self.iterations):
+            if iteration.number == number:
+                self.iterations[place] = replace(iteration, decision=decision)
+                return self.iterations[place]
+        raise KeyError(number)
+
+    def iteration(self, number: int) -> Iteration:
+        """The iteration of this number; raises KeyError."""
+        for iteration in self.iterations:
+            if iteration.number == number:
+                return iteration
+        raise KeyError(number)
+
+    def pin(self, number: int | None) -> None:
+        """Compare with this iteration from now on; None: with the last kept one again."""
+        if number is not None:
+            self.iteration(number)
+        self._pinned = number
+
+    def restore(self, number: int) -> bool:
+        """Make an iteration's definition the current one, as one edit; False when it is already."""
+        return self.edit(self.iteration(number).evaluation.topic)
+
+    def restore_best(self) -> bool:
+        """Make the best definition the current one, examples included; False when it is already."""
+        best = self.best
+        return self.edit(best.evaluation.topic) if best else False
+
+
+def _coverage(iteration: Iteration) -> float:
+    coverage = iteration.evaluation.metrics.coverage
+    return -1.0 if coverage is None else coverage

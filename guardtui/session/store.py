@@ -1,0 +1,308 @@
+"""What a session leaves on disk: iterations, baseline, draft, in SQLite, safe against kill -9."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.session.session import Decision, Iteration
+
+FOLDER = ".guardtui"
+"""Name of the folder beside a topic file."""
+
+FILE = "sessions.sqlite3"
+
+_SCHEMA_1 = """
+CREATE TABLE session (
+  id INTEGER PRIMARY KEY, topic_file TEXT UNIQUE NOT NULL, prompt_file TEXT NOT NULL DEFAULT '',
+  settings TEXT NOT NULL DEFAULT '{}', pinned INTEGER, draft TEXT, draft_base TEXT,
+  used TEXT NOT NULL DEFAULT '');
+CREATE TABLE iteration (
+  session INTEGER NOT NULL REFERENCES session(id), number INTEGER NOT NULL,
+  created TEXT NOT NULL, decision TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL,
+  prompt_set TEXT NOT NULL, columns BLOB NOT NULL, errors TEXT NOT NULL DEFAULT '{}',
+  PRIMARY KEY (session, number));
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SCHEMA_1,)
+"""One script for each step of the schema; its version is the number of scripts that have run."""
+
+
+class StoreError(Exception):
+    """The session's file cannot be used; the message says which file and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A definition that was being edited, and the fingerprint of what it was edited from."""
+
+    topic: Topic
+    base: str
+
+
+class SessionStore:
+    """All sessions of the topic files in one folder.
+
+    Every call is one transaction: it happened or it did not. Two processes may use one file; an
+    iteration's number is given by the database. Raises `StoreError` from every method.
+    """
+
+    def __init__(self, topic_path: Path) -> None:
+        self.folder = topic_path.parent / FOLDER
+        self.path = self.folder / FILE
+        self._topic_file = topic_path.name
+        self._session = self._open()
+
+    def _open(self) -> int:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", "utf-8")
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder}: cannot be written ({error.strerror})\n"
+                "  iterations and drafts are kept there: make the folder writable"
+            ) from error
+        with self._transaction() as database:
+            database.execute("PRAGMA journal_mode=WAL")
+        with self._transaction(immediate=True) as database:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise StoreError(
+                    f"{self.path}: written by a newer guardtui (schema {version}, "
+                    f"this one knows {len(MIGRATIONS)})\n  upgrade guardtui, or move the file away"
+                )
+            for script in MIGRATIONS[version:]:
+                for statement in filter(str.strip, script.split(";")):
+                    database.execute(statement)
+            database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            database.execute(
+                "INSERT OR IGNORE INTO session(topic_file) VALUES (?)", (self._topic_file,)
+            )
+            (identifier,) = database.execute(
+                "SELECT id FROM session WHERE topic_file = ?", (self._topic_file,)
+            ).fetchone()
+        return int(identifier)
+
+    @contextlib.contextmanager
+    def _transaction(self, *, immediate: bool = False) -> Iterator[sqlite3.Connection]:
+        try:
+            database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+        try:
+            database.execute("PRAGMA synchronous=FULL")
+            if immediate:
+                database.execute("BEGIN IMMEDIATE")
+            yield database
+            if immediate:
+                database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+        finally:
+            database.close()
+
+    def _problem(self, error: sqlite3.Error) -> StoreError:
+        if isinstance(error, sqlite3.OperationalError):
+            remedy = "free disk space, make it writable, or close the other program that holds it"
+        else:
+            remedy = "it is damaged: move it away, and a new one is begun (topic files are safe)"
+        return StoreError(f"{self.path}: {error}\n  {remedy}")
+
+    # --- iterations -----------------------------------------------------------------------
+
+    def add_iteration(self, iteration: Iteration) -> Iteration:
+        """Record an iteration durably; returns it with the number it got."""
+        evaluation = iteration.evaluation
+        values = (
+            iteration.created,
+            iteration.decision.value,
+            evaluation.topic.model_dump_json(),
+            json.dumps(_settings_to_json(evaluation.settings)),
+            evaluation.prompt_set,
+            _pack(evaluation),
+            json.dumps({str(row): text for row, text in evaluation.verdicts.errors.items()}),
+        )
+        with self._transaction(immediate=True) as database:
+            (number,) = database.execute(
+                "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
+                (self._session,),
+            ).fetchone()
+            database.execute(
+                "INSERT INTO iteration VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._session, number, *values),
+            )
+            database.execute(
+                "UPDATE session SET used = ? WHERE id = ?", (iteration.created, self._session)
+            )
+        return replace(iteration, number=int(number))
+
+    def iterations(self) -> list[Iteration]:
+        """All iterations of this topic file, oldest first."""
+        with self._transaction() as database:
+            rows = database.execute(
+                "SELECT number, created, decision, topic, scanner, prompt_set, columns, errors "
+                "FROM iteration WHERE session = ? ORDER BY number",
+                (self._session,),
+            ).fetchall()
+        try:
+            return [_iteration(*row) for row in rows]
+        except (ValueError, KeyError, TypeError, zlib.error) as error:
+            raise StoreError(
+                f"{self.path}: an iteration cannot be read ({type(error).__name__})\n"
+                "  it is damaged: move it away, and a new one is begun (topic files are safe)"
+            ) from error
+
+    def decide(self, number: int, decision: Decision) -> None:
+        """Change the decision on an iteration."""
+        with self._transaction(immediate=True) as database:
+            database.execute(
+                "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
+                (decision.value, self._session, number),
+            )
+
+    # --- what else a session remembers ----------------------------------------------------
+
+    def pinned(self) -> int | None:
+        """Number of the pinned baseline."""
+        value = self._value("pinned")
+        return None if value is None else int(value)
+
+    def pin(self, number: int | None) -> None:
+        self._set("pinned", number)
+
+    def prompt_file(self) -> str:
+        """Path of the prompt set used last; "" before the first."""
+        return str(self._value("prompt_file") or "")
+
+    def use_prompt_file(self, path: str) -> None:
+        self._set("prompt_file", path)
+
+    def settings(self) -> dict[str, Any]:
+        """Encoder, threshold and the like, as last set; empty before."""
+        with contextlib.suppress(ValueError):
+            loaded = json.loads(str(self._value("settings")))
+            if isinstance(loaded, dict):
+                return loaded
+        return {}
+
+    def save_settings(self, settings: dict[str, Any]) -> None:
+        self._set("settings", json.dumps(settings))
+
+    def draft(self) -> Draft | None:
+        """The definition that was being edited when the app was left or killed."""
+        with self._transaction() as database:
+            topic, base = database.execute(
+                "SELECT draft, draft_base FROM session WHERE id = ?", (self._session,)
+            ).fetchone()
+        if topic is None:
+            return None
+        try:
+            return Draft(Topic.model_validate_json(topic), base or "")
+        except ValueError:
+            return None
+
+    def save_draft(self, draft: Draft | None) -> None:
+        """Keep the definition being edited; None when there is nothing unsaved."""
+        topic = draft.topic.model_dump_json() if draft else None
+        with self._transaction(immediate=True) as database:
+            database.execute(
+                "UPDATE session SET draft = ?, draft_base = ? WHERE id = ?",
+                (topic, draft.base if draft else None, self._session),
+            )
+
+    def _value(self, column: str) -> Any:
+        with self._transaction() as database:
+            (value,) = database.execute(
+                f"SELECT {column} FROM session WHERE id = ?",  # noqa: S608 - a literal of this file
+                (self._session,),
+            ).fetchone()
+        return value
+
+    def _set(self, column: str, value: Any) -> None:
+        with self._transaction(immediate=True) as database:
+            database.execute(
+                f"UPDATE session SET {column} = ? WHERE id = ?",  # noqa: S608 - a literal of this file
+                (value, self._session),
+            )
+
+
+def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
+    return {
+        "name": settings.name,
+        "identity": settings.identity,
+        "threshold": settings.threshold,
+        "threshold_source": settings.threshold_source,
+    }
+
+
+_COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
+    ("keys", np.uint64),
+    ("expected", np.bool_),
+    ("triggered", np.int8),
+    ("score", np.float32),
+    ("matched", np.int16),
+)
+
+
+def _pack(evaluation: Evaluation) -> bytes:
+    """All columns of an evaluation, one after the other, compressed."""
+    verdicts = evaluation.verdicts
+    columns = (
+        evaluation.keys,
+        evaluation.expected,
+        verdicts.triggered,
+        verdicts.score,
+        verdicts.matched,
+    )
+    packed = b"".join(
+        np.ascontiguousarray(column, dtype=kind).tobytes()
+        for column, (_, kind) in zip(columns, _COLUMNS, strict=True)
+    )
+    return len(evaluation.keys).to_bytes(8, "little") + zlib.compress(packed, 1)
+
+
+def _iteration(
+    number: int,
+    created: str,
+    decision: str,
+    topic: str,
+    scanner: str,
+    prompt_set: str,
+    columns: bytes,
+    errors: str,
+) -> Iteration:
+    count = int.from_bytes(columns[:8], "little")
+    content = zlib.decompress(columns[8:])
+    arrays: dict[str, Any] = {}
+    offset = 0
+    for name, kind in _COLUMNS:
+        arrays[name] = np.frombuffer(content, kind, count, offset)
+        offset += arrays[name].nbytes
+    verdicts = Verdicts(
+        arrays["triggered"],
+        arrays["score"],
+        arrays["matched"],
+        {int(row): text for row, text in json.loads(errors).items()},
+    )
+    evaluation = Evaluation(
+        Topic.model_validate_json(topic),
+        ScannerSettings(**json.loads(scanner)),
+        prompt_set,
+        arrays["keys"],
+        arrays["expected"],
+        verdicts,
+    )
+    return Iteration(number, created, Decision(decision), evaluation)
