@@ -1,1 +1,1 @@
-"""The pure core: topics, prompt sets, verdicts, metrics and comparisons, without input or output."""
+"""The pure core: topics, prompt sets, verdicts, metrics, comparisons. No input, no output."""

@@ -113,7 +113,7 @@ class Comparison:
 def compare(
     baseline: Evaluation, current: Evaluation, alignment: Alignment | None = None
 ) -> Comparison:
-    """Compare prompt by prompt, aligned by content; a relabelled prompt is neither better nor worse.
+    """Compare prompt by prompt, aligned by content; a relabelled one is neither better nor worse.
 
     `alignment` may be passed in when it was computed before for the same two sets of prompts.
     """
@@ -166,10 +166,14 @@ def _caveats(
     if old.identity != new.identity:
         caveats.append(f"different scanners: {old.identity} then, {new.identity} now")
     elif old.threshold != new.threshold:
-        then, now = (f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold))
+        then, now = (
+            f"{x:.3f}" if x is not None else "none" for x in (old.threshold, new.threshold)
+        )
         caveats.append(f"different thresholds: {then} then, {now} now")
     if baseline.topic.intent is not current.topic.intent:
-        caveats.append(f"different intents: {baseline.topic.intent} then, {current.topic.intent} now")
+        caveats.append(
+            f"different intents: {baseline.topic.intent} then, {current.topic.intent} now"
+        )
     kinds = (
         (counts[Change.ADDED], "added"),
         (removed, "removed"),

@@ -45,7 +45,7 @@ class Evaluation:
 
     @property
     def should_trigger(self) -> NDArray[np.bool_]:
-        """Labels as the guardrail's duty, bool [N]: `expected` for block, its opposite for allow."""
+        """Labels as the guardrail's duty, bool [N]: `expected`, or its opposite for allow."""
         return should_trigger(self.expected, self.topic.intent)
 
     @cached_property

@@ -45,11 +45,13 @@ def _table() -> dict[int, str]:
     table[0x0A] = "↵"
     table[0x09] = "⇥"
     table.update({code: f"⟪{code:02X}⟫" for code in range(0x80, 0xA0)})
-    table.update({code: f"⟪{code:04X}⟫" for code in (*range(0x2061, 0x2066), *range(0x206A, 0x2070))})
+    table.update(
+        {code: f"⟪{code:04X}⟫" for code in (*range(0x2061, 0x2066), *range(0x206A, 0x2070))}
+    )
     table.update({code: f"⟪{code:04X}⟫" for code in range(0xFFF9, 0xFFFC)})
-    table.update({code: "⟪TAG⟫" for code in range(0xE0000, 0xE0080)})
+    table.update(dict.fromkeys(range(917504, 917632), "⟪TAG⟫"))
     table.update({code: f"⟪VS{code - 0xE0100 + 17}⟫" for code in range(0xE0100, 0xE01F0)})
-    table.update({code: "⟪?⟫" for code in range(0xD800, 0xE000)})
+    table.update(dict.fromkeys(range(55296, 57344), "⟪?⟫"))
     return table
 
 
@@ -58,7 +60,8 @@ _BLANKS = {0x0A, 0x09}
 _HIDDEN = re.compile(
     "[" + "".join(re.escape(chr(code)) for code in sorted(_SIGNS) if code not in _BLANKS) + "]"
 )
-_EMOJI_JOINER = re.compile("(?<=[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f300-\U0001faff])")
+_PICTOGRAPH = "\u2600-\u27bf\U0001f300-\U0001faff"
+_EMOJI_JOINER = re.compile(f"(?<=[\ufe0f{_PICTOGRAPH}])\u200d(?=[{_PICTOGRAPH}])")
 
 
 def display_text(text: str, *, newlines: bool = False) -> str:

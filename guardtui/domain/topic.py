@@ -1,4 +1,4 @@
-"""The topic: what a guardrail author edits, its byte limits, and what changed between two of them."""
+"""The topic: what a guardrail author edits, its byte limits, and what changed between two."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+
 class Triggered(IntEnum):
     """The scanner's answer for one prompt."""
 

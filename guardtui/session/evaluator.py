@@ -59,9 +59,7 @@ class Evaluator:
             with contextlib.suppress(asyncio.CancelledError):
                 await running
 
-    async def _run(
-        self, topic: Topic, prompts: PromptSet, report: Report | None
-    ) -> Evaluation:
+    async def _run(self, topic: Topic, prompts: PromptSet, report: Report | None) -> Evaluation:
         this_run = asyncio.current_task()
 
         def store(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""The session: the definition being edited, its iterations, baseline and best. Views only read it."""
+"""The session: the definition, its iterations, baseline and best. Views only read it."""
 
 from __future__ import annotations
 
@@ -146,9 +146,7 @@ class Session:
             return False
         return best is None or coverage > _coverage(best)
 
-    def next_iteration(
-        self, evaluation: Evaluation, decision: Decision, created: str
-    ) -> Iteration:
+    def next_iteration(self, evaluation: Evaluation, decision: Decision, created: str) -> Iteration:
         """The iteration that recording this evaluation would add; `created` is ISO 8601 UTC."""
         number = self.iterations[-1].number + 1 if self.iterations else 0
         return Iteration(number, created, decision, evaluation)

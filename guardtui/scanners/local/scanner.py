@@ -37,7 +37,7 @@ _CHUNKS = {"minilm": 32, "static": 512}  # texts in one call of the encoder: abo
 
 @dataclass(eq=False)
 class _Prepared:
-    """A prompt set made ready: what no edit of the topic changes, and the rows of the last topic."""
+    """A prompt set made ready: what no edit changes, and the rows of the last topic."""
 
     fingerprint: str
     matrix: PromptMatrix
@@ -158,9 +158,7 @@ class LocalScanner:
         _, scoring, _ = self.load()
         return scoring.threshold if self._threshold is None else z_of(self._threshold)
 
-    def _prepare(
-        self, prompts: PromptSet, report: Report, stopped: Stopped
-    ) -> _Prepared | None:
+    def _prepare(self, prompts: PromptSet, report: Report, stopped: Stopped) -> _Prepared | None:
         if self._prepared and self._prepared.fingerprint == prompts.fingerprint:
             return self._prepared
         if self._loaded is None:

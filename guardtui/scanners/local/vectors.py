@@ -1,4 +1,4 @@
-"""Vectors of prompts, kept on disk: computed once, bounded, shared by processes, ignored if damaged."""
+"""Vectors of prompts on disk: computed once, bounded, shared by processes, ignored if damaged."""
 
 from __future__ import annotations
 
