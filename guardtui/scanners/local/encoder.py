@@ -1,0 +1,101 @@
+"""What turns texts into vectors: the protocol of the encoders, and loading one by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ENCODERS = ("minilm", "static")
+"""Names that `load_encoder` knows, the default first."""
+
+WEIGHTS = Path(__file__).parent / "weights"
+"""The folder of the shipped weights files."""
+
+
+class EncoderError(Exception):
+    """An encoder cannot be loaded; the message is meant for the author."""
+
+
+class Encoder(Protocol):
+    """Texts to unit vectors. Safe to call from several threads at once."""
+
+    @property
+    def id(self) -> str:
+        """Name, version and a short hash of the weights: equal ids give equal vectors."""
+
+    @property
+    def name(self) -> str:
+        """The name that `load_encoder` knows it by."""
+
+    @property
+    def dimensions(self) -> int:
+        """Columns of a vector."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows [n, dimensions]. Never fails on odd text; long text is cut to the window."""
+
+
+def load_encoder(name: str, *, threads: int = 1) -> Encoder:
+    """The encoder of this name, ready to use; loading it twice gives the same object.
+
+    `threads` is the number of threads that one call of `encode` may use (minilm only).
+    Raises `EncoderError` for an unknown name, and for a weights file that is missing or damaged.
+    """
+    if name == "minilm":
+        return _minilm(threads)
+    if name == "static":
+        return _static()
+    raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
+
+
+@cache
+def _minilm(threads: int) -> Encoder:
+    from guardtui.scanners.local.minilm import MiniLM
+
+    return MiniLM(WEIGHTS, threads=threads)
+
+
+@cache
+def _static() -> Encoder:
+    from guardtui.scanners.local.static import Static
+
+    return Static(WEIGHTS)
+
+
+def checked_bytes(folder: Path, name: str) -> tuple[bytes, str]:
+    """Content of a weights file and its sha256, once it equals the one recorded at build time.
+
+    Raises `EncoderError` when the file or the record is missing, unreadable or different.
+    """
+    try:
+        recorded = json.loads((folder / "provenance.json").read_text("utf-8"))["files"][name]
+        content = (folder / name).read_bytes()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(name) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != recorded:
+        raise _damaged(name)
+    return content, found
+
+
+def _damaged(name: str) -> EncoderError:
+    return EncoderError(f"guardtui's encoder file {name} is damaged: reinstall guardtui")
+
+
+def clean_text(text: str, limit: int) -> str:
+    """The first `limit` characters, with what UTF-8 cannot carry as "?", one for one.
+
+    Offsets into the result are offsets into the original, which the explanation relies on.
+    """
+    part = text[:limit]
+    if part.isascii():
+        return part
+    return part.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,277 @@
+"""The scoring model: from similarities to a topic's texts to a score in 0…1.
+
+z = Σ weight · feature + constant, score = 1 / (1 + e^−z). Features of a prompt against a topic are
+cosines (to the description, to the nearest example, the mean of all); features of a topic say how
+wide it is; features of a prompt say how ordinary it is. What changes with an edit is only the row
+of the edited text, so that one edit costs one matrix–vector product and a few passes over N.
+The constants come from `scripts/fit_scoring.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
+
+Floats = NDArray[np.float32]
+
+PROMPT_FEATURES = ("ordinary", "common")
+"""Features of a prompt alone: mean of its five largest cosines to the background, and of all."""
+
+SIMILARITY_FEATURES = ("description", "nearest", "mean")
+"""Cosine to the description, largest cosine to an example, mean over description and examples."""
+
+TOPIC_FEATURES = (
+    "coherence",  # mean cosine between two examples
+    "agreement",  # mean cosine of the description and an example
+    "few",  # 1 / number of examples
+    "examples ordinary",  # mean over the examples of their five largest cosines to the background
+    "description ordinary",  # mean of the description's five largest cosines to the background
+    "reach",  # mean over the background of the largest cosine to an example
+    "reach spread",  # standard deviation of the same
+    "reach far",  # mean of the ten largest of the same
+)
+"""Features of a topic alone: how wide it is, and how near to everyday requests."""
+
+_NEAREST = 5
+_FARTHEST = 10
+_CHUNK = 4096
+
+_NOTHING = -12.0
+"""z of every prompt against a topic without any text."""
+
+# A prompt that is an example triggers, whatever the linear form says: from this cosine on, z is
+# lifted, to this much above the threshold at cosine 0.995 (int8 vectors reach no more of 1).
+_SAME_FROM = 0.97
+_SAME = 0.995
+_SAME_LIFT = 2.0
+_SAME_SLOPE = 400.0
+
+
+def topic_texts(name: str, description: str, examples: Sequence[str]) -> list[str]:
+    """The texts to embed, in order: "name: description" and each example; "" for a missing one.
+
+    Positions are stable under an edit: part 0 is the description and part k is example k.
+    """
+    head = ": ".join(part for part in (name.strip(), description.strip()) if part)
+    return [head, *(example if example.strip() else "" for example in examples)]
+
+
+def similarity_rows(vectors: Floats, text_vectors: Floats, out: Floats | None = None) -> Floats:
+    """Cosines [k, N] of texts [k, d] to prompts [N, d], one row for each text.
+
+    After an edit only the edited text's row is computed, with `out` a slice of the rows kept.
+    """
+    rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
+    for row, text in zip(rows, text_vectors, strict=True):
+        np.dot(vectors, text, out=row)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTerms:
+    """What the score takes from the topic alone.
+
+    `present` tells which parts have text; `width` is the topic's share of z, which moves all
+    prompts alike when the topic becomes wider or narrower; `features` are the named numbers.
+    """
+
+    present: tuple[bool, ...]
+    width: float
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ScoringModel:
+    """Fitted constants for one encoder.
+
+    `threshold` is the shipped one, as z; `background` are vectors [m, d] of everyday requests;
+    `typical` are the values of topic features that cannot be computed yet.
+    """
+
+    encoder: str
+    version: str
+    weights: Mapping[str, float]
+    typical: Mapping[str, float]
+    constant: float
+    threshold: float
+    background: Floats = field(repr=False, compare=False)
+
+    @property
+    def id(self) -> str:
+        """Encoder and version: scores of equal ids are comparable."""
+        return f"{self.encoder}-{self.version}"
+
+    def prompt_features(self, vectors: Floats) -> Floats:
+        """The `PROMPT_FEATURES` of vectors [N, d], one row each: [2, N]."""
+        result = np.empty((len(PROMPT_FEATURES), len(vectors)), np.float32)
+        known = np.ascontiguousarray(self.background.T)
+        for start in range(0, len(vectors), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            cosines = vectors[chunk] @ known
+            result[1, chunk] = cosines.mean(axis=1)
+            cosines.partition(cosines.shape[1] - _NEAREST, axis=1)
+            result[0, chunk] = cosines[:, -_NEAREST:].mean(axis=1)
+        return result
+
+    def prompt_terms(self, vectors: Floats) -> Floats:
+        """How ordinary each prompt is, as its share of z, [N]; computed once for a prompt set."""
+        weights = np.array([self.weights.get(name, 0.0) for name in PROMPT_FEATURES], np.float32)
+        return weights @ self.prompt_features(vectors)
+
+    def topic_terms(self, texts: Sequence[str], text_vectors: Floats) -> TopicTerms:
+        """Topic-only terms from `topic_texts` and their vectors [k, d].
+
+        What cannot be computed yet (one example, no description) takes its typical value.
+        """
+        present = tuple(bool(text.strip()) for text in texts)
+        examples = [row for row in range(1, len(texts)) if present[row]]
+        features = dict(self.typical)
+        known = text_vectors @ self.background.T
+        if present[0]:
+            features["description ordinary"] = float(np.sort(known[0])[-_NEAREST:].mean())
+        if examples:
+            among = text_vectors[examples] @ text_vectors[examples].T
+            count = len(examples)
+            features["few"] = 1 / count
+            if count > 1:
+                total = float(among.sum() - np.trace(among))
+                features["coherence"] = total / (count * (count - 1))
+            if present[0]:
+                features["agreement"] = float((text_vectors[examples] @ text_vectors[0]).mean())
+            nearest = np.sort(known[examples], axis=1)[:, -_NEAREST:]
+            features["examples ordinary"] = float(nearest.mean())
+            reached = np.sort(known[examples].max(axis=0))
+            features["reach"] = float(reached.mean())
+            features["reach spread"] = float(reached.std())
+            features["reach far"] = float(reached[-_FARTHEST:].mean())
+        width = sum(self.weights.get(name, 0.0) * features[name] for name in TOPIC_FEATURES)
+        return TopicTerms(present, float(width), features)
+
+    def combine(
+        self,
+        similarities: Floats,
+        terms: TopicTerms,
+        prompt_terms: Floats,
+        out: Floats | None = None,
+    ) -> Floats:
+        """z of every prompt, [N], from similarities [k, N], topic terms and prompt terms [N].
+
+        Passes over N: one product with all rows, the maximum over the example rows, three sums,
+        and one comparison for the prompts that equal an example.
+        """
+        count = similarities.shape[1]
+        z = np.empty(count, np.float32) if out is None else out
+        rows = [row for row, there in enumerate(terms.present) if there]
+        examples = [row for row in rows if row > 0]
+        if not rows:
+            z.fill(_NOTHING)
+            return z
+        np.dot(self._row_weights(rows, examples, len(similarities)), similarities, out=z)
+        z += prompt_terms
+        z += np.float32(terms.width + self.constant)
+        if not examples:
+            return z
+        nearest = similarities[examples[0]]
+        if len(examples) > 1:
+            nearest = np.maximum(nearest, similarities[examples[1]])
+            for row in examples[2:]:
+                np.maximum(nearest, similarities[row], out=nearest)
+        z += nearest * np.float32(self.weights.get("nearest", 0.0))
+        same = np.flatnonzero(nearest > _SAME_FROM)
+        if len(same):
+            missing = np.maximum(np.float32(_SAME) - nearest[same], np.float32(0))
+            floor = np.float32(self.threshold + _SAME_LIFT) - np.float32(_SAME_SLOPE) * missing
+            z[same] = np.maximum(z[same], floor)
+        return z
+
+    def _row_weights(self, rows: list[int], examples: list[int], count: int) -> Floats:
+        """Weight of each similarity row in the linear part, [count]."""
+        weights = np.zeros(count, np.float32)
+        weights[rows] += np.float32(self.weights.get("mean", 0.0) / len(rows))
+        head = self.weights.get("description", 0.0)
+        if rows[0] == 0:
+            weights[0] += np.float32(head)
+        else:
+            # Without a description the examples stand in for it.
+            weights[examples] += np.float32(head / len(examples))
+        if not examples:
+            # And the other way round.
+            weights[0] += np.float32(self.weights.get("nearest", 0.0))
+        return weights
+
+    def score(self, texts: Sequence[str], text_vectors: Floats, vectors: Floats) -> Floats:
+        """z [N] of prompts [N, d] against a topic, all steps in one: for small sets and tests."""
+        terms = self.topic_terms(texts, text_vectors)
+        rows = similarity_rows(vectors, text_vectors)
+        return self.combine(rows, terms, self.prompt_terms(vectors))
+
+
+def matched_part(similarities: Floats, present: Sequence[bool]) -> NDArray[np.intp]:
+    """Which part is nearest to each prompt, [n]: 0 = description, k = example k.
+
+    From similarities [k, n] of all prompts or of a few picked ones. Missing parts never match;
+    when all are missing it is 0.
+    """
+    rows = [row for row, there in enumerate(present) if there] or [0]
+    parts: NDArray[np.intp] = np.asarray(rows, np.intp)[similarities[rows].argmax(axis=0)]
+    return parts
+
+
+def probability(z: Floats | np.float32) -> Floats:
+    """Score in 0…1 of z, 1 / (1 + e^−z), without overflow."""
+    # The same function by tanh, which has no overflow at either end.
+    result: Floats = np.tanh(np.asarray(z, np.float32) * np.float32(0.5))
+    result *= np.float32(0.5)
+    result += np.float32(0.5)
+    return result
+
+
+def z_of(score: float) -> float:
+    """z of a score: the inverse of `probability`, for thresholds. Infinite at 0 and 1.
+
+    Raises ValueError outside 0…1.
+    """
+    if not 0 <= score <= 1:
+        raise ValueError(f"a score lies between 0 and 1, not at {score}")
+    if score in (0, 1):
+        return math.inf if score else -math.inf
+    return math.log(score / (1 - score))
+
+
+def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
+    """The shipped scoring model of an encoder, by the encoder's name.
+
+    Raises `EncoderError` when a file is missing or damaged, or there is no model for this encoder.
+    """
+    try:
+        content = json.loads((folder / "scoring.json").read_text("utf-8"))
+        found = content["encoders"][encoder]
+        return ScoringModel(
+            encoder=encoder,
+            version=str(found["version"]),
+            weights={str(name): float(value) for name, value in found["weights"].items()},
+            typical={name: float(found["typical"][name]) for name in TOPIC_FEATURES},
+            constant=float(found["constant"]),
+            threshold=float(found["threshold"]),
+            background=load_background(encoder, folder),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EncoderError(
+            f"guardtui's scoring constants for {encoder} are damaged: reinstall guardtui"
+        ) from error
+
+
+def load_background(encoder: str, folder: Path = WEIGHTS) -> Floats:
+    """Vectors [m, d] of the everyday requests in `background.txt`, by this encoder."""
+    content, _ = checked_bytes(folder, f"background-{encoder}.npy")
+    vectors: Floats = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
+    return vectors

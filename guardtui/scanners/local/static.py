@@ -1,0 +1,70 @@
+"""The encoder `static`: a sum of token vectors distilled from MiniLM."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.scanners.local.encoder import EncoderError, checked_bytes, clean_text
+
+VERSION = 1
+"""Part of the id: raise it when the same weights give other vectors."""
+WINDOW = 512
+"""Tokens that are read: a mean of more is a blur that matches nothing."""
+CHARACTERS = 4096
+"""Characters that are tokenised, a bound for 10 MB of text."""
+_AT_ONCE = 2048
+
+
+class Static:
+    """Normalised sums of token vectors, [n, 256]."""
+
+    name = "static"
+    dimensions = 256
+
+    def __init__(self, folder: Path) -> None:
+        """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
+        codes, codes_hash = checked_bytes(folder, "static.npy")
+        scales, _ = checked_bytes(folder, "static-scale.npy")
+        definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise EncoderError("the encoder static needs tokenizers: reinstall guardtui") from error
+
+        self._codes: NDArray[np.int8] = np.load(io.BytesIO(codes), allow_pickle=False)
+        self._scales: NDArray[np.float32] = np.load(io.BytesIO(scales), allow_pickle=False)
+        self._tokenizer: Any = Tokenizer.from_str(definition.decode("utf-8"))
+        self._tokenizer.enable_truncation(WINDOW)
+        self._unknown = int(self._tokenizer.token_to_id("[UNK]") or 0)
+        self.id = f"static-{codes_hash[:8]}{tokenizer_hash[:4]}-{VERSION}"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        result = np.empty((len(texts), self.dimensions), np.float32)
+        for start in range(0, len(texts), _AT_ONCE):
+            part = [clean_text(text, CHARACTERS) for text in texts[start : start + _AT_ONCE]]
+            block = result[start : start + len(part)]
+            found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
+            for row, encoding in enumerate(found):
+                total = self.token_vectors(encoding.ids or [self._unknown]).sum(axis=0)
+                # Each row is summed by itself, so that it does not depend on its batch.
+                block[row] = total / np.float32(math.sqrt(float(total @ total)))
+        return result
+
+    def tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Rows of the table that a text uses, and where in the text each of them stands."""
+        encoding = self._tokenizer.encode(clean_text(text, CHARACTERS), add_special_tokens=False)
+        return list(encoding.ids), list(encoding.offsets)
+
+    def token_vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Vectors of tokens, [len(rows), 256], as float32; their sum has a text's direction."""
+        picked = self._codes[rows].astype(np.float32)
+        picked *= self._scales[rows][:, None]
+        return picked

