@@ -1,0 +1,210 @@
+"""A topic file, its prompt set and its session, opened together: all that app and commands share."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.store import Draft, SessionStore
+
+SAMPLE = "tax-advice"
+"""Stem of the sample topic that opens when nothing else was opened before."""
+
+
+def now() -> str:
+    """The time as ISO 8601 UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping did: the iteration recorded, and why its file was not written (or "")."""
+
+    iteration: Iteration
+    not_saved: str
+
+
+class Workspace:
+    """One opened topic. Owns the session and everything of it that is on disk.
+
+    `draft_offer` is a definition that was being edited when the app was last left, if it differs
+    from the file; taking it is an edit like any other.
+    """
+
+    def __init__(self, topic_file: TopicFile, prompts_path: Path, prompts: PromptSet) -> None:
+        self.topic_file = topic_file
+        self.prompts_path = prompts_path
+        self.prompts = prompts
+        self.store = SessionStore(topic_file.path)
+        self.session = Session(topic_file.topic, self.store.iterations(), self.store.pinned())
+        draft = self.store.draft()
+        self.draft_offer: Draft | None = (
+            draft if draft and draft.topic != topic_file.topic else None
+        )
+        self._saved_draft = draft.topic if draft else None
+        self.store.use_prompt_file(str(prompts_path.resolve()))
+
+    @classmethod
+    def open(cls, topic_path: Path, prompts_path: Path | None = None) -> Workspace:
+        """Open a topic with its prompts: those given, else those used last, else NAME.csv beside it.
+
+        Raises FileProblem, PromptSetError or StoreError.
+        """
+        topic_file = load_topic(topic_path)
+        chosen = prompts_path or _usual_prompts(topic_path)
+        prompts = load_prompts(chosen)
+        if not topic_file.intent_given:
+            topic = topic_file.topic.model_copy(update={"intent": prompts.intent})
+            topic_file = topic_file.with_topic(topic)
+        return cls(topic_file, chosen, prompts)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the definition differs from the topic file."""
+        return self.session.topic != self.topic_file.topic
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the definition changes against the baseline, in words."""
+        baseline = self.session.baseline
+        origin = baseline.evaluation.topic if baseline else self.topic_file.topic
+        return describe_changes(origin, self.session.topic)
+
+    def record(self, evaluation: Evaluation, decision: Decision) -> Iteration:
+        """Write an iteration to the session's file, then add it to the session."""
+        planned = self.session.next_iteration(evaluation, decision, now())
+        iteration = self.store.add_iteration(planned)
+        self.session.record(iteration)
+        return iteration
+
+    def keep(self, evaluation: Evaluation) -> Kept:
+        """Record the evaluation as kept, and save its definition to the topic file.
+
+        The iteration is safe before the file is touched; a file that cannot be written, or was
+        changed by someone else, is left as it is and the reason is returned.
+        """
+        iteration = self.record(evaluation, Decision.KEEP)
+        try:
+            self.save(evaluation.topic)
+        except FileProblem as problem:
+            return Kept(iteration, str(problem))
+        return Kept(iteration, "")
+
+    def discard(self, evaluation: Evaluation) -> Iteration:
+        """Record the evaluation as discarded, and restore the best definition exactly."""
+        iteration = self.record(evaluation, Decision.DISCARD)
+        self.session.restore_best()
+        return iteration
+
+    def save(self, topic: Topic, *, force: bool = False) -> None:
+        """Write a definition to the topic file; `force` also over somebody else's change.
+
+        Raises FileProblem.
+        """
+        if topic != self.topic_file.topic or force:
+            backups = self.store.folder / "backups"
+            self.topic_file = save_topic(self.topic_file, topic, force=force, backup_folder=backups)
+
+    def pin(self, number: int | None) -> None:
+        """Compare with this iteration from now on (None: with the last kept one)."""
+        self.session.pin(number)
+        self.store.pin(number)
+
+    def save_draft(self) -> None:
+        """Keep what is being edited, if it changed since the last time; cheap when it did not."""
+        topic = self.session.topic if self.unsaved else None
+        if topic != self._saved_draft:
+            draft = Draft(topic, self.topic_file.topic.fingerprint) if topic else None
+            self.store.save_draft(draft)
+            self._saved_draft = topic
+
+
+def _usual_prompts(topic_path: Path) -> Path:
+    remembered = ""
+    if topic_path.exists():
+        remembered = SessionStore(topic_path).prompt_file()
+    if remembered and Path(remembered).exists():
+        return Path(remembered)
+    for ending in (".csv", ".jsonl", ".parquet"):
+        beside = topic_path.with_suffix(ending)
+        if beside.exists():
+            return beside
+    raise FileProblem(
+        topic_path,
+        "no prompt set is known for this topic",
+        f"name one: guardtui {topic_path.name} --prompts FILE (guardtui sample prints an example)",
+    )
+
+
+# --- what was opened last, and the sample -------------------------------------------------
+
+
+def data_folder() -> Path:
+    """Where guardtui keeps the scratch sample and what was opened last: GUARDTUI_DATA or usual."""
+    if named := os.environ.get("GUARDTUI_DATA"):
+        return Path(named)
+    from platformdirs import user_data_path
+
+    return user_data_path("guardtui", appauthor=False)
+
+
+def remember_opened(workspace: Workspace) -> None:
+    """Make this the session that opens without arguments; failing to is not an error."""
+    content = {
+        "topic": str(workspace.topic_file.path.resolve()),
+        "prompts": str(workspace.prompts_path.resolve()),
+    }
+    try:
+        folder = data_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / "last.json", json.dumps(content).encode())
+    except (OSError, FileProblem):
+        return
+
+
+def last_opened() -> tuple[Path, Path] | None:
+    """Topic and prompts that were opened last, if both files still exist."""
+    try:
+        content = json.loads((data_folder() / "last.json").read_text("utf-8"))
+        topic, prompts = Path(content["topic"]), Path(content["prompts"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (topic, prompts) if topic.is_file() and prompts.is_file() else None
+
+
+def sample_folder() -> Path:
+    """The shipped sample data: in the installed package, or at the top of a checkout."""
+    package = Path(__file__).parent.parent
+    for folder in (package / "sample_data", package.parent / "sample_data"):
+        if folder.is_dir():
+            return folder
+    raise FileProblem(package, "the sample data is missing", "reinstall guardtui")
+
+
+def scratch_sample() -> tuple[Path, Path]:
+    """A copy of the sample that may be edited freely; made once, and kept as the author left it."""
+    source, target = sample_folder(), data_folder() / "sample"
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for file in sorted(source.iterdir()):
+            if file.suffix in (".yaml", ".csv") and not (target / file.name).exists():
+                shutil.copyfile(file, target / file.name)
+    except OSError as error:
+        raise FileProblem(
+            target,
+            f"cannot be written ({error.strerror})",
+            "set GUARDTUI_DATA to a folder of yours",
+        ) from error
+    return target / f"{SAMPLE}.yaml", target / f"{SAMPLE}.csv"
