@@ -127,6 +127,15 @@ class ScoringModel:
         weights = np.array([self.weights.get(name, 0.0) for name in PROMPT_FEATURES], np.float32)
         return weights @ self.prompt_features(vectors)
 
+    def prompt_direction(self, vector: Floats) -> Floats:
+        """The vector [d] whose product with this prompt's vector [d] is its prompt term."""
+        nearest = np.argsort(self.background @ vector)[-_NEAREST:]
+        direction: Floats = np.float32(self.weights.get("ordinary", 0.0)) * self.background[
+            nearest
+        ].mean(axis=0)
+        direction += np.float32(self.weights.get("common", 0.0)) * self.background.mean(axis=0)
+        return direction
+
     def topic_terms(self, texts: Sequence[str], text_vectors: Floats) -> TopicTerms:
         """Topic-only terms from `topic_texts` and their vectors [k, d].
 
@@ -168,24 +177,9 @@ class ScoringModel:
         Passes over N: one product with all rows, the maximum over the example rows, three sums,
         and one comparison for the prompts that equal an example.
         """
-        count = similarities.shape[1]
-        z = np.empty(count, np.float32) if out is None else out
-        rows = [row for row, there in enumerate(terms.present) if there]
-        examples = [row for row in rows if row > 0]
-        if not rows:
-            z.fill(_NOTHING)
+        z, nearest = self.linear(similarities, terms, prompt_terms, out)
+        if nearest is None:
             return z
-        np.dot(self._row_weights(rows, examples, len(similarities)), similarities, out=z)
-        z += prompt_terms
-        z += np.float32(terms.width + self.constant)
-        if not examples:
-            return z
-        nearest = similarities[examples[0]]
-        if len(examples) > 1:
-            nearest = np.maximum(nearest, similarities[examples[1]])
-            for row in examples[2:]:
-                np.maximum(nearest, similarities[row], out=nearest)
-        z += nearest * np.float32(self.weights.get("nearest", 0.0))
         same = np.flatnonzero(nearest > _SAME_FROM)
         if len(same):
             missing = np.maximum(np.float32(_SAME) - nearest[same], np.float32(0))
@@ -193,18 +187,50 @@ class ScoringModel:
             z[same] = np.maximum(z[same], floor)
         return z
 
-    def _row_weights(self, rows: list[int], examples: list[int], count: int) -> Floats:
-        """Weight of each similarity row in the linear part, [count]."""
-        weights = np.zeros(count, np.float32)
-        weights[rows] += np.float32(self.weights.get("mean", 0.0) / len(rows))
-        head = self.weights.get("description", 0.0)
-        if rows[0] == 0:
-            weights[0] += np.float32(head)
-        else:
-            # Without a description the examples stand in for it.
-            weights[examples] += np.float32(head / len(examples))
+    def linear(
+        self,
+        similarities: Floats,
+        terms: TopicTerms,
+        prompt_terms: Floats,
+        out: Floats | None = None,
+    ) -> tuple[Floats, Floats | None]:
+        """z before prompts that equal an example are lifted, and the largest cosine to an example.
+
+        The latter is None without examples.
+        """
+        z = np.empty(similarities.shape[1], np.float32) if out is None else out
+        rows = [row for row, there in enumerate(terms.present) if there]
+        examples = [row for row in rows if row > 0]
+        if not rows:
+            z.fill(_NOTHING)
+            return z, None
+        np.dot(self.row_weights(terms.present), similarities, out=z)
+        z += prompt_terms
+        z += np.float32(terms.width + self.constant)
         if not examples:
-            # And the other way round.
+            return z, None
+        nearest = similarities[examples[0]]
+        if len(examples) > 1:
+            nearest = np.maximum(nearest, similarities[examples[1]])
+            for row in examples[2:]:
+                np.maximum(nearest, similarities[row], out=nearest)
+        z += nearest * np.float32(self.weights.get("nearest", 0.0))
+        return z, nearest
+
+    def row_weights(self, present: Sequence[bool]) -> Floats:
+        """What each similarity row adds to z, [k], apart from the nearest example's extra weight.
+
+        Without a description the examples stand in for it, and the other way round.
+        """
+        rows = [row for row, there in enumerate(present) if there]
+        examples = [row for row in rows if row > 0]
+        weights = np.zeros(len(present), np.float32)
+        if not rows:
+            return weights
+        weights[rows] += np.float32(self.weights.get("mean", 0.0) / len(rows))
+        heads = [0] if rows[0] == 0 else examples
+        weights[heads] += np.float32(self.weights.get("description", 0.0) / len(heads))
+        if not examples:
             weights[0] += np.float32(self.weights.get("nearest", 0.0))
         return weights
 

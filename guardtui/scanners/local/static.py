@@ -58,10 +58,16 @@ class Static:
                 block[row] = total / np.float32(math.sqrt(float(total @ total)))
         return result
 
-    def tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Rows of the table that a text uses, and where in the text each of them stands."""
+    def words(self, text: str) -> list[tuple[int, int, list[int]]]:
+        """Words that are read: start and end in the text, and the rows of the table they use."""
         encoding = self._tokenizer.encode(clean_text(text, CHARACTERS), add_special_tokens=False)
-        return list(encoding.ids), list(encoding.offsets)
+        found: dict[int, tuple[int, int, list[int]]] = {}
+        for number, row, (start, end) in zip(
+            encoding.word_ids, encoding.ids, encoding.offsets, strict=True
+        ):
+            first, last, rows = found.get(number, (start, end, []))
+            found[number] = (min(first, start), max(last, end), [*rows, row])
+        return list(found.values())
 
     def token_vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
         """Vectors of tokens, [len(rows), 256], as float32; their sum has a text's direction."""
