@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from guardtui.scanners.local.encoder import Block
 
 Floats = NDArray[np.float32]
 
@@ -26,8 +23,8 @@ class PromptMatrix(Protocol):
     def fill(self, start: int, vectors: Floats) -> None:
         """Store unit rows [n, d] from row `start` on."""
 
-    def product(self, vector: Floats, blocks: Sequence[Block], out: Floats) -> None:
-        """Cosines to one text ([d]) for each block, written to `out` [b, N]."""
+    def product(self, vector: Floats, out: Floats) -> None:
+        """Cosines to one text ([d]), written to `out` [N]."""
 
 
 class FloatMatrix:
@@ -42,11 +39,8 @@ class FloatMatrix:
     def fill(self, start: int, vectors: Floats) -> None:
         self._vectors[start : start + len(vectors)] = vectors
 
-    def product(self, vector: Floats, blocks: Sequence[Block], out: Floats) -> None:
-        scaled = vector * np.float32(len(blocks))
-        for place, block in enumerate(blocks):
-            columns = slice(block.start, block.stop)
-            np.dot(self._vectors[:, columns], scaled[columns], out=out[place])
+    def product(self, vector: Floats, out: Floats) -> None:
+        np.dot(self._vectors, vector, out=out)
 
 
 class CompactMatrix:
@@ -66,16 +60,13 @@ class CompactMatrix:
         self._values[start:stop] = np.rint(vectors / scales[:, None])
         self._scales[start:stop] = scales
 
-    def product(self, vector: Floats, blocks: Sequence[Block], out: Floats) -> None:
-        scaled = vector * np.float32(len(blocks))
+    def product(self, vector: Floats, out: Floats) -> None:
         buffer = np.empty((_ROWS, self._values.shape[1]), np.float32)
         for start in range(0, len(self), _ROWS):
             stop = min(start + _ROWS, len(self))
             part = buffer[: stop - start]
             np.copyto(part, self._values[start:stop])
-            for place, block in enumerate(blocks):
-                columns = slice(block.start, block.stop)
-                np.dot(part[:, columns], scaled[columns], out=out[place, start:stop])
+            np.dot(part, vector, out=out[start:stop])
         out *= self._scales
 
 

@@ -135,7 +135,7 @@ class LocalScanner:
     def z(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
     ) -> tuple[Floats, Floats, tuple[bool, ...]] | None:
-        """Raw scores z [N], similarities [k, b, N] and which texts are there; None when stopped."""
+        """Raw scores z [N], similarities [k, N] and which texts are there; None when stopped."""
         encoder, scoring, _ = self.load()
         with self._lock:
             prepared = self._prepare(prompts, report, stopped)
@@ -143,7 +143,7 @@ class LocalScanner:
                 return None
             texts = topic_texts(topic.name, topic.description, topic.examples)
             vectors = self._vectors_of(encoder, texts)
-            self._update_rows(prepared, scoring, texts, vectors)
+            self._update_rows(prepared, texts, vectors)
             terms = scoring.topic_terms(texts, vectors)
             z = scoring.combine(prepared.similarities, terms, prepared.prompt_terms)
             return z, prepared.similarities, terms.present
@@ -185,7 +185,7 @@ class LocalScanner:
                 return None
             matrix.fill(start, vectors)
             prompt_terms[start : start + len(part)] = scoring.prompt_terms(vectors)
-        empty = np.empty((0, len(encoder.blocks), total), np.float32)
+        empty = np.empty((0, total), np.float32)
         self._prepared = _Prepared(prompts.fingerprint, matrix, prompt_terms, [], empty)
         return self._prepared
 
@@ -201,9 +201,7 @@ class LocalScanner:
             self._text_vectors.update(zip(fresh, encoded, strict=True))
         return np.stack([self._text_vectors[text] for text in texts])
 
-    def _update_rows(
-        self, prepared: _Prepared, scoring: ScoringModel, texts: list[str], vectors: Floats
-    ) -> None:
+    def _update_rows(self, prepared: _Prepared, texts: list[str], vectors: Floats) -> None:
         old_texts, old = prepared.texts, prepared.similarities
         if len(texts) == len(old_texts):
             rows = old
@@ -216,21 +214,21 @@ class LocalScanner:
             elif rows is not old and text in old_texts:
                 rows[place] = old[old_texts.index(text)]
             else:
-                prepared.matrix.product(vectors[place], scoring.blocks, rows[place])
+                prepared.matrix.product(vectors[place], rows[place])
         prepared.texts, prepared.similarities = texts, rows
 
 
 def _nearest(similarities: Floats, present: tuple[bool, ...]) -> NDArray[np.int16]:
     """The part nearest to each prompt, int16 [N]: 0 the description, k example k; -1 without any.
 
-    The first block (meaning) decides. Row by row: an argmax over the short axis is slower.
+    Row by row: an argmax over the short axis is slower.
     """
-    count = similarities.shape[2]
+    count = similarities.shape[1]
     nearest = np.full(count, -1, np.int16)
     best = np.full(count, -np.inf, np.float32)
     for part, there in enumerate(present):
         if there:
-            row = similarities[part, 0]
+            row = similarities[part]
             np.copyto(nearest, np.int16(part), where=row > best)
             np.maximum(best, row, out=best)
     return nearest

@@ -1,0 +1,162 @@
+"""The one registry of actions: bindings, footer, palette and help are all made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+SCREEN = "screen"
+RESULTS = "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing an author can do.
+
+    `name` is the method `action_<name>` of the widget in whose `scope` it works; `keys` are
+    Textual key names, the second for terminals that swallow the first. `shown` puts it into the
+    footer, in a few words.
+    """
+
+    name: str
+    keys: str
+    title: str
+    tooltip: str
+    scope: str = SCREEN
+    shown: bool = False
+    footer: str = ""
+
+    @property
+    def binding(self) -> Binding:
+        return Binding(
+            self.keys,
+            self.name,
+            self.footer or self.title,
+            show=self.shown,
+            tooltip=self.tooltip,
+            id=f"{self.scope}.{self.name}",
+            # The editor's fields have undo and redo of their own, for one field only.
+            priority=self.scope == SCREEN,
+        )
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("show_help", "f1", "Help", "Every key, and what the words mean", shown=True),
+    Action(
+        "keep",
+        "f2,ctrl+g",
+        "Keep",
+        "Record this definition as kept, and save it to the topic file",
+        shown=True,
+    ),
+    Action(
+        "discard",
+        "f3,ctrl+b",
+        "Discard",
+        "Record this definition as discarded, and go back to the best one",
+        shown=True,
+    ),
+    Action(
+        "show_iterations",
+        "f4,ctrl+t",
+        "Iterations",
+        "Walk all iterations; restore one, or pin one as the baseline",
+        shown=True,
+        footer="History",
+    ),
+    Action(
+        "next_pane",
+        "f5,ctrl+n",
+        "Next pane",
+        "Go to the next pane; on a small screen, show it",
+        shown=True,
+        footer="Pane",
+    ),
+    Action(
+        "show_check",
+        "f6,ctrl+l",
+        "Check the data",
+        "Duplicates, contradictory labels, leakage and imbalance of the prompt set",
+        footer="Check",
+    ),
+    Action(
+        "pin_baseline",
+        "f7",
+        "Pin or unpin the baseline",
+        "Compare with the last iteration from now on, or with the last kept one again",
+        footer="Pin",
+    ),
+    Action(
+        "export",
+        "f8,ctrl+x",
+        "Export",
+        "Write a report: Markdown, JSON, CSV or results.tsv",
+        shown=True,
+    ),
+    Action(
+        "scanner_settings",
+        "f9,ctrl+r",
+        "Scanner",
+        "Threshold (default, by hand, calibrated) and encoder",
+    ),
+    Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
+    Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
+    Action("save", "ctrl+s", "Save", "Write the definition to the topic file"),
+    Action("quit", "ctrl+q", "Quit", "Leave; everything is kept", shown=True),
+    Action(
+        "search", "slash,ctrl+f", "Search", "Find prompts by their words", RESULTS, shown=True
+    ),
+    Action(
+        "next_hit", "n", "Next hit", "Go to the next prompt that holds the searched words", RESULTS
+    ),
+    Action("previous_hit", "N", "Previous hit", "Go to the hit before", RESULTS),
+    Action("filter('mistakes')", "1", "Mistakes", "Show false positives and negatives", RESULTS),
+    Action("filter('fp')", "2", "False positives", "Show false positives", RESULTS),
+    Action("filter('fn')", "3", "False negatives", "Show false negatives", RESULTS),
+    Action("filter('regressions')", "4", "Regressions", "Show what the edit broke", RESULTS),
+    Action("filter('fixes')", "5", "Fixes", "Show what the edit fixed", RESULTS),
+    Action("filter('errors')", "6", "Errors", "Show prompts without a verdict", RESULTS),
+    Action("filter('all')", "7,a", "All prompts", "Show every prompt", RESULTS),
+    Action(
+        "next_filter",
+        "f",
+        "Next filter",
+        "Show the next group: mistakes, FP, FN, regressions, fixes, errors, all",
+        RESULTS,
+        shown=True,
+        footer="Filter",
+    ),
+    Action(
+        "next_category", "c", "Next category", "Show one category only, then the next", RESULTS
+    ),
+    Action("next_sort", "s", "Sort", "Sort by the next column", RESULTS, shown=True),
+    Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
+    Action(
+        "next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS
+    ),
+    Action("leave_search", "escape", "Leave the search", "Clear the searched words", RESULTS),
+)
+
+
+def bindings(scope: str) -> list[Binding]:
+    """The bindings of one scope, in the order of the registry."""
+    return [action.binding for action in ACTIONS if action.scope == scope]
+
+
+def key_names(action: Action) -> str:
+    """The keys of an action as an author reads them."""
+    names = {"slash": "/", "escape": "Esc", "ctrl+": "^", "super+": "⌘"}
+    keys: list[str] = []
+    for key in action.keys.split(","):
+        text = key
+        for old, new in names.items():
+            text = text.replace(old, new)
+        keys.append(text.upper() if text[:1] == "f" and text[1:].isdigit() else text)
+    return " or ".join(keys)
+
+
+def in_scope(scope: str) -> Iterable[Action]:
+    """All actions of one scope."""
+    return (action for action in ACTIONS if action.scope == scope)

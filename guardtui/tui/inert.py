@@ -1,0 +1,25 @@
+"""The last gate before the terminal: no control character leaves any line of any widget."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+_DROPPED = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)), None)
+
+
+class InertFilter(LineFilter):
+    """Drops control characters, which take no cell, from what Textual's own widgets draw.
+
+    `display_text` makes them visible where text is ours to draw; input fields draw what is in
+    them, and Textual passes an escape sequence in there on to the terminal.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment
+            if segment.control or segment.text.isprintable()
+            else Segment(segment.text.translate(_DROPPED), segment.style)
+            for segment in segments
+        ]

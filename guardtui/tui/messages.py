@@ -1,0 +1,26 @@
+"""What the panes tell the screen; values travel in the message, no widget is asked for them."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from guardtui.domain.topic import Topic
+from guardtui.tui.results import View
+
+
+class TopicEdited(Message):
+    """The author changed the definition. `group` names edits that are undone together."""
+
+    def __init__(self, topic: Topic, group: str, *, ends_group: bool) -> None:
+        self.topic = topic
+        self.group = group
+        self.ends_group = ends_group
+        super().__init__()
+
+
+class ViewChanged(Message):
+    """The author asked to see other rows, or in another order."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        super().__init__()

@@ -1,0 +1,219 @@
+"""What the results table shows: which prompts, in which order, and their cells. Knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.comparison import ABSENT, Change, Comparison
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.verdicts import Outcome, is_wrong
+
+FILTERS: dict[str, str] = {
+    "mistakes": "mistakes",
+    "fp": "FP",
+    "fn": "FN",
+    "regressions": "regressions",
+    "fixes": "fixes",
+    "errors": "errors",
+    "all": "all",
+}
+"""Names of the filters and how they are written on the screen."""
+
+SORTS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
+"""Columns that can be sorted by; "change" puts regressions first, then the file's order."""
+
+_Mask = Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]
+
+
+def _none(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
+    return np.zeros(len(codes), bool)
+
+
+_MASKS: dict[str, _Mask] = {
+    "mistakes": lambda codes, changes: is_wrong(codes),
+    "fp": lambda codes, changes: codes == Outcome.FP,
+    "fn": lambda codes, changes: codes == Outcome.FN,
+    "regressions": lambda codes, changes: (
+        _none(codes) if changes is None else changes == Change.REGRESSION
+    ),
+    "fixes": lambda codes, changes: _none(codes) if changes is None else changes == Change.FIX,
+    "errors": lambda codes, changes: codes == Outcome.ERROR,
+    "all": lambda codes, changes: np.ones(len(codes), bool),
+}
+
+_MARKS: dict[int, tuple[str, str]] = {
+    Change.REGRESSION: ("✗R", "regression"),
+    Change.FIX: ("✓F", "fix"),
+    Change.ADDED: ("+", "dim"),
+    Change.RELABELLED: ("~L", "dim"),
+    Change.NO_VERDICT: ("?", "error"),
+}
+
+_OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the author asked to see."""
+
+    filter: str = "mistakes"
+    category: str | None = None
+    search: str = ""
+    sort: str = "change"
+    descending: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
+
+    `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter.
+    """
+
+    prompts: PromptSet
+    evaluation: Evaluation
+    comparison: Comparison | None
+    view: View
+    order: NDArray[np.intp]
+    counts: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def row_id(self, index: int) -> int:
+        return int(self.evaluation.keys[self.order[index]])
+
+    def position_of(self, row_id: int) -> int | None:
+        found = np.flatnonzero(self.evaluation.keys[self.order] == np.uint64(row_id))
+        return int(found[0]) if len(found) else None
+
+    def row_of(self, row_id: int) -> int | None:
+        """The row of the prompt set, whether it is shown or not."""
+        found = np.flatnonzero(self.evaluation.keys == np.uint64(row_id))
+        return int(found[0]) if len(found) else None
+
+    def next_regression(self, row_id: int | None) -> int | None:
+        """Id of the first regression shown after this row, going round; None without any."""
+        if self.comparison is None:
+            return None
+        places = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
+        if not len(places):
+            return None
+        here = self.position_of(row_id) if row_id is not None else None
+        later = places[places > (-1 if here is None else here)]
+        return self.row_id(int(later[0] if len(later) else places[0]))
+
+    def cells(self, start: int, stop: int) -> list[tuple[tuple[str, str], ...]]:
+        rows = self.order[start:stop]
+        texts = self.prompts.prompts.gather(rows).to_list()
+        category = self.prompts.category_column
+        names: list[str] = [""] * len(rows)
+        if category:
+            groups, known = self.prompts.groups(category)
+            names = [known[group] for group in groups[rows].tolist()]
+        verdicts = self.evaluation.verdicts
+        scores, matched = verdicts.score[rows].tolist(), verdicts.matched[rows].tolist()
+        codes = self.evaluation.codes[rows].tolist()
+        if self.comparison is None:
+            changes, before = [Change.SAME] * len(rows), [ABSENT] * len(rows)
+        else:
+            changes = self.comparison.changes[rows].tolist()
+            before = self.comparison.before[rows].tolist()
+        result = []
+        for at, text in enumerate(texts):
+            outcome = Outcome(codes[at])
+            mark, mark_style = _MARKS.get(changes[at], ("", ""))
+            was = "" if before[at] in (ABSENT, codes[at]) else f"was {Outcome(before[at]).name}"
+            result.append(
+                (
+                    (mark, mark_style),
+                    (outcome.name, _OUTCOME_STYLES.get(outcome, "dim")),
+                    (text, ""),
+                    ("n/a" if scores[at] != scores[at] else f"{scores[at]:.2f}", ""),
+                    (part_name(matched[at]), "dim"),
+                    (was, mark_style),
+                    (names[at], "dim"),
+                )
+            )
+        return result
+
+
+def part_name(matched: int) -> str:
+    """The matched part of the definition in a few letters."""
+    if matched < 0:
+        return ""
+    return "desc" if matched == 0 else f"ex {matched}"
+
+
+def build_results(
+    prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None, view: View
+) -> Results:
+    """Filter, search and sort; numpy and polars only, so that it can run beside the screen."""
+    codes = evaluation.codes
+    changes = comparison.changes if comparison else None
+    mask = _MASKS[view.filter](codes, changes)
+    if view.category is not None and prompts.category_column:
+        groups, names = prompts.groups(prompts.category_column)
+        wanted = names.index(view.category) if view.category in names else -1
+        mask &= groups == wanted
+    order = np.flatnonzero(mask)
+    if view.search:
+        shown = prompts.prompts.gather(order).str.to_lowercase()
+        order = order[shown.str.contains(view.search.lower(), literal=True).to_numpy()]
+    return Results(
+        prompts, evaluation, comparison, view, _sorted(order, view, prompts, evaluation, comparison),
+        _counts(evaluation, comparison),
+    )  # fmt: skip
+
+
+def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, int]:
+    metrics = evaluation.metrics
+    return {
+        "mistakes": metrics.fp + metrics.fn,
+        "fp": metrics.fp,
+        "fn": metrics.fn,
+        "regressions": comparison.regressions if comparison else 0,
+        "fixes": comparison.fixes if comparison else 0,
+        "errors": metrics.errors,
+        "all": metrics.total + metrics.errors,
+    }
+
+
+def _sorted(
+    order: NDArray[np.intp],
+    view: View,
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    comparison: Comparison | None,
+) -> NDArray[np.intp]:
+    if view.sort == "change":
+        if comparison is None:
+            return order[::-1] if view.descending else order
+        ranks = np.array([2, 0, 1, 1, 1, 1], np.int8)[comparison.changes[order]]
+        if not ranks.any() or ranks.min() == ranks.max():
+            return order[::-1] if view.descending else order
+        place = np.argsort(ranks, kind="stable")
+    elif view.sort == "prompt":
+        place = prompts.prompts.gather(order).arg_sort().to_numpy().astype(np.intp)
+    else:
+        place = np.argsort(_sort_column(view.sort, prompts, evaluation, comparison)[order], kind="stable")
+    return order[place[::-1]] if view.descending else order[place]
+
+
+def _sort_column(
+    name: str, prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None
+) -> NDArray[np.generic]:
+    if name == "score":
+        return evaluation.verdicts.score
+    if name == "matched":
+        return evaluation.verdicts.matched
+    if name == "was" and comparison is not None:
+        return comparison.before
+    if name == "category" and prompts.category_column:
+        return prompts.groups(prompts.category_column)[0]
+    return evaluation.codes

@@ -1,0 +1,184 @@
+"""The definition as fields with live limits; every change leaves as a message."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.reactive import reactive
+from textual.widgets import Label, TextArea
+
+from guardtui.domain.text import hidden_characters
+from guardtui.domain.topic import (
+    DESCRIPTION_BYTES,
+    EXAMPLE_BYTES,
+    EXAMPLES_AT_MOST,
+    NAME_BYTES,
+    TOTAL_BYTES,
+    Intent,
+    Topic,
+    byte_length,
+    total_bytes,
+    violations,
+)
+from guardtui.tui.messages import TopicEdited
+
+NEAR = 0.9
+"""Share of a limit from which on its counter warns."""
+
+
+class Field(TextArea):
+    """One text of the definition; Enter goes on to the next field."""
+
+    def __init__(self, text: str, *, name: str, limit: int, lines: int) -> None:
+        super().__init__(
+            text, id=f"field-{name}", classes="field", compact=True, tab_behavior="focus",
+            soft_wrap=True, highlight_cursor_line=False,
+        )  # fmt: skip
+        self.field = name
+        self.limit = limit
+        self.styles.max_height = lines
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.screen.focus_next(".field, IntentField")
+            return
+        await super()._on_key(event)
+
+
+class IntentField(Label, can_focus=True):
+    """Block or allow; space, enter, the arrows or a click change it."""
+
+    BINDINGS = [("space,enter,left,right", "toggle", "Change the intent")]
+
+    intent: reactive[Intent] = reactive(Intent.BLOCK)
+
+    def render(self) -> str:
+        block = self.intent is Intent.BLOCK
+        return f"block {'●' if block else '○'}   allow {'○' if block else '●'}"
+
+    def action_toggle(self) -> None:
+        self.intent = Intent.ALLOW if self.intent is Intent.BLOCK else Intent.BLOCK
+        self.query_ancestor(TopicEditor).field_changed("intent", ends_group=True)
+
+    def on_click(self) -> None:
+        self.action_toggle()
+
+
+class TopicEditor(VerticalScroll, can_focus=False):
+    """Name, description, examples and intent with a byte counter each.
+
+    `show` puts a definition into the fields without a message; fields that hold it already are
+    left alone, so that the cursor stays where it is.
+    """
+
+    BORDER_TITLE = "Topic"
+
+    def __init__(self, topic: Topic) -> None:
+        super().__init__(id="editor")
+        self._topic = topic
+        self._intent = IntentField(id="intent")
+        self._fields: list[Field] = []
+        self._counters: dict[str, Label] = {}
+
+    def compose(self) -> ComposeResult:
+        yield from self._row("name", "name", self._topic.name, NAME_BYTES, 1)
+        yield from self._row(
+            "description", "description", self._topic.description, DESCRIPTION_BYTES, 4
+        )
+        slots = max(EXAMPLES_AT_MOST, len(self._topic.examples))
+        for number in range(1, slots + 1):
+            text = self._topic.examples[number - 1] if number <= len(self._topic.examples) else ""
+            yield from self._row(f"example-{number}", f"example {number}", text, EXAMPLE_BYTES, 2)
+        self._intent.set_reactive(IntentField.intent, self._topic.intent)
+        with Horizontal(classes="field-row"):
+            yield Label("intent", classes="field-label", markup=False)
+            yield self._intent
+            self._counters["total"] = Label("", classes="field-counter wide", markup=False)
+            yield self._counters["total"]
+        yield Label("", id="advice", markup=False)
+
+    def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
+        field = Field(text, name=name, limit=limit, lines=lines)
+        counter = Label("", classes="field-counter", markup=False)
+        self._fields.append(field)
+        self._counters[name] = counter
+        with Horizontal(classes="field-row"):
+            yield Label(label, classes="field-label", markup=False)
+            yield field
+            yield counter
+
+    def on_mount(self) -> None:
+        self.show(self._topic)
+
+    def show(self, topic: Topic) -> None:
+        """Show a definition: texts, counters and which limits it breaks."""
+        self._topic = topic
+        if self._assembled() != topic:
+            for field in self._fields:
+                text = self._text_of(field.field, topic)
+                if field.text != text:
+                    where = field.cursor_location
+                    with field.prevent(TextArea.Changed):
+                        field.text = text
+                    field.move_cursor(where)
+            self._intent.intent = topic.intent
+        self._show_limits(topic)
+
+    @staticmethod
+    def _text_of(field: str, topic: Topic) -> str:
+        if field == "name":
+            return topic.name
+        if field == "description":
+            return topic.description
+        number = int(field.removeprefix("example-"))
+        return topic.examples[number - 1] if number <= len(topic.examples) else ""
+
+    def _assembled(self) -> Topic:
+        """The definition that the fields hold; an empty example is none."""
+        texts = {field.field: field.text for field in self._fields}
+        examples = [text for name, text in texts.items() if name.startswith("example") and text]
+        return Topic(
+            name=texts["name"],
+            description=texts["description"],
+            examples=tuple(examples),
+            intent=self._intent.intent,
+        )
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if isinstance(event.text_area, Field):
+            text = event.text_area.text
+            before = self._text_of(event.text_area.field, self._topic)
+            word_ended = len(text) > len(before) and text[-1:].isspace()
+            self.field_changed(event.text_area.field, ends_group=word_ended)
+
+    def field_changed(self, field: str, *, ends_group: bool) -> None:
+        """Tell that a field changed, unless it only came to hold what is shown already."""
+        topic = self._assembled()
+        if topic != self._topic:
+            self._topic = topic
+            self._show_limits(topic)
+            self.post_message(TopicEdited(topic, field, ends_group=ends_group))
+
+    def _show_limits(self, topic: Topic) -> None:
+        for field in self._fields:
+            used = byte_length(field.text)
+            shown = f"{used}/{field.limit}" if used or field.field in ("name", "description") else ""
+            self._count(field.field, shown, used, field.limit)
+        total = total_bytes(topic)
+        self._count("total", f"total {total}/{TOTAL_BYTES}", total, TOTAL_BYTES)
+        notes = [f"⚠ {violation.message}" for violation in violations(topic)]
+        hidden = sum(map(hidden_characters, (topic.name, topic.description, *topic.examples)))
+        if hidden:
+            notes.append(f"⚠ {hidden} invisible or control characters in the definition")
+        self.query_one("#advice", Label).update("\n".join(notes))
+
+    def _count(self, name: str, shown: str, used: int, limit: int) -> None:
+        counter = self._counters[name]
+        # The sign says what the colour says.
+        counter.update(f"!{shown}" if used > limit else shown)
+        counter.set_class(used > limit, "over")
+        counter.set_class(NEAR * limit <= used <= limit, "near")

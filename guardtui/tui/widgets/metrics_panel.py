@@ -1,0 +1,152 @@
+"""The dashboard: rates with their change and interval, counts, regressions, fixes, history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from guardtui.domain.comparison import Comparison
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.statistics import rate_intervals
+
+_TITLES = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, eq=False)
+class Dashboard:
+    """Everything the panel shows, as values."""
+
+    evaluation: Evaluation
+    comparison: Comparison | None
+    baseline: int | None
+    pinned: bool
+    history: Sequence[float | None]
+    best: int | None
+    best_coverage: float | None
+    discards: int
+    plateau: int
+    changes: Sequence[str]
+    recorded: bool
+
+
+def number(value: float | None) -> str:
+    """A rate with three decimals, or n/a."""
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def delta(value: float | None) -> tuple[str, str]:
+    """A change with its sign, and its style."""
+    if value is None:
+        return "", ""
+    if abs(value) < 0.0005:
+        return "─", "dim"
+    return (f"▲ {value:+.3f}", "green") if value > 0 else (f"▼ {value:+.3f}", "red")
+
+
+class MetricsPanel(Static):
+    """Draws a `Dashboard`; None while nothing was evaluated yet."""
+
+    BORDER_TITLE = "Metrics"
+
+    dashboard: reactive[Dashboard | None] = reactive(None, always_update=True)
+
+    def __init__(self) -> None:
+        super().__init__(id="metrics", markup=False)
+
+    def render(self) -> Text:
+        shown = self.dashboard
+        if shown is None:
+            return Text("The metrics appear here as soon as the first evaluation is done.", "dim")
+        lines = [*_rates(shown), _counts(shown), *_change(shown), *_history(shown)]
+        return Text("\n").join(lines)
+
+
+def _rates(shown: Dashboard) -> list[Text]:
+    metrics = shown.evaluation.metrics
+    intervals = rate_intervals(metrics)
+    lines = []
+    for name, title in _TITLES.items():
+        value: float | None = getattr(metrics, name)
+        line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
+        line.append(f"{number(value):<7}", "bold")
+        sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
+        line.append(f"{sign:<10}", style)
+        interval = intervals.get(name)
+        if interval is not None:
+            line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "dim")
+        lines.append(line)
+    return lines
+
+
+def _counts(shown: Dashboard) -> Text:
+    metrics = shown.evaluation.metrics
+    return Text(
+        f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
+        f"errors {metrics.errors}"
+    )
+
+
+def _change(shown: Dashboard) -> list[Text]:
+    comparison = shown.comparison
+    if comparison is None:
+        return [Text("no baseline yet", "dim")]
+    line = Text("regressions ")
+    line.append(str(comparison.regressions), "bold red" if comparison.regressions else "bold")
+    line.append("   fixes ")
+    line.append(str(comparison.fixes), "bold green" if comparison.fixes else "bold")
+    pin = " (pinned)" if shown.pinned else ""
+    line.append(f"   against #{shown.baseline}{pin}", "dim")
+    lines = [line, Text(comparison.sentence, "dim")]
+    lines += [Text(f"⚠ {caveat}", "yellow") for caveat in comparison.caveats]
+    return lines
+
+
+def _history(shown: Dashboard) -> list[Text]:
+    line = Text("history ")
+    line.append(sparkline(shown.history))
+    if shown.best is not None:
+        line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
+    line.append(f"  discards {shown.discards}/{shown.plateau}")
+    if shown.discards >= shown.plateau:
+        line.append("  plateau: try another angle", "bold yellow")
+    settings = shown.evaluation.settings
+    source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+    scanner = f"{settings.identity}  threshold {number(settings.threshold)}{source}"
+    changed = ", ".join(shown.changes) or "unchanged"
+    state = "" if shown.recorded else " · preview"
+    return [line, Text(f"edit: {changed}{state}", "dim"), Text(f"proxy: {scanner}", "dim")]
+
+
+def sparkline(values: Sequence[float | None], most: int = 24) -> str:
+    """The last values from 0 to 1 as bars; "·" where one is undefined."""
+    return "".join(
+        "·" if value is None else _BARS[min(7, int(value * 8))] for value in values[-most:]
+    )
+
+
+def summary(shown: Dashboard | None) -> Text:
+    """All of it in one line, for small screens."""
+    if shown is None:
+        return Text("not evaluated yet", "dim")
+    metrics, comparison = shown.evaluation.metrics, shown.comparison
+    sign, style = delta(comparison.deltas["coverage"] if comparison else None)
+    line = Text(f"coverage {number(metrics.coverage)} ", "bold")
+    line.append(sign, style)
+    line.append(f"  TPR {number(metrics.true_positive_rate)}")
+    line.append(f"  TNR {number(metrics.true_negative_rate)}")
+    if comparison:
+        line.append(f"  regressions {comparison.regressions}  fixes {comparison.fixes}")
+    return line

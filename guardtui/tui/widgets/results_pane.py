@@ -1,0 +1,166 @@
+"""The results: filters, search, sorting, and the table that shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input, Static
+
+from guardtui.domain.text import display_text
+from guardtui.tui.actions import RESULTS, bindings
+from guardtui.tui.messages import ViewChanged
+from guardtui.tui.results import FILTERS, SORTS, Results, View
+from guardtui.tui.widgets.frame_table import Column, FrameTable
+
+_COLUMNS = (
+    Column("change", "", 3, "left"),
+    Column("outcome", "is", 5, "left"),
+    Column("prompt", "prompt", 0, "left"),
+    Column("score", "score", 6, "right"),
+    Column("matched", "match", 5, "left"),
+    Column("was", "was", 7, "left"),
+    Column("category", "category", 18, "left"),
+)
+"""On a narrow screen the table leaves out the last of them first."""
+
+
+class ResultsPane(Vertical):
+    """Owns the view the author asked for; the screen answers with the rows of it."""
+
+    BORDER_TITLE = "Results"
+    BINDINGS = bindings(RESULTS)
+
+    def __init__(self) -> None:
+        super().__init__(id="results")
+        self.view = View()
+        self._results: Results | None = None
+        self._bar = Static("", id="filters", markup=False)
+        self._input = Input(placeholder="words to find", id="search", compact=True)
+        self.table = FrameTable(_COLUMNS, search_column="prompt", id="table")
+
+    def compose(self) -> ComposeResult:
+        yield self._bar
+        yield self._input
+        yield self.table
+
+    def on_mount(self) -> None:
+        self._input.display = False
+        self.table.empty_text = "Prompts appear here as soon as they are evaluated."
+
+    def show(self, results: Results) -> None:
+        """Show other rows; the selected prompt stays selected."""
+        self._results = results
+        self.table.empty_text = f"No {FILTERS[self.view.filter]} here: 7 shows all prompts."
+        self.table.search = self.view.search
+        self.table.sort = (self.view.sort, self.view.descending)
+        self.table.set_source(results)
+        self._show_filters(results.counts)
+
+    def _show_filters(self, counts: dict[str, int]) -> None:
+        bar = Text()
+        for place, (name, title) in enumerate(FILTERS.items(), start=1):
+            chosen = name == self.view.filter
+            text = f"{place} {title} {counts[name]}"
+            bar.append(f"[{text}]" if chosen else f" {text} ", "bold reverse" if chosen else "")
+        if self.view.category is not None:
+            bar.append(f"  category: {display_text(self.view.category)}", "bold")
+        if self._results is not None and len(self._results) != counts[self.view.filter]:
+            bar.append(f"  shown {len(self._results)}")
+        self._bar.update(bar)
+
+    def _ask(self, **changes: object) -> None:
+        self.view = replace(self.view, **changes)  # type: ignore[arg-type]
+        self.post_message(ViewChanged(self.view))
+
+    # --- actions --------------------------------------------------------------------------
+
+    def action_filter(self, name: str) -> None:
+        self._ask(filter=name)
+
+    def action_next_filter(self) -> None:
+        names = list(FILTERS)
+        self._ask(filter=names[(names.index(self.view.filter) + 1) % len(names)])
+
+    def action_next_category(self) -> None:
+        column = self._results.prompts.category_column if self._results else None
+        if self._results is None or column is None:
+            self.notify("The prompt set has no column named category.", severity="warning")
+            return
+        names: list[str | None] = [None, *self._results.prompts.groups(column)[1]]
+        place = names.index(self.view.category) if self.view.category in names else 0
+        self._ask(category=names[(place + 1) % len(names)])
+
+    def action_next_sort(self) -> None:
+        place = (SORTS.index(self.view.sort) + 1) % len(SORTS)
+        self._ask(sort=SORTS[place], descending=False)
+        self.notify(f"Sorted by {SORTS[place]}")
+
+    def action_reverse_sort(self) -> None:
+        self._ask(descending=not self.view.descending)
+
+    @on(FrameTable.HeaderClicked)
+    def sort_by(self, event: FrameTable.HeaderClicked) -> None:
+        again = event.column_key == self.view.sort
+        self._ask(sort=event.column_key, descending=again and not self.view.descending)
+
+    def action_search(self) -> None:
+        self._input.display = True
+        self._input.focus()
+
+    def action_leave_search(self) -> None:
+        self._input.value = ""
+        self._input.display = False
+        self.table.focus()
+        if self.view.search:
+            self._ask(search="")
+
+    @on(Input.Changed, "#search")
+    def search_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.view.search:
+            self._ask(search=event.value)
+
+    @on(Input.Submitted, "#search")
+    def search_done(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.table.focus()
+
+    def action_next_hit(self) -> None:
+        self._move_hit(1)
+
+    def action_previous_hit(self) -> None:
+        self._move_hit(-1)
+
+    def _move_hit(self, step: int) -> None:
+        if not self.view.search:
+            self.notify("Press / and type what to find first.")
+            return
+        rows = self.table.row_count
+        if self._results is not None and rows and self.table.cursor_index is not None:
+            # The search leaves only hits in the view, so the next row is the next hit.
+            self.table.select_row(self._results.row_id((self.table.cursor_index + step) % rows))
+
+    def action_next_regression(self) -> None:
+        if self._results is None or not self._results.counts["regressions"]:
+            self.notify("No regressions: nothing that was right is wrong now.")
+            return
+        if self.view.filter not in ("regressions", "mistakes", "all"):
+            self._ask(filter="regressions")
+            return
+        following = self._results.next_regression(self.table.cursor_row_id)
+        if following is not None:
+            self.table.select_row(following)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # While words are typed into the search line, letters are letters.
+        if self._input.has_focus and action not in ("leave_search",):
+            return False
+        if action == "leave_search" and not self._input.display:
+            return False
+        return True
+
+
