@@ -506,3 +506,25 @@ async def test_no_hostile_text_leaves_a_rendered_line_or_changes_its_length() ->
         check()
         await pilot.pause()
         assert all(not CONTROL.search(line) for line in frame(app))
+
+
+def test_an_accent_without_a_letter_cannot_attach_to_what_is_before_the_cell() -> None:
+    assert cut_text("\u0301abc", 10) == ("◌\u0301abc", 4)
+
+
+async def test_search_for_a_control_character_marks_its_sign() -> None:
+    app = TableApp(Rows(range(1), {0: "one\ttwo"}))
+    async with app.run_test(size=(40, 12)) as pilot:
+        app.table.search = "\tT"
+        await pilot.pause()
+        assert marked(app.table, 1) == "⇥t"
+
+
+async def test_a_second_click_on_a_row_that_slid_under_the_pointer_does_not_open_it() -> None:
+    app = TableApp(Rows(range(50)))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.click(FrameTable, offset=(8, 3))
+        app.table.set_source(Rows(range(100, 150)), keep_row=False)
+        await pilot.click(FrameTable, offset=(8, 3))
+        assert app.got[-1] == 102
+        assert not [got for got in app.got if isinstance(got, tuple)]
