@@ -243,8 +243,7 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
         }
         & > .frame-table--hit {
             color: $text-warning;
-            background: $warning-muted;
-            text-style: bold underline;
+            text-style: bold underline reverse;
         }
         & > .frame-table--fp { color: $text-error; }
         & > .frame-table--fn { color: $text-warning; }
