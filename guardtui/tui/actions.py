@@ -105,9 +105,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s", "Save", "Write the definition to the topic file"),
     Action("quit", "ctrl+q", "Quit", "Leave; everything is kept", shown=True),
-    Action(
-        "search", "slash,ctrl+f", "Search", "Find prompts by their words", RESULTS, shown=True
-    ),
+    Action("search", "slash,ctrl+f", "Search", "Find prompts by their words", RESULTS, shown=True),
     Action(
         "next_hit", "n", "Next hit", "Go to the next prompt that holds the searched words", RESULTS
     ),
@@ -128,14 +126,10 @@ ACTIONS: tuple[Action, ...] = (
         shown=True,
         footer="Filter",
     ),
-    Action(
-        "next_category", "c", "Next category", "Show one category only, then the next", RESULTS
-    ),
+    Action("next_category", "c", "Next category", "Show one category only, then the next", RESULTS),
     Action("next_sort", "s", "Sort", "Sort by the next column", RESULTS, shown=True),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
-    Action(
-        "next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS
-    ),
+    Action("next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS),
     Action("leave_search", "escape", "Leave the search", "Clear the searched words", RESULTS),
 )
 

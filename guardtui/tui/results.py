@@ -165,10 +165,9 @@ def build_results(
     if view.search:
         shown = prompts.prompts.gather(order).str.to_lowercase()
         order = order[shown.str.contains(view.search.lower(), literal=True).to_numpy()]
-    return Results(
-        prompts, evaluation, comparison, view, _sorted(order, view, prompts, evaluation, comparison),
-        _counts(evaluation, comparison),
-    )  # fmt: skip
+    order = _sorted(order, view, prompts, evaluation, comparison)
+    counts = _counts(evaluation, comparison)
+    return Results(prompts, evaluation, comparison, view, order, counts)
 
 
 def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, int]:
@@ -201,7 +200,8 @@ def _sorted(
     elif view.sort == "prompt":
         place = prompts.prompts.gather(order).arg_sort().to_numpy().astype(np.intp)
     else:
-        place = np.argsort(_sort_column(view.sort, prompts, evaluation, comparison)[order], kind="stable")
+        column = _sort_column(view.sort, prompts, evaluation, comparison)
+        place = np.argsort(column[order], kind="stable")
     return order[place[::-1]] if view.descending else order[place]
 
 

@@ -166,7 +166,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
     def _show_limits(self, topic: Topic) -> None:
         for field in self._fields:
             used = byte_length(field.text)
-            shown = f"{used}/{field.limit}" if used or field.field in ("name", "description") else ""
+            shown = (
+                f"{used}/{field.limit}" if used or field.field in ("name", "description") else ""
+            )
             self._count(field.field, shown, used, field.limit)
         total = total_bytes(topic)
         self._count("total", f"total {total}/{TOTAL_BYTES}", total, TOTAL_BYTES)

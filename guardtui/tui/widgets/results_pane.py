@@ -157,10 +157,5 @@ class ResultsPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # While words are typed into the search line, letters are letters.
-        if self._input.has_focus and action not in ("leave_search",):
-            return False
-        if action == "leave_search" and not self._input.display:
-            return False
-        return True
-
-
+        leaves = action == "leave_search"
+        return self._input.display if leaves else not self._input.has_focus

@@ -1,0 +1,86 @@
+"""The app: opens a workspace, shows the main screen, feeds the palette from the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import (
+    Workspace,
+    last_opened,
+    remember_opened,
+    scratch_sample,
+)
+from guardtui.tui.actions import ACTIONS, RESULTS
+from guardtui.tui.inert import InertFilter
+from guardtui.tui.screens.main import MainScreen
+
+
+class GuardtuiApp(App[int]):
+    """guardtui in the terminal."""
+
+    CSS_PATH = ["styles/main.tcss", "styles/dialogs.tcss"]
+    TITLE = "guardtui"
+    # The registry binds quit; Textual's own bindings would only double it.
+    BINDINGS = []
+
+    def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._scanner = scanner
+        self._filters.append(InertFilter())
+
+    def get_default_screen(self) -> Screen[None]:
+        return MainScreen(self._workspace, self._scanner)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action of the registry under its one name, then Textual's theme and screenshot."""
+        main = self.screen_stack[0]
+        if isinstance(main, MainScreen) and screen is main:
+            for action in ACTIONS:
+                namespace = main.results_pane if action.scope == RESULTS else main
+
+                async def run(name: str = action.name, target: object = namespace) -> None:
+                    await self.run_action(name, target)  # type: ignore[arg-type]
+
+                yield SystemCommand(action.title, action.tooltip, run)
+        for command in super().get_system_commands(screen):
+            if command.title in ("Theme", "Screenshot", "Maximize", "Minimize"):
+                yield command
+
+
+def choose_scanner(
+    workspace: Workspace, encoder: str | None, threshold: float | None
+) -> LocalScanner:
+    """The embedded scanner by flags, else as the session had it last, else as shipped."""
+    settings = workspace.store.settings()
+    remembered = settings.get("encoder")
+    name = encoder or (remembered if remembered in ENCODERS else ENCODERS[0])
+    if threshold is not None:
+        return LocalScanner(name, threshold, "by hand")
+    value = settings.get("threshold")
+    if name == remembered and isinstance(value, float) and 0 < value < 1:
+        return LocalScanner(name, value, str(settings.get("threshold_source", "by hand")))
+    return LocalScanner(name)
+
+
+def run_app(
+    topic: Path | None, prompts: Path | None, encoder: str | None, threshold: float | None
+) -> int:
+    """Open a topic (or the last session, or the sample) and run until the author quits.
+
+    Returns the exit code; raises what `Workspace.open` raises, before the screen is touched.
+    """
+    if topic is None:
+        topic, known = last_opened() or scratch_sample()
+        prompts = prompts or known
+    workspace = Workspace.open(topic, prompts)
+    remember_opened(workspace)
+    app = GuardtuiApp(workspace, choose_scanner(workspace, encoder, threshold))
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,89 @@
+"""The text of help, check and iterations, made from the registry and the session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from guardtui.domain.prompts import Finding, Severity
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Violation, describe_changes
+from guardtui.session.session import Decision, Session
+from guardtui.tui.actions import RESULTS, SCREEN, in_scope, key_names
+from guardtui.tui.widgets.metrics_panel import number
+
+_INTRODUCTION = """\
+You edit a topic on the left; every pause in typing evaluates it against your labelled prompts.
+Coverage is the smaller of two rates: of the prompts that should trigger, how many do (TPR), and
+of those that should not, how many do not (TNR). A regression was right in the baseline and is
+wrong now; a fix is the other way round. Keep an edit that is better, discard one that is not.
+
+The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
+decides, not subject ("kill a process"): there the real guardrail or a judge must decide.
+"""
+
+
+def help_text() -> Text:
+    """What the app is about, and every key."""
+    text = Text(_INTRODUCTION)
+    titles = ((SCREEN, "Everywhere"), (RESULTS, "In the results"))
+    for scope, title in titles:
+        text.append(f"\n{title}\n", "bold")
+        for action in in_scope(scope):
+            text.append(f"  {key_names(action):<20}", "bold")
+            text.append(f"{action.title}: {action.tooltip}\n")
+    text.append("\nIn the definition\n", "bold")
+    text.append(f"  {'Tab, Enter':<20}", "bold")
+    text.append("Go to the next field\n")
+    return text
+
+
+def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> Text:
+    """All violations of the definition and all findings about the prompt set."""
+    text = Text()
+    for violation in violations:
+        text.append("limit    ", "bold red")
+        text.append(f"{violation.message}\n")
+    for finding in findings:
+        bad = finding.severity is Severity.ERROR
+        text.append(f"{finding.severity.value:<9}", "bold red" if bad else "bold yellow")
+        text.append(display_text(finding.message))
+        if finding.lines:
+            lines = ", ".join(map(str, finding.lines))
+            text.append(f"  (line{'s' * (len(finding.lines) > 1)} {lines})", "dim")
+        text.append("\n")
+    if not text:
+        text.append(
+            "Nothing to report: no duplicates, no contradictory labels, no leakage, no imbalance."
+        )
+    return text
+
+
+def iteration_options(session: Session) -> list[tuple[str, Text]]:
+    """One line for each iteration, newest first: (number, text)."""
+    options: list[tuple[str, Text]] = []
+    previous = None
+    best, baseline = session.best, session.baseline
+    for iteration in session.iterations:
+        metrics = iteration.evaluation.metrics
+        sign = {Decision.KEEP: "✓", Decision.DISCARD: "✗"}.get(iteration.decision, "?")
+        line = Text(f"#{iteration.number:<3} {sign} {iteration.decision.value:<9} ")
+        line.append(f"coverage {number(metrics.coverage)} ", "bold")
+        line.append(
+            f"TPR {number(metrics.true_positive_rate)} TNR {number(metrics.true_negative_rate)} "
+        )
+        marks = [
+            name
+            for name, one in (("best", best), ("baseline", baseline))
+            if one is not None and one.number == iteration.number
+        ]
+        if marks:
+            line.append(f"{' '.join(marks)} ", "bold green")
+        topic = iteration.evaluation.topic
+        changes = describe_changes(previous, topic) if previous is not None else ("first",)
+        line.append(", ".join(changes) or "unchanged", "dim")
+        line.append(f"  {iteration.created.replace('T', ' ').replace('+00:00', ' UTC')}", "dim")
+        options.append((str(iteration.number), line))
+        previous = topic
+    return options[::-1]

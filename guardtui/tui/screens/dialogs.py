@@ -1,0 +1,193 @@
+"""Small questions and pages over the main screen: confirm, text page, choice, scanner settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_text
+from guardtui.scanners.local.calibration import Calibration
+
+
+class Confirm(ModalScreen[bool]):
+    """A question with two answers; Escape is no."""
+
+    BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
+
+    def __init__(self, question: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._question, self._yes, self._no = question, yes, no
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(display_text(self._question, newlines=True), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Text(f"{self._yes} (y)"), id="yes", variant="primary", compact=True)
+                yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+
+class TextPage(ModalScreen[None]):
+    """A page of text to read; Escape, q or the key that opened it close it."""
+
+    BINDINGS = [("escape,q,enter,f1,f6", "close", "Close")]
+
+    def __init__(self, title: str, body: Text) -> None:
+        super().__init__()
+        self._title, self._body = title, body
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="page") as page:
+            page.border_title = Text(self._title).plain
+            page.border_subtitle = "Esc closes"
+            yield Static(self._body, markup=False)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Choice(ModalScreen[str | None]):
+    """A list to choose from; Enter chooses, Escape leaves it."""
+
+    BINDINGS = [("escape,q", "close", "Leave")]
+
+    def __init__(self, title: str, options: Sequence[tuple[str, Text]], keys: str = "") -> None:
+        super().__init__()
+        self._title, self._options, self._keys = title, options, keys
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = Text(self._title).plain
+            page.border_subtitle = self._keys or "Enter chooses, Esc leaves"
+            yield OptionList(
+                *(Option(text, id=name) for name, text in self._options), markup=False, compact=True
+            )
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option.id)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Iterations(Choice):
+    """All iterations; Enter restores the chosen one, p pins it as the baseline."""
+
+    BINDINGS = [("p", "pin", "Pin as baseline"), ("escape,q,f4", "close", "Leave")]
+
+    def action_pin(self) -> None:
+        options = self.query_one(OptionList)
+        if options.highlighted is not None:
+            self.dismiss(f"pin {options.get_option_at_index(options.highlighted).id}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScannerChoice:
+    """What the author set; `threshold` None is the shipped default."""
+
+    encoder: str
+    threshold: float | None
+    source: str
+
+
+class ScannerDialog(ModalScreen[ScannerChoice | None]):
+    """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
+
+    BINDINGS = [("escape", "close", "Leave")]
+
+    def __init__(
+        self, current: ScannerChoice, shown: float | None, calibration: Calibration | str
+    ) -> None:
+        super().__init__()
+        self._current, self._shown, self._calibration = current, shown, calibration
+
+    def compose(self) -> ComposeResult:
+        shown = "n/a" if self._shown is None else f"{self._shown:.3f}"
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Scanner"
+            yield Label(
+                f"Threshold {shown} ({self._current.source}), encoder {self._current.encoder}.\n"
+                "A comparison across different thresholds or encoders says so.",
+                markup=False,
+            )
+            yield Input(
+                value="" if self._current.threshold is None else shown,
+                placeholder="a score between 0 and 1; empty: the shipped default",
+                compact=True,
+            )
+            yield Label("", id="problem", markup=False)
+            yield Label(self._calibration_text(), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button("Set", id="set", variant="primary", compact=True)
+                yield Button("Default", id="default", compact=True)
+                yield Button(
+                    "Calibrated",
+                    id="calibrated",
+                    compact=True,
+                    disabled=isinstance(self._calibration, str),
+                )
+                other = "static" if self._current.encoder == "minilm" else "minilm"
+                yield Button(f"Encoder {other}", id="encoder", compact=True)
+
+    def _calibration_text(self) -> str:
+        note = self._calibration
+        if isinstance(note, str):
+            return f"Calibration: {note}"
+        return (
+            f"Calibrated from {note.labels} labels: threshold {note.threshold:.3f}, coverage "
+            f"{note.held_out_coverage:.3f} on labels held out "
+            f"({note.in_sample_coverage:.3f} on those used)."
+        )
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        self._set()
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        current = self._current
+        if event.button.id == "set":
+            self._set()
+        elif event.button.id == "default":
+            self.dismiss(ScannerChoice(current.encoder, None, "default"))
+        elif event.button.id == "calibrated" and not isinstance(self._calibration, str):
+            note = self._calibration
+            self.dismiss(ScannerChoice(current.encoder, note.threshold, "calibrated"))
+        elif event.button.id == "encoder":
+            other = "static" if current.encoder == "minilm" else "minilm"
+            # A threshold belongs to its encoder: scores of another one mean something else.
+            self.dismiss(ScannerChoice(other, None, "default"))
+
+    def _set(self) -> None:
+        text = self.query_one(Input).value.strip().replace(",", ".")
+        if not text:
+            self.dismiss(ScannerChoice(self._current.encoder, None, "default"))
+            return
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if 0 < value < 1:
+            self.dismiss(ScannerChoice(self._current.encoder, value, "by hand"))
+        else:
+            self.query_one("#problem", Label).update(
+                "! a threshold is a number between 0 and 1, such as 0.5"
+            )
+
+    def action_close(self) -> None:
+        self.dismiss(None)
