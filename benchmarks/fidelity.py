@@ -106,16 +106,17 @@ def area(z: NDArray[np.floating], expected: Labels) -> float:
     return above / (positives * negatives)
 
 
-def coverage_at(triggered_at: NDArray[np.floating], should: Labels, threshold: float) -> float:
-    """min(TPR, TNR) of block topics: triggered where z reaches the threshold."""
-    triggered = triggered_at >= threshold
-    return float(min(triggered[should].mean(), (~triggered[~should]).mean()))
+def coverage_of(
+    case: Case, z: NDArray[np.floating], threshold: float, rows: NDArray[np.intp] | None = None
+) -> float:
+    """min(TPR, TNR) of a case, or of some of its prompts.
 
-
-def coverage_of(case: Case, z: NDArray[np.floating], threshold: float) -> float:
-    """min(TPR, TNR) of a case: an allow topic triggers where z stays below the threshold."""
+    A block topic triggers where z reaches the threshold, an allow topic where it does not.
+    """
     triggered = (z < threshold) if case.intent == "allow" else (z >= threshold)
     should = case.should_trigger
+    if rows is not None:
+        triggered, should = triggered[rows], should[rows]
     return float(min(triggered[should].mean(), (~triggered[~should]).mean()))
 
 
@@ -172,7 +173,7 @@ def calibrated(
                 threshold = calibrate(z[used], case.expected[used], default=default).threshold
             except ValueError:
                 threshold = default
-            found.append(coverage_at(z[rest], case.expected[rest], threshold))
+            found.append(coverage_of(case, z, threshold, rest))
         if found:
             result.append(float(np.mean(found)))
     return result

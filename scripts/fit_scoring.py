@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.fidelity import Case, coverage_at, measure, read_cases, table
+from benchmarks.fidelity import Case, calibrated, measure, read_cases, table
 from guardtui.scanners.local.encoder import ENCODERS, WEIGHTS, Encoder, load_encoder
 from guardtui.scanners.local.scoring import (
     PROMPT_FEATURES,
@@ -34,14 +34,17 @@ from guardtui.scanners.local.scoring import (
     topic_texts,
 )
 
-VERSION = "1"
 FOLDS = 5
+LABELS = 40
 PENALTY = 1e-3
 FAMILY_POWER = 0.5  # 0: every case counts the same, 1: every family does
 SHARPNESS = 12.0  # of the smooth minimum of TPR and TNR
 VARIANTS = (2, 5, 3, 4)  # how many examples the variants of a case have
-MERGED = 0.6  # merged topics for each case of a family
+MERGED = 0.4  # merged topics for each case of a family
 MERGED_WEIGHT = 1.0
+COVERAGE_SHARE = 0.5  # of the objective; the rest is logistic loss, which keeps the ranking
+WIDEST = 15  # narrow topics in a merged one
+SCALES = np.geomspace(0.05, 5, 93)
 
 Floats = NDArray[np.float64]
 
@@ -109,40 +112,50 @@ def variants(case: Case, random: np.random.Generator) -> list[Case]:
     return found
 
 
-def merged(cases: Sequence[Case], random: np.random.Generator) -> list[Case]:
-    """Broad topics, each the union of several narrow ones of a family."""
+def merged(cases: Sequence[Case], embedded: Embedded, random: np.random.Generator) -> list[Case]:
+    """Broad topics, each the union of neighbouring narrow ones of a family, against all others.
+
+    Broad topics are rare in labelled cases, and a threshold that suits narrow ones misses half of
+    their prompts.
+    """
     found: list[Case] = []
     for family in sorted({case.family for case in cases}):
         members = [case for case in cases if case.family == family]
-        if len(members) < 10:
+        if len(members) < 2 * WIDEST:
             continue
+        heads = embedded([topic_texts(case.name, case.description, [])[0] for case in members])
+        order = np.argsort(-(heads @ heads.T), axis=1)
         for _ in range(round(MERGED * len(members))):
-            chosen = [
-                members[row]
-                for row in random.choice(len(members), int(random.integers(2, 9)), replace=False)
-            ]
-            inside = {
-                prompt
-                for case in chosen
-                for prompt, label in zip(case.prompts, case.expected, strict=True)
-                if label
-            }
-            outside = {prompt for case in chosen for prompt in case.prompts} - inside
-            prompts = sorted(inside) + sorted(outside)
+            width = int(random.integers(4, WIDEST + 1))
+            near = order[random.integers(len(members))]
+            chosen = [members[row] for row in near[:width]]
+            others = [members[row] for row in near[width:]]
+            inside = _positives(chosen)
+            outside = _positives(others) - inside
+            kept = [list(random.permutation(sorted(part))[:200]) for part in (inside, outside)]
             names = ", ".join(case.name for case in chosen)
-            examples = [case.examples[0] for case in chosen[:5]]
+            picked = random.permutation(width)[: int(random.integers(3, 6))]
             found.append(
                 Case(
                     id=f"{family}/merged",
-                    name=chosen[0].name.split()[0],
+                    name=chosen[0].name.split()[-1],
                     description=f"Questions or requests about {names}",
-                    examples=examples,
+                    examples=[chosen[row].examples[0] for row in picked],
                     intent="block",
-                    prompts=prompts,
-                    expected=np.arange(len(prompts)) < len(inside),
+                    prompts=[str(prompt) for prompt in (*kept[0], *kept[1])],
+                    expected=np.arange(len(kept[0]) + len(kept[1])) < len(kept[0]),
                 )
             )
     return found
+
+
+def _positives(cases: Sequence[Case]) -> set[str]:
+    return {
+        prompt
+        for case in cases
+        for prompt, label in zip(case.prompts, case.expected, strict=True)
+        if label
+    }
 
 
 def design(case: Case, names: Sequence[str], model: ScoringModel, embedded: Embedded) -> Design:
@@ -156,18 +169,17 @@ def design(case: Case, names: Sequence[str], model: ScoringModel, embedded: Embe
         "nearest": rows[1:].max(axis=0).astype(np.float64),
         "mean": rows.mean(axis=0, dtype=np.float64),
     }
-    for name, row in zip(PROMPT_FEATURES, model.prompt_features(vectors), strict=True):
-        columns[name] = row.astype(np.float64)
+    columns["ordinary"] = model.ordinary(vectors).astype(np.float64)
     for name, value in model.topic_terms(texts, text_vectors).features.items():
         columns[name] = np.full(len(vectors), value)
     return Design(np.stack([columns[name] for name in names], axis=1), case.expected, 1.0)
 
 
 def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
-    """Weights [f] and constant that make the smooth coverage at z = 0 largest.
+    """Weights [f] and constant with the largest coverage at z = 0, smoothed, and a good ranking.
 
-    The objective of a topic is a smooth maximum of its two error rates, with a logistic step in
-    place of the verdict; the start is the balanced logistic regression, which is convex.
+    A topic's loss is the smooth maximum of its two error rates, with a logistic step in place of
+    the verdict, and in part the balanced logistic loss, whose own optimum is the start.
     """
     rows = np.concatenate([item.rows for item in designs])
     middle, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
@@ -182,27 +194,24 @@ def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
     share = np.where(label, 1 / positives[topic], 1 / negatives[topic])
     sign = np.where(label, 1.0, -1.0)
 
-    def objective(values: Floats, smooth: bool) -> tuple[float, Floats]:
+    def objective(values: Floats, smooth: float) -> tuple[float, Floats]:
         z = rows @ values[:-1] + values[-1]
         wrong = 1 / (1 + np.exp(np.clip(sign * z, -60, 60)))
-        if smooth:
-            missed = np.bincount(topic, wrong * share * label, count)
-            false = np.bincount(topic, wrong * share * ~label, count)
-            total = np.logaddexp(SHARPNESS * missed, SHARPNESS * false) / SHARPNESS
-            pull = 1 / (1 + np.exp(SHARPNESS * (false - missed)))
-            loss = 2 * float(weight @ total)
-            side = np.where(label, pull[topic], 1 - pull[topic])
-            slope = -2 * weight[topic] * side * share * sign * wrong * (1 - wrong)
-        else:
-            losses = np.logaddexp(0, -sign * z) * share / 2
-            loss = float(weight @ np.bincount(topic, losses, count))
-            slope = -weight[topic] * share * sign * wrong / 2
+        missed = np.bincount(topic, wrong * share * label, count)
+        false = np.bincount(topic, wrong * share * ~label, count)
+        total = np.logaddexp(SHARPNESS * missed, SHARPNESS * false) / SHARPNESS
+        pull = 1 / (1 + np.exp(SHARPNESS * (false - missed)))
+        side = np.where(label, pull[topic], 1 - pull[topic])
+        logistic = np.bincount(topic, np.logaddexp(0, -sign * z) * share / 2, count)
+        loss = float(weight @ (smooth * 2 * total + (1 - smooth) * logistic))
+        slope = smooth * -2 * side * (1 - wrong) - (1 - smooth) / 2
+        slope *= weight[topic] * share * sign * wrong
         loss += PENALTY * float(values[:-1] @ values[:-1])
         gradient = np.append(rows.T @ slope + 2 * PENALTY * values[:-1], slope.sum())
         return loss, gradient
 
     values = np.zeros(rows.shape[1] + 1)
-    for smooth in (False, True):
+    for smooth in (0.0, COVERAGE_SHARE):
         values = minimize(
             objective,
             values,
@@ -211,6 +220,13 @@ def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
             method="L-BFGS-B",
             options={"maxiter": 500},
         ).x
+    # Coverage does not depend on the scale of z; the score should be readable as a probability.
+    z = rows @ values[:-1] + values[-1]
+    loss = [
+        float(weight @ np.bincount(topic, np.logaddexp(0, -sign * z * scale) * share, count))
+        for scale in SCALES
+    ]
+    values = values * SCALES[int(np.argmin(loss))]
     weights = values[:-1] / spread
     return weights, float(values[-1] - weights @ middle)
 
@@ -223,7 +239,7 @@ class Fitting:
         self.embedded = Embedded(encoder, cache)
         self.blank = ScoringModel(
             encoder=encoder.name,
-            version=VERSION,
+            version="",
             weights={},
             typical=dict.fromkeys(TOPIC_FEATURES, 0.0),
             constant=0.0,
@@ -255,7 +271,7 @@ class Fitting:
             for item in self.own[row]
         ]
         random = np.random.default_rng(1)
-        for case in merged([self.cases[row] for row in chosen], random):
+        for case in merged([self.cases[row] for row in chosen], self.embedded, random):
             weight = MERGED_WEIGHT * counts[case.family] ** -FAMILY_POWER
             designs.append(replace(self.design(case), weight=weight))
         weights, constant = fit(designs)
@@ -264,7 +280,7 @@ class Fitting:
         return replace(
             self.blank,
             weights={name: round(float(w), 5) for name, w in zip(self.names, weights, strict=True)},
-            typical={name: round(float(typical[name]), 5) for name in TOPIC_FEATURES},
+            typical={name: round(float(typical.get(name, 0.0)), 5) for name in TOPIC_FEATURES},
             constant=round(constant, 5),
         )
 
@@ -322,30 +338,31 @@ def main() -> int:
         ):
             scores = fitting.held_out(parts)
             print(f"{name}, {title}")
-            print(table(measure(cases, scores, 0.0)), flush=True)
-        model = fitting.model(range(len(cases)))
-        fitted = [
-            coverage_at(z, case.should_trigger, 0.0)
-            for z, case in ((fitting.scores(model, case), case) for case in cases)
-        ]
-        if not np.isfinite(fitted).all():
-            raise ValueError("the fit has no finite coverage")
+            print(table(measure(cases, scores, 0.0)))
+            mean = np.mean(calibrated(cases, scores, LABELS, 0.0))
+            print(f"calibrated from {LABELS} labels: coverage {mean:.3f} on the rest\n", flush=True)
         if arguments.write:
-            write(model)
+            model = fitting.model(range(len(cases)))
+            write(model, fitting.embedded.encoder)
     return 0
 
 
-def write(model: ScoringModel) -> None:
-    """Put a model's constants into the shipped file, beside those of other encoders."""
+def write(model: ScoringModel, encoder: Encoder) -> None:
+    """Put a model's constants into the shipped file, beside those of other encoders.
+
+    The version is a hash of all that scores depend on, so that it cannot be forgotten.
+    """
     file = WEIGHTS / "scoring.json"
     content = json.loads(file.read_text("utf-8")) if file.exists() else {"encoders": {}}
-    content["encoders"][model.encoder] = {
-        "version": model.version,
+    constants = {
         "threshold": model.threshold,
         "constant": model.constant,
         "weights": dict(model.weights),
         "typical": dict(model.typical),
     }
+    key = json.dumps([encoder.id, constants], sort_keys=True).encode()
+    version = hashlib.sha256(key).hexdigest()[:8]
+    content["encoders"][model.encoder] = {"version": version, **constants}
     file.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", "utf-8")
 
 

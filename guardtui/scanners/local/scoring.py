@@ -23,8 +23,8 @@ from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
 
 Floats = NDArray[np.float32]
 
-PROMPT_FEATURES = ("ordinary", "common")
-"""Features of a prompt alone: mean of its five largest cosines to the background, and of all."""
+PROMPT_FEATURES = ("ordinary",)
+"""Features of a prompt alone: the mean of its five largest cosines to the background."""
 
 SIMILARITY_FEATURES = ("description", "nearest", "mean")
 """Cosine to the description, largest cosine to an example, mean over description and examples."""
@@ -34,15 +34,11 @@ TOPIC_FEATURES = (
     "agreement",  # mean cosine of the description and an example
     "few",  # 1 / number of examples
     "examples ordinary",  # mean over the examples of their five largest cosines to the background
-    "description ordinary",  # mean of the description's five largest cosines to the background
     "reach",  # mean over the background of the largest cosine to an example
-    "reach spread",  # standard deviation of the same
-    "reach far",  # mean of the ten largest of the same
 )
 """Features of a topic alone: how wide it is, and how near to everyday requests."""
 
 _NEAREST = 5
-_FARTHEST = 10
 _CHUNK = 4096
 
 _NOTHING = -12.0
@@ -110,30 +106,25 @@ class ScoringModel:
         """Encoder and version: scores of equal ids are comparable."""
         return f"{self.encoder}-{self.version}"
 
-    def prompt_features(self, vectors: Floats) -> Floats:
-        """The `PROMPT_FEATURES` of vectors [N, d], one row each: [2, N]."""
-        result = np.empty((len(PROMPT_FEATURES), len(vectors)), np.float32)
+    def ordinary(self, vectors: Floats) -> Floats:
+        """How ordinary texts [n, d] are: mean of their five largest cosines to the background."""
+        result = np.empty(len(vectors), np.float32)
         known = np.ascontiguousarray(self.background.T)
         for start in range(0, len(vectors), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            cosines = vectors[chunk] @ known
-            result[1, chunk] = cosines.mean(axis=1)
+            cosines = vectors[start : start + _CHUNK] @ known
             cosines.partition(cosines.shape[1] - _NEAREST, axis=1)
-            result[0, chunk] = cosines[:, -_NEAREST:].mean(axis=1)
+            result[start : start + _CHUNK] = cosines[:, -_NEAREST:].mean(axis=1)
         return result
 
     def prompt_terms(self, vectors: Floats) -> Floats:
         """How ordinary each prompt is, as its share of z, [N]; computed once for a prompt set."""
-        weights = np.array([self.weights.get(name, 0.0) for name in PROMPT_FEATURES], np.float32)
-        return weights @ self.prompt_features(vectors)
+        return self.ordinary(vectors) * np.float32(self.weights.get("ordinary", 0.0))
 
     def prompt_direction(self, vector: Floats) -> Floats:
         """The vector [d] whose product with this prompt's vector [d] is its prompt term."""
         nearest = np.argsort(self.background @ vector)[-_NEAREST:]
-        direction: Floats = np.float32(self.weights.get("ordinary", 0.0)) * self.background[
-            nearest
-        ].mean(axis=0)
-        direction += np.float32(self.weights.get("common", 0.0)) * self.background.mean(axis=0)
+        weight = np.float32(self.weights.get("ordinary", 0.0))
+        direction: Floats = weight * self.background[nearest].mean(axis=0)
         return direction
 
     def topic_terms(self, texts: Sequence[str], text_vectors: Floats) -> TopicTerms:
@@ -144,9 +135,6 @@ class ScoringModel:
         present = tuple(bool(text.strip()) for text in texts)
         examples = [row for row in range(1, len(texts)) if present[row]]
         features = dict(self.typical)
-        known = text_vectors @ self.background.T
-        if present[0]:
-            features["description ordinary"] = float(np.sort(known[0])[-_NEAREST:].mean())
         if examples:
             among = text_vectors[examples] @ text_vectors[examples].T
             count = len(examples)
@@ -156,12 +144,9 @@ class ScoringModel:
                 features["coherence"] = total / (count * (count - 1))
             if present[0]:
                 features["agreement"] = float((text_vectors[examples] @ text_vectors[0]).mean())
-            nearest = np.sort(known[examples], axis=1)[:, -_NEAREST:]
-            features["examples ordinary"] = float(nearest.mean())
-            reached = np.sort(known[examples].max(axis=0))
-            features["reach"] = float(reached.mean())
-            features["reach spread"] = float(reached.std())
-            features["reach far"] = float(reached[-_FARTHEST:].mean())
+            features["examples ordinary"] = float(self.ordinary(text_vectors[examples]).mean())
+            known = text_vectors[examples] @ self.background.T
+            features["reach"] = float(known.max(axis=0).mean())
         width = sum(self.weights.get(name, 0.0) * features[name] for name in TOPIC_FEATURES)
         return TopicTerms(present, float(width), features)
 

@@ -1,0 +1,175 @@
+"""Encoders: unit rows, the same vectors every time, odd text, damaged weights."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.scanners.local.encoder import (
+    ENCODERS,
+    WEIGHTS,
+    Encoder,
+    EncoderError,
+    checked_bytes,
+    clean_text,
+    load_encoder,
+)
+from guardtui.scanners.local.minilm import MiniLM
+from guardtui.scanners.local.static import Static
+
+TEXTS = [
+    "How can I lower my tax bill?",
+    "Write a short poem about rain on a tin roof",
+    "tax",
+    "Ist das absetzbar?",
+    "a much longer request that goes on and on about several things, none of which matter " * 3,
+]
+ODD = [
+    "",
+    " ",
+    "\0",
+    "\0tax\0",
+    "😀",
+    "\ud800",
+    "a\udfffb",
+    "\u202etax",
+    "\n\n",
+    "١٢٣",
+    "漢字",
+    "x" * 500,
+]
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=80)
+
+
+@pytest.fixture(params=ENCODERS)
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    return load_encoder(request.param)
+
+
+def test_rows_have_unit_length_and_the_promised_shape(encoder: Encoder) -> None:
+    vectors = encoder.encode(TEXTS + ODD)
+    assert vectors.shape == (len(TEXTS + ODD), encoder.dimensions)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts_give_no_rows(encoder: Encoder) -> None:
+    assert encoder.encode([]).shape == (0, encoder.dimensions)
+
+
+def test_the_same_texts_give_the_same_vectors(encoder: Encoder) -> None:
+    assert np.array_equal(encoder.encode(TEXTS), encoder.encode(TEXTS))
+
+
+def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
+    together = encoder.encode(TEXTS)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    tolerance = 0.0 if encoder.name == "static" else 1e-5
+    np.testing.assert_allclose(together, alone, rtol=0, atol=tolerance)
+
+
+def test_meaning_is_in_the_vectors(encoder: Encoder) -> None:
+    question, near, far = encoder.encode(
+        ["How can I lower my tax bill?", "ways to pay less taxes", "a poem about the rain"]
+    )
+    assert question @ near > 0.5 > 0.3 > question @ far
+
+
+def test_threads_may_encode_at_once(encoder: Encoder) -> None:
+    expected = encoder.encode(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(encoder.encode, [TEXTS] * 8):
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_ten_megabytes_are_cut_before_they_are_tokenised(encoder: Encoder) -> None:
+    start = "How can I lower my tax bill? " * 400
+    long, short = encoder.encode([start + "x" * 10_000_000, start])
+    np.testing.assert_allclose(long, short, atol=1e-6)
+
+
+@given(st.lists(any_text, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_any_text_gives_unit_rows_with_static(texts: list[str]) -> None:
+    vectors = load_encoder("static").encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+@given(st.lists(any_text, max_size=2))
+@settings(max_examples=15, deadline=None)
+def test_any_text_gives_unit_rows_with_minilm(texts: list[str]) -> None:
+    vectors = load_encoder("minilm").encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+@given(any_text)
+def test_cleaned_text_keeps_every_offset(text: str) -> None:
+    cleaned = clean_text(text, 50)
+    assert len(cleaned) == min(len(text), 50)
+    cleaned.encode("utf-8")
+    for before, after in zip(text, cleaned, strict=False):
+        assert before == after or "\ud800" <= before <= "\udfff"
+
+
+def test_loading_twice_gives_one_object_and_a_stable_id(encoder: Encoder) -> None:
+    assert load_encoder(encoder.name) is encoder
+    assert encoder.id.startswith(f"{encoder.name}-")
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(EncoderError, match="choose one of minilm, static"):
+        load_encoder("word2vec")
+
+
+@pytest.mark.parametrize("name", ["static.npy", "tokenizer.json"])
+@pytest.mark.parametrize("fault", ["changed", "missing", "no record"])
+def test_damaged_weights_are_named(tmp_path: Path, name: str, fault: str) -> None:
+    for file in ("static.npy", "static-scale.npy", "tokenizer.json", "provenance.json"):
+        shutil.copy(WEIGHTS / file, tmp_path / file)
+    if fault == "missing":
+        (tmp_path / name).unlink()
+    elif fault == "changed":
+        content = bytearray((tmp_path / name).read_bytes())
+        content[1000] ^= 1
+        (tmp_path / name).write_bytes(content)
+    else:
+        (tmp_path / "provenance.json").write_text("{}")
+    expected = "static.npy" if fault == "no record" else name
+    with pytest.raises(EncoderError) as caught:
+        Static(tmp_path)
+    message = f"guardtui's encoder file {expected} is damaged: reinstall guardtui"
+    assert str(caught.value) == message
+
+
+def test_damaged_minilm_weights_are_named(tmp_path: Path) -> None:
+    shutil.copy(WEIGHTS / "provenance.json", tmp_path)
+    (tmp_path / "minilm.onnx").write_bytes(b"")
+    with pytest.raises(EncoderError, match=r"minilm\.onnx is damaged: reinstall guardtui"):
+        MiniLM(tmp_path)
+
+
+def test_every_recorded_file_is_as_recorded_and_small() -> None:
+    total = 0
+    for file in WEIGHTS.iterdir():
+        if file.name not in ("provenance.json", "scoring.json"):
+            total += len(checked_bytes(WEIGHTS, file.name)[0])
+    assert total < 40_000_000
+
+
+def test_importing_does_not_load_the_runtimes() -> None:
+    code = (
+        "import sys, guardtui.scanners.local.encoder, guardtui.scanners.local.scoring, "
+        "guardtui.scanners.local.explanation\n"
+        "print({'onnxruntime', 'tokenizers', 'scipy', 'sklearn'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

@@ -1,0 +1,92 @@
+"""Explanations: offsets into the prompt, and shares that add up where they are exact."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.scanners.local.encoder import ENCODERS, load_encoder
+from guardtui.scanners.local.explanation import VARIANTS_AT_MOST, Explanation, explain
+from guardtui.scanners.local.scoring import load_scoring, topic_texts
+
+EXAMPLES = ["How can I lower my tax bill?", "Is my home office deductible?"]
+TOPIC = topic_texts("Tax advice", "Questions about paying less income tax", EXAMPLES)
+PROMPT = "Naïvely asked: could I deduct my OFFICE from the taxes?"
+
+
+def explained(name: str, prompt: str, texts: list[str] = TOPIC) -> Explanation:
+    return explain(load_encoder(name), load_scoring(name), texts, prompt)
+
+
+def assert_adds_up(found: Explanation) -> None:
+    total = found.base + found.lift + sum(word.z for word in found.words)
+    assert found.z == pytest.approx(total, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("prompt", [PROMPT, EXAMPLES[0], "bake bread", "", "\ud800 tax \0 😀"])
+def test_it_says_what_the_scanner_says(name: str, prompt: str) -> None:
+    encoder, model = load_encoder(name), load_scoring(name)
+    found = explain(encoder, model, TOPIC, prompt)
+    z = model.score(TOPIC, encoder.encode(TOPIC), encoder.encode([prompt]))
+    assert found.z == pytest.approx(float(z[0]), abs=1e-3)
+    assert found.score == pytest.approx(1 / (1 + math.exp(-found.z)), abs=1e-5)
+    assert found.exact == (name == "static")
+    for word in found.words:
+        assert prompt[word.start : word.end] == word.word
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_words_that_matter_come_out_on_top(name: str) -> None:
+    words = sorted(explained(name, PROMPT).words, key=lambda word: -word.z)
+    assert {word.word for word in words[:2]} == {"deduct", "taxes"}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_example_is_its_own_match(name: str) -> None:
+    found = explained(name, EXAMPLES[1])
+    assert found.matched == 2
+    assert found.similarities[2] == pytest.approx(1, abs=1e-4)
+
+
+@given(st.text(st.sampled_from("tax office deduct ?!,.'éß漢😀\ud800\0\u0301I"), max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_static_shares_add_up_for_any_text(prompt: str) -> None:
+    found = explained("static", prompt)
+    if found.words:
+        assert_adds_up(found)
+    for word in found.words:
+        assert prompt[word.start : word.end] == word.word
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        topic_texts("Tax", "", []),
+        topic_texts("", "", [EXAMPLES[0]]),
+        topic_texts("", "", ["", EXAMPLES[0], EXAMPLES[1]]),
+        topic_texts("Tax", "About tax", EXAMPLES + ["What is VAT?"] * 3),
+    ],
+)
+def test_static_shares_add_up_in_mid_edit(texts: list[str]) -> None:
+    found = explained("static", PROMPT, texts)
+    assert_adds_up(found)
+    missing = [math.isnan(value) for value in found.similarities]
+    assert missing == [not text for text in texts]
+
+
+def test_an_empty_topic_has_nothing_to_explain() -> None:
+    found = explained("static", PROMPT, topic_texts("", "", []))
+    assert found.words == ()
+    assert found.matched == 0
+
+
+def test_long_prompts_are_cut_in_groups() -> None:
+    prompt = "how do I deduct my office from taxes " * 30
+    found = explained("minilm", prompt)
+    assert 10 < len(found.words) < VARIANTS_AT_MOST
+    for word in found.words:
+        assert prompt[word.start : word.end] == word.word
