@@ -13,8 +13,8 @@ LABELS_AT_LEAST = 3
 FOLDS_AT_MOST = 10
 _SMOOTH_AT_MOST = 2000
 """With more labels plain counts are smooth enough, and much cheaper."""
-_PRIOR = 0.4
-_WIDTH = 1.2
+_PRIOR = 1.5
+_WIDTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)

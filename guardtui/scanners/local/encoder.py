@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,18 @@ def checked_bytes(folder: Path, name: str) -> tuple[bytes, str]:
 
 def _damaged(name: str) -> EncoderError:
     return EncoderError(f"guardtui's encoder file {name} is damaged: reinstall guardtui")
+
+
+def load_tokenizer(definition: bytes) -> Any:
+    """The tokenizer of this definition; raises `EncoderError` when its library is missing."""
+    # With its own threads it would take the second core from the screen, and it prints a warning
+    # into the terminal when the process forks after it has used them.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise EncoderError("the encoders need tokenizers: reinstall guardtui") from error
+    return Tokenizer.from_str(definition.decode("utf-8"))
 
 
 def clean_text(text: str, limit: int) -> str:

@@ -128,9 +128,9 @@ def _exact(
         weights[max(examples, key=lambda row: cosines[row])] += scoring.weights.get("nearest", 0.0)
     direction = weights @ text_vectors + scoring.prompt_direction(vector)
     sums = [encoder.token_vectors(rows).sum(axis=0) for _, _, rows in words]
-    if not sums:
+    length = float(np.linalg.norm(np.sum(sums, axis=0, dtype=np.float64))) if sums else 0.0
+    if not length:
         return ()
-    length = float(np.linalg.norm(np.sum(sums, axis=0, dtype=np.float64)))
     return tuple(
         Contribution(start, end, prompt[start:end], float(part @ direction) / length)
         for (start, end, _), part in zip(words, sums, strict=True)

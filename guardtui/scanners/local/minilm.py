@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.scanners.local.encoder import EncoderError, checked_bytes, clean_text
+from guardtui.scanners.local.encoder import (
+    EncoderError,
+    checked_bytes,
+    clean_text,
+    load_tokenizer,
+)
 
 VERSION = 1
 """Part of the id: raise it when the same weights give other vectors."""
@@ -33,10 +38,9 @@ class MiniLM:
         definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
         try:
             import onnxruntime
-            from tokenizers import Tokenizer
         except ImportError as error:
             raise EncoderError(
-                f"the encoder minilm needs {error.name}: reinstall guardtui"
+                "the encoder minilm needs onnxruntime: reinstall guardtui"
             ) from error
 
         options = onnxruntime.SessionOptions()
@@ -48,7 +52,7 @@ class MiniLM:
         self._session: Any = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
         )
-        self._tokenizer: Any = Tokenizer.from_str(definition.decode("utf-8"))
+        self._tokenizer = load_tokenizer(definition)
         self._tokenizer.enable_truncation(WINDOW)
         self.id = f"minilm-{model_hash[:8]}{tokenizer_hash[:4]}-{VERSION}"
 

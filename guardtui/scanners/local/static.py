@@ -6,12 +6,11 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.scanners.local.encoder import EncoderError, checked_bytes, clean_text
+from guardtui.scanners.local.encoder import checked_bytes, clean_text, load_tokenizer
 
 VERSION = 1
 """Part of the id: raise it when the same weights give other vectors."""
@@ -33,14 +32,9 @@ class Static:
         codes, codes_hash = checked_bytes(folder, "static.npy")
         scales, _ = checked_bytes(folder, "static-scale.npy")
         definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise EncoderError("the encoder static needs tokenizers: reinstall guardtui") from error
-
         self._codes: NDArray[np.int8] = np.load(io.BytesIO(codes), allow_pickle=False)
         self._scales: NDArray[np.float32] = np.load(io.BytesIO(scales), allow_pickle=False)
-        self._tokenizer: Any = Tokenizer.from_str(definition.decode("utf-8"))
+        self._tokenizer = load_tokenizer(definition)
         self._tokenizer.enable_truncation(WINDOW)
         self._unknown = int(self._tokenizer.token_to_id("[UNK]") or 0)
         self.id = f"static-{codes_hash[:8]}{tokenizer_hash[:4]}-{VERSION}"
@@ -53,8 +47,10 @@ class Static:
             block = result[start : start + len(part)]
             found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             for row, encoding in enumerate(found):
-                total = self.token_vectors(encoding.ids or [self._unknown]).sum(axis=0)
                 # Each row is summed by itself, so that it does not depend on its batch.
+                total = self.token_vectors(encoding.ids).sum(axis=0)
+                if not total.any():  # no tokens, or only such as "[CLS]", which have no vector
+                    total = self.token_vectors([self._unknown])[0]
                 block[row] = total / np.float32(math.sqrt(float(total @ total)))
         return result
 

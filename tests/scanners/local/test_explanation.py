@@ -27,7 +27,9 @@ def assert_adds_up(found: Explanation) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-@pytest.mark.parametrize("prompt", [PROMPT, EXAMPLES[0], "bake bread", "", "\ud800 tax \0 😀"])
+@pytest.mark.parametrize(
+    "prompt", [PROMPT, EXAMPLES[0], "bake bread", "", "[PAD]", "\ud800 tax \0 😀"]
+)
 def test_it_says_what_the_scanner_says(name: str, prompt: str) -> None:
     encoder, model = load_encoder(name), load_scoring(name)
     found = explain(encoder, model, TOPIC, prompt)
