@@ -141,7 +141,9 @@ def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
     mask = graph.add("Cast", "mask", to=TensorProto.FLOAT)
     one = graph.constant(np.array(1, np.float32))
     axes_heads = graph.constant(np.array([1, 2], np.int64))
-    closed = graph.add("Mul", graph.add("Sub", mask, one), graph.constant(np.float32([1e9])))
+    closed = graph.add(
+        "Mul", graph.add("Sub", mask, one), graph.constant(np.array([1e9], np.float32))
+    )
     bias = graph.add("Unsqueeze", closed, axes_heads)
 
     table = weights["embeddings.word_embeddings.weight"]
@@ -279,7 +281,8 @@ def static_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
     projected[~real] = 0
     # A text of unknown signs only still needs a direction of its own, of small weight.
     projected[vocabulary.index("[UNK]")] = np.resize([1e-4, -1e-4], STATIC_DIMENSIONS)
-    return projected.astype(np.float32)
+    table: np.ndarray = projected.astype(np.float32)
+    return table
 
 
 def small_tokenizer(path: Path) -> str:
@@ -350,7 +353,7 @@ def main() -> int:
         return 2
     weights = load_file(source / "model.safetensors")
     tokenizer = Tokenizer.from_str(small_tokenizer(source / "tokenizer.json"))
-    vocabulary = [tokenizer.id_to_token(row) for row in range(tokenizer.get_vocab_size())]
+    vocabulary = [tokenizer.id_to_token(row) or "" for row in range(tokenizer.get_vocab_size())]
 
     WEIGHTS.mkdir(parents=True, exist_ok=True)
     record_file = WEIGHTS / "provenance.json"
