@@ -1,0 +1,128 @@
+"""`guardtui check`: everything that is wrong or doubtful in a definition and its prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.options import FILE, output_option
+from guardtui.cli.output import write
+
+if TYPE_CHECKING:
+    from guardtui.domain.prompts import Finding
+    from guardtui.domain.topic import Topic
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One finding, wherever it is: `severity` is `error` or `warning`; `lines` are of the file."""
+
+    file: str
+    severity: str
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+
+
+@click.command("check")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSONL, Parquet).",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="Form of the result (default: table).",
+)
+@output_option
+def command(topic: Path, prompts: Path, format_name: str, output: Path | None) -> int:
+    """List what breaks the limits of a definition, and what is wrong or doubtful in its prompts.
+
+    Exit code 2 when there is an error; warnings alone give 0.
+    """
+    remarks = _remarks(topic, prompts)
+    render = _json if format_name == "json" else _table
+    write(render(remarks), output)
+    errors = any(remark.severity == "error" for remark in remarks)
+    return Exit.BAD_INPUT if errors else Exit.DONE
+
+
+def _remarks(topic_path: Path, prompts_path: Path) -> list[Remark]:
+    from guardtui.cli.inputs import agreed_topic, disagreement
+    from guardtui.domain.prompts import PromptSetError, check_prompt_set
+    from guardtui.files.prompt_files import load_prompts
+    from guardtui.files.topic_files import load_topic
+
+    file = load_topic(topic_path)
+    remarks = _definition(topic_path, file.topic)
+    try:
+        prompts = load_prompts(prompts_path)
+    except PromptSetError as error:
+        remarks += [_prompt_remark(prompts_path, finding) for finding in error.findings]
+        if error.total > len(error.findings):
+            more = f"{error.total - len(error.findings)} more errors are not listed"
+            remarks.append(Remark(str(prompts_path), "error", "more", more))
+        return remarks
+    topic = agreed_topic(file, prompts)
+    if topic is None:
+        remarks.append(
+            Remark(str(topic_path), "error", "intent", disagreement(file, prompts, prompts_path))
+        )
+    remarks += [
+        _prompt_remark(prompts_path, finding)
+        for finding in check_prompt_set(prompts, topic or file.topic)
+    ]
+    return remarks
+
+
+def _definition(path: Path, topic: Topic) -> list[Remark]:
+    from guardtui.domain.topic import violations
+
+    return [
+        Remark(str(path), "error", f"limit.{violation.field}", violation.message)
+        for violation in violations(topic)
+    ]
+
+
+def _prompt_remark(path: Path, finding: Finding) -> Remark:
+    lines = tuple(int(line) for line in finding.lines)
+    return Remark(str(path), str(finding.severity), finding.code, finding.message, lines)
+
+
+def _json(remarks: Sequence[Remark]) -> str:
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "errors": sum(remark.severity == "error" for remark in remarks),
+        "warnings": sum(remark.severity != "error" for remark in remarks),
+        "findings": [asdict(remark) for remark in remarks],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _table(remarks: Sequence[Remark]) -> str:
+    from guardtui.domain.text import display_text
+
+    if not remarks:
+        return "nothing is wrong or doubtful\n"
+    lines = []
+    for remark in remarks:
+        message = display_text(remark.message, newlines=True)
+        place = display_text(remark.file)
+        lines.append(f"{remark.severity}: {place}: {message}")
+    errors = sum(remark.severity == "error" for remark in remarks)
+    lines.append(f"{errors} errors, {len(remarks) - errors} warnings")
+    return "\n".join(lines) + "\n"

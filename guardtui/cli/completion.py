@@ -1,0 +1,27 @@
+"""`guardtui completion`: the script that teaches a shell guardtui's commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from guardtui.cli.output import write
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash  eval "$(guardtui completion bash)"             in ~/.bashrc
+    zsh   eval "$(guardtui completion zsh)"              in ~/.zshrc
+    fish  guardtui completion fish > ~/.config/fish/completions/guardtui.fish
+    """
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"no completion for {shell}")
+    complete = kind(ctx.find_root().command, {}, "guardtui", "_GUARDTUI_COMPLETE")
+    # The base class's method: bash's own starts a bash to ask for its version.
+    write(ShellComplete.source(complete).rstrip("\n") + "\n")

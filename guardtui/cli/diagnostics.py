@@ -1,0 +1,207 @@
+"""The only way to standard error, and the exit codes: every failure in a sentence, no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import click
+
+
+class Exit(IntEnum):
+    """Exit codes of all commands."""
+
+    DONE = 0
+    GATE_FAILED = 1
+    BAD_INPUT = 2
+    NOT_COMPLETED = 3
+    INTERRUPTED = 130
+
+
+class InputError(Exception):
+    """Bad input that a command found; the message names file, line and remedy."""
+
+
+_KNOWN: tuple[tuple[str, str, Exit], ...] = (
+    ("guardtui.files.problems", "FileProblem", Exit.BAD_INPUT),
+    ("guardtui.domain.prompts", "PromptSetError", Exit.BAD_INPUT),
+    ("guardtui.session.store", "StoreError", Exit.BAD_INPUT),
+    ("guardtui.reports.base", "ReportError", Exit.BAD_INPUT),
+    ("guardtui.scanners.base", "ScannerError", Exit.NOT_COMPLETED),
+)
+"""Exceptions whose message is meant for the author, by module and name."""
+
+_RED, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[0m"
+
+
+def is_terminal() -> bool:
+    """Whether standard error is a terminal that can move its cursor."""
+    return bool(sys.stderr and sys.stderr.isatty()) and os.environ.get("TERM") != "dumb"
+
+
+def colours() -> bool:
+    """Whether standard error may be coloured: a terminal, and no NO_COLOR (any value but "")."""
+    return is_terminal() and not os.environ.get("NO_COLOR")
+
+
+def error(message: str) -> None:
+    """Say what went wrong."""
+    _say("error", message, _RED)
+
+
+def warn(message: str) -> None:
+    """Say what the author should know although it went well."""
+    _say("warning", message, _YELLOW)
+
+
+def gate(message: str) -> None:
+    """Say which gate failed."""
+    _say("gate failed", message, _RED)
+
+
+def note(message: str) -> None:
+    """Say something that is neither."""
+    _say("", message, "")
+
+
+def progress(message: str) -> None:
+    """Replace the line of progress; "" clears it. Nothing unless standard error is a terminal."""
+    if not is_terminal():
+        return
+    from guardtui.domain.text import display_text
+
+    _write(f"\r\x1b[2K{display_text(message)}")
+
+
+def _say(label: str, message: str, colour: str) -> None:
+    from guardtui.domain.text import display_text
+
+    if label and colour and colours():
+        label = f"{colour}{label}:{_PLAIN} "
+    elif label:
+        label = f"{label}: "
+    _write(f"{label}{display_text(message, newlines=True)}\n")
+
+
+def _write(text: str) -> None:
+    if sys.stderr is None:  # closed by the caller
+        return
+    # Nothing can be said about a standard error that does not take what is said.
+    with contextlib.suppress(OSError, ValueError):
+        encoding = sys.stderr.encoding or "utf-8"
+        sys.stderr.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stderr.flush()
+
+
+def run(command: Callable[[], Any]) -> int:
+    """Run a command and turn whatever it raises into a message; returns the exit code.
+
+    What the command returns is the code when it is an int, and 0 otherwise.
+    """
+    try:
+        result = command()
+        return int(result) if isinstance(result, int) else Exit.DONE
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        progress("")
+        note("interrupted")
+        return Exit.INTERRUPTED
+    except click.ClickException as problem:
+        return _usage(problem)
+    except InputError as problem:
+        error(str(problem))
+        return Exit.BAD_INPUT
+    except SystemExit as leave:
+        # Click leaves like this when the reader of its help is gone, and after a completion.
+        return leave.code if isinstance(leave.code, int) else Exit.DONE
+    except BaseException as problem:  # noqa: BLE001 - nothing may end in a traceback
+        progress("")
+        return _failure(problem)
+
+
+def _usage(problem: click.ClickException) -> int:
+    context = getattr(problem, "ctx", None)
+    message = problem.format_message()
+    if context is not None and " " in context.command_path:
+        message += f"\n  see '{context.command_path} --help'"
+    error(message)
+    return Exit.BAD_INPUT
+
+
+def _failure(problem: BaseException) -> int:
+    for module, name, code in _KNOWN:
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(problem, kind):
+            error(str(problem))
+            return code
+    if isinstance(problem, MemoryError):
+        error("not enough memory: use fewer prompts, or --encoder static")
+        return Exit.NOT_COMPLETED
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+        where = problem.filename or "standard output"
+        error(f"{where}: {problem.strerror}\n  free some space, or write to another place")
+        return Exit.BAD_INPUT
+    place = crash_file(problem)
+    kept = f"; where it happened is in {place}" if place else ""
+    error(
+        f"guardtui failed unexpectedly ({type(problem).__name__}){kept}\n"
+        "  that is a defect: please report it"
+        + (" with that file, which holds no prompts" if place else "")
+    )
+    return Exit.NOT_COMPLETED
+
+
+def crash_report(problem: BaseException) -> str:
+    """Type and places of an exception and its causes; no message, no values, no prompts."""
+    from guardtui import __version__
+
+    lines = [f"guardtui {__version__}, python {sys.version.split()[0]}, {sys.platform}"]
+    seen: set[int] = set()
+    current: BaseException | None = problem
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        kind = type(current)
+        lines.append(f"{kind.__module__}.{kind.__qualname__}")
+        lines += _places(current.__traceback__)
+        current = current.__cause__ or current.__context__
+    return "\n".join(lines) + "\n"
+
+
+def _places(traceback: TracebackType | None) -> list[str]:
+    places = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        module = frame.f_globals.get("__name__", "?")
+        places.append(f"  {module}:{traceback.tb_lineno} {frame.f_code.co_name}")
+        traceback = traceback.tb_next
+    return places
+
+
+def crash_file(problem: BaseException) -> Path | None:
+    """Write the crash report below the cache folder; None when that is impossible too."""
+    from datetime import UTC, datetime
+
+    name = f"crash-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
+    try:
+        folder = _cache_folder() / "crashes"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / name
+        path.write_text(crash_report(problem), "utf-8")
+    except Exception:  # noqa: BLE001 - the way out of a failure must not fail
+        return None
+    return path
+
+
+def _cache_folder() -> Path:
+    # Not from the scanner's module, which imports numpy: that may be what is broken.
+    if named := os.environ.get("GUARDTUI_CACHE"):
+        return Path(named)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("guardtui", appauthor=False)

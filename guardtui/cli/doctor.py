@@ -1,0 +1,198 @@
+"""`guardtui doctor`: what is installed, what works and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from guardtui import __version__
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.output import write
+
+SCHEMA_VERSION = 1
+
+_DEPENDENCIES = (
+    "click",
+    "numpy",
+    "onnxruntime",
+    "platformdirs",
+    "polars",
+    "pydantic",
+    "ruamel.yaml",
+    "scipy",
+    "textual",
+    "tokenizers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing looked at. `state` is `ok`, `warning` (works, but less well) or `missing`."""
+
+    name: str
+    state: str
+    value: str
+    remedy: str = ""
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> int:
+    """Say what is installed, what works and what is missing.
+
+    Exit code 3 when something is missing that guardtui needs.
+    """
+    facts = list(examine())
+    missing = any(fact.state == "missing" for fact in facts)
+    if as_json:
+        document = {
+            "schema_version": SCHEMA_VERSION,
+            "ok": not missing,
+            "facts": [asdict(fact) for fact in facts],
+        }
+        write(json.dumps(document, indent=2) + "\n")
+    else:
+        write(_table(facts))
+    return Exit.NOT_COMPLETED if missing else Exit.DONE
+
+
+def examine() -> Iterator[Fact]:
+    """Look at everything; never fails, and leaves nothing behind."""
+    yield from _versions()
+    yield from _terminal()
+    yield from _cache()
+    yield from _encoders()
+    yield _sample_data()
+    yield _database()
+
+
+def _versions() -> Iterator[Fact]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    yield Fact("guardtui", "ok", __version__)
+    yield Fact("python", "ok", sys.version.split()[0])
+    for name in _DEPENDENCIES:
+        try:
+            yield Fact(name, "ok", version(name))
+        except PackageNotFoundError:
+            yield Fact(name, "missing", "not installed", "reinstall guardtui")
+
+
+def _terminal() -> Iterator[Fact]:
+    term = os.environ.get("TERM", "")
+    here = bool(sys.stdout and sys.stdout.isatty())
+    yield Fact("terminal", "ok", f"TERM={term or '(unset)'}{'' if here else ', output is piped'}")
+    if os.environ.get("NO_COLOR"):
+        colour = "off (NO_COLOR)"
+    elif term in ("", "dumb"):
+        colour = "none"
+    elif os.environ.get("COLORTERM", "") in ("truecolor", "24bit"):
+        colour = "true colour"
+    else:
+        colour = "256 colours" if "256" in term else "16 colours, as far as TERM tells"
+    yield Fact("colour", "ok", colour)
+    size = shutil.get_terminal_size((0, 0))
+    if not size.columns:
+        yield Fact("size", "ok", "unknown")
+    elif size.columns < 60 or size.lines < 20:
+        yield Fact("size", "warning", f"{size.columns}×{size.lines}", "60×20 is the least")
+    else:
+        yield Fact("size", "ok", f"{size.columns}×{size.lines}")
+    encoding = (sys.stdout and sys.stdout.encoding) or "unknown"
+    if encoding.lower().replace("-", "").replace("_", "") == "utf8":
+        yield Fact("encoding", "ok", encoding)
+    else:
+        yield Fact("encoding", "warning", encoding, "set LANG to a UTF-8 locale")
+
+
+def _cache() -> Iterator[Fact]:
+    try:
+        from guardtui.scanners.local.vectors import cache_folder
+
+        folder = cache_folder()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong is a fact to tell
+        yield Fact("cache", "missing", type(error).__name__, "reinstall guardtui")
+        return
+    used = 0
+    for path in folder.rglob("*"):
+        try:
+            used += path.stat().st_size
+        except OSError:
+            continue
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    text = f"{folder} ({used / 1e6:.1f} MB)"
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
+        yield Fact("cache", "ok", text)
+    else:
+        remedy = "make it writable, or name another folder in GUARDTUI_CACHE"
+        yield Fact("cache", "warning", f"{text} cannot be written", remedy)
+
+
+def _encoders() -> Iterator[Fact]:
+    try:
+        from guardtui.scanners.local.encoder import ENCODERS, load_encoder
+    except Exception as error:  # noqa: BLE001 - whatever is wrong is a fact to tell
+        yield Fact("encoders", "missing", type(error).__name__, "reinstall guardtui")
+        return
+    for name in ENCODERS:
+        try:
+            # Loading compares every file with the checksum from when it was made.
+            yield Fact(f"encoder {name}", "ok", load_encoder(name).id)
+        except Exception as error:  # noqa: BLE001 - the same
+            detail = str(error) or type(error).__name__
+            yield Fact(f"encoder {name}", "missing", detail, "reinstall guardtui")
+
+
+def sample_data_folder() -> Path | None:
+    """The shipped sample topics: in the package, or beside it in a source tree."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "sample_data", package.parent / "sample_data"):
+        if folder.is_dir() and any(folder.iterdir()):
+            return folder
+    return None
+
+
+def _sample_data() -> Fact:
+    folder = sample_data_folder()
+    if folder is None:
+        return Fact("sample data", "warning", "not found", "reinstall guardtui")
+    return Fact("sample data", "ok", str(folder))
+
+
+def _database() -> Fact:
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(sqlite3.connect(Path(folder) / "probe.sqlite3")) as database,
+        ):
+            (mode,) = database.execute("PRAGMA journal_mode=WAL").fetchone()
+            database.execute("CREATE TABLE probe(value)")
+            database.commit()
+    except (OSError, sqlite3.Error) as error:
+        return Fact("sqlite", "missing", str(error), "sessions need a folder that can be written")
+    if mode != "wal":
+        return Fact("sqlite", "warning", f"{sqlite3.sqlite_version}, mode {mode}", "no WAL here")
+    return Fact("sqlite", "ok", f"{sqlite3.sqlite_version}, WAL")
+
+
+def _table(facts: list[Fact]) -> str:
+    from guardtui.domain.text import display_text
+
+    width = max(len(fact.name) for fact in facts)
+    lines = []
+    for fact in facts:
+        remedy = f" ({display_text(fact.remedy)})" if fact.remedy else ""
+        lines.append(f"{fact.state:<7}  {fact.name:<{width}}  {display_text(fact.value)}{remedy}")
+    missing = [fact.name for fact in facts if fact.state == "missing"]
+    lines.append(f"missing: {', '.join(missing)}" if missing else "nothing is missing")
+    return "\n".join(lines) + "\n"

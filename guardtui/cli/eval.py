@@ -1,0 +1,195 @@
+"""`guardtui eval`: a topic held against labelled prompts, with gates for automation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
+from guardtui.cli.output import write
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.reports.base import ReportInput
+
+_POLL_SECONDS = 0.1
+
+
+@click.command("eval")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSONL, Parquet).",
+)
+@click.option(
+    "--format",
+    "format_name",
+    default="table",
+    metavar="table|json|csv|md",
+    help="Form of the report (default: table).",
+)
+@output_option
+@click.option(
+    "--baseline",
+    metavar="last|N|FILE",
+    help="Compare with the last kept iteration, iteration N, or a JSON report.",
+)
+@click.option(
+    "--min-coverage",
+    type=Fraction(),
+    metavar="X",
+    help="Exit with 1 when coverage is below X (0 to 1).",
+)
+@click.option(
+    "--max-regressions",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Exit with 1 when more than N prompts got worse (needs --baseline).",
+)
+@click.option(
+    "--max-errors",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Exit with 1 when more than N prompts have no verdict.",
+)
+@scanner_options
+@click.option("--profile", default="", metavar="LABEL", help="A label for the report.")
+def command(
+    topic: Path,
+    prompts: Path,
+    format_name: str,
+    output: Path | None,
+    baseline: str | None,
+    min_coverage: float | None,
+    max_regressions: int | None,
+    max_errors: int | None,
+    encoder: str | None,
+    threshold: float | None,
+    profile: str,
+) -> int:
+    """Evaluate a topic file against labelled prompts and report.
+
+    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
+    completed. 130: interrupted.
+    """
+    if max_regressions is not None and baseline is None:
+        raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
+    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.domain.comparison import compare
+    from guardtui.domain.topic import describe_changes
+    from guardtui.reports.base import ReportInput, load_writer
+
+    writer = load_writer(format_name)  # an unknown format fails before the work, not after it
+    definition, prompt_set = load_inputs(topic, prompts)
+    before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
+    say_findings(prompt_set)
+    evaluation = _evaluate(definition, prompt_set, encoder, threshold)
+    report = ReportInput(
+        topic=definition,
+        evaluation=evaluation,
+        prompts=prompt_set,
+        baseline=before,
+        comparison=compare(before, evaluation) if before else None,
+        changes=describe_changes(before.topic, definition) if before else (),
+        profile=profile,
+        baseline_number=number,
+    )
+    write(writer(report), output)
+    failures = failed_gates(report, min_coverage, max_regressions, max_errors)
+    for failure in failures:
+        diagnostics.gate(failure)
+    return Exit.GATE_FAILED if failures else Exit.DONE
+
+
+def find_baseline(word: str, topic: Path) -> tuple[Evaluation, int | None]:
+    """The evaluation to compare with, and its number in the session if it is from there.
+
+    `word` is `last` (the last kept iteration), a number, or the path of a JSON report. Raises
+    `InputError` and `StoreError`.
+    """
+    from guardtui.session.recorded import RecordedError, evaluation_from_report, has_session
+    from guardtui.session.session import Decision
+
+    if word != "last" and not (word.isascii() and word.isdigit()):
+        try:
+            return evaluation_from_report(Path(word)), None
+        except RecordedError as error:
+            raise InputError(str(error)) from error
+    from guardtui.session.store import SessionStore
+
+    iterations = SessionStore(topic).iterations() if has_session(topic) else []
+    if word == "last":
+        iterations = [one for one in iterations if one.decision is Decision.KEEP]
+    else:
+        iterations = [one for one in iterations if one.number == int(word)]
+    if not iterations:
+        what = "kept iteration" if word == "last" else f"iteration {word}"
+        raise InputError(
+            f"{topic}: there is no {what} to compare with\n"
+            f"  keep one in the app ('guardtui {topic}'), or give a JSON report as --baseline"
+        )
+    return iterations[-1].evaluation, iterations[-1].number
+
+
+def failed_gates(
+    report: ReportInput,
+    min_coverage: float | None,
+    max_regressions: int | None,
+    max_errors: int | None,
+) -> list[str]:
+    """A sentence for every gate that failed. Coverage that is undefined fails any minimum."""
+    metrics = report.evaluation.metrics
+    failures = []
+    if min_coverage is not None:
+        coverage = metrics.coverage
+        if coverage is None:
+            failures.append(f"coverage is undefined, at least {min_coverage:g} is asked for")
+        elif coverage < min_coverage:
+            # As many decimals as it takes to tell the two apart.
+            shown = f"{coverage:.3f}" if round(coverage, 3) < min_coverage else repr(coverage)
+            failures.append(f"coverage {shown} is below {min_coverage:g}")
+    if max_regressions is not None and report.comparison is not None:
+        count = report.comparison.regressions
+        if count > max_regressions:
+            failures.append(f"{_count(count, 'regression')}, at most {max_regressions} allowed")
+    if max_errors is not None and metrics.errors > max_errors:
+        failures.append(
+            f"{_count(metrics.errors, 'prompt')} without a verdict, at most {max_errors} allowed"
+        )
+    return failures
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _evaluate(
+    topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
+) -> Evaluation:
+    import asyncio
+
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.evaluator import Evaluator
+
+    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+    evaluator = Evaluator(scanner)
+
+    async def evaluate() -> Evaluation:
+        task = asyncio.create_task(evaluator.evaluate(topic, prompts))
+        while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
+            if (now := evaluator.progress) is not None:
+                diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+        diagnostics.progress("")
+        return task.result()
+
+    return asyncio.run(evaluate())

@@ -1,0 +1,134 @@
+"""`guardtui export`: a report of what a session recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli.diagnostics import InputError, warn
+from guardtui.cli.options import FILE, output_option
+from guardtui.cli.output import write
+
+if TYPE_CHECKING:
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.session.session import Iteration, Session
+    from guardtui.session.store import SessionStore
+
+
+@click.command("export")
+@click.argument("topic", type=FILE, required=False)
+@click.option(
+    "--format",
+    "format_name",
+    default="md",
+    metavar="md|json|csv|tsv|table",
+    help="Form of the report (default: md).",
+)
+@output_option
+@click.option(
+    "--iteration",
+    "which",
+    default="best",
+    metavar="N|best|last",
+    help="The iteration to report on (default: best).",
+)
+def command(topic: Path | None, format_name: str, output: Path | None, which: str) -> None:
+    """Write a report of a topic's session: by default of its best iteration.
+
+    Without TOPIC, the session used last in this folder. It is compared with the pinned
+    baseline, or else with the iteration kept before it.
+    """
+    from guardtui.domain.comparison import compare
+    from guardtui.domain.topic import describe_changes
+    from guardtui.reports.base import ReportInput, load_writer
+    from guardtui.session.recorded import RecordedError, has_session, recorded_topics
+    from guardtui.session.session import Session
+    from guardtui.session.store import SessionStore
+
+    writer = load_writer(format_name)
+    if topic is None:
+        try:
+            names = recorded_topics(Path())
+        except RecordedError as error:
+            raise InputError(str(error)) from error
+        if not names:
+            raise InputError(
+                "there is no session in this folder\n  name the topic file: guardtui export TOPIC"
+            )
+        topic = Path(names[0])
+    store = SessionStore(topic) if has_session(topic) else None
+    iterations = store.iterations() if store else []
+    if store is None or not iterations:
+        problem = "no iterations are recorded" if topic.exists() else "no such file"
+        raise InputError(
+            f"{topic}: {problem}, so there is nothing to export\n"
+            f"  open it with 'guardtui {topic}' and keep an iteration"
+        )
+    session = Session(iterations[-1].evaluation.topic, iterations, store.pinned())
+    chosen = _chosen(session, which, topic)
+    before = _baseline(session, chosen)
+    evaluation = chosen.evaluation
+    report = ReportInput(
+        topic=evaluation.topic,
+        evaluation=evaluation,
+        # The log of iterations tells nothing of single prompts.
+        prompts=None if format_name == "tsv" else _prompts(store, topic),
+        baseline=before.evaluation if before else None,
+        comparison=compare(before.evaluation, evaluation) if before else None,
+        iterations=iterations,
+        changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
+        baseline_number=before.number if before else None,
+    )
+    write(writer(report), output)
+
+
+def _chosen(session: Session, which: str, topic: Path) -> Iteration:
+    last = session.iterations[-1]
+    if which == "last":
+        return last
+    if which == "best":
+        return session.best or last
+    try:
+        return session.iteration(int(which))
+    except ValueError:
+        raise click.BadParameter(
+            f"{which!r} is not a number, 'best' or 'last'", param_hint="'--iteration'"
+        ) from None
+    except KeyError:
+        numbers = ", ".join(str(one.number) for one in session.iterations[-20:])
+        raise InputError(
+            f"{topic}: there is no iteration {which}\n  there are: {numbers}"
+        ) from None
+
+
+def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
+    """The pinned iteration, or the one kept last before the chosen one; never itself."""
+    from guardtui.session.session import Decision
+
+    if session.pinned is not None and session.pinned != chosen.number:
+        return session.baseline
+    kept = [
+        one
+        for one in session.iterations
+        if one.decision is Decision.KEEP and one.number < chosen.number
+    ]
+    return kept[-1] if kept else None
+
+
+def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:
+    """The session's prompts; None, with a warning, when their file cannot be used any more."""
+    from guardtui.domain.prompts import PromptSetError
+    from guardtui.files.problems import FileProblem
+    from guardtui.files.prompt_files import load_prompts
+
+    name = store.prompt_file()
+    if not name:
+        warn("the session remembers no prompt file: the report goes without prompt texts")
+        return None
+    try:
+        return load_prompts(topic.parent / name)  # an absolute name stays as it is
+    except (FileProblem, PromptSetError) as error:
+        warn(f"{error}\n  the report goes without prompt texts")
+        return None

@@ -1,0 +1,56 @@
+"""A topic file and a prompt set that belong together, loaded for a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guardtui.cli.diagnostics import InputError, warn
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import TopicFile, load_topic
+
+
+def load_inputs(topic_path: Path, prompts_path: Path) -> tuple[Topic, PromptSet]:
+    """Topic and prompts; a topic file without an intent takes that of the prompts.
+
+    Raises `FileProblem`, `PromptSetError`, and `InputError` when the intents disagree.
+    """
+    file, prompts = load_topic(topic_path), load_prompts(prompts_path)
+    topic = agreed_topic(file, prompts)
+    if topic is None:
+        raise InputError(disagreement(file, prompts, prompts_path))
+    return topic, prompts
+
+
+def agreed_topic(file: TopicFile, prompts: PromptSet) -> Topic | None:
+    """The topic with the intent that holds; None when the two files disagree."""
+    if not file.intent_given:
+        return file.topic.model_copy(update={"intent": prompts.intent})
+    return file.topic if file.topic.intent is prompts.intent else None
+
+
+def disagreement(file: TopicFile, prompts: PromptSet, prompts_path: Path) -> str:
+    """The two intents with the places where they stand, and what to do."""
+    line = int(prompts.frame["line"][0])
+    return (
+        f"{file.path}{_intent_line(file.path)}: the topic's intent is {file.topic.intent}, "
+        f"but that of {prompts_path}:{line} is {prompts.intent}\n"
+        "  make the two agree: correct one of them, or leave the intent out of the topic file"
+    )
+
+
+def _intent_line(path: Path) -> str:
+    """ ":n" for the line of the topic file that gives the intent; "" when it is not found."""
+    for number, line in enumerate(path.read_text("utf-8-sig", "replace").splitlines(), start=1):
+        if line.lstrip(" {\t").lower().startswith(("intent", '"intent"', "'intent'")):
+            return f":{number}"
+    return ""
+
+
+def say_findings(prompts: PromptSet, limit: int = 5) -> None:
+    """Warn of what is doubtful in the prompts: the first findings, and how many more there are."""
+    for finding in prompts.findings[:limit]:
+        warn(finding.message)
+    if len(prompts.findings) > limit:
+        warn(f"{len(prompts.findings) - limit} more findings: 'guardtui check' lists them")

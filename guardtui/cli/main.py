@@ -1,0 +1,118 @@
+"""The command `guardtui`: its sub-commands, each loaded only when it is run."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from guardtui import __version__
+from guardtui.cli.diagnostics import run
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "open": ("open", "Open the app on a topic; the word may be left out."),
+    "eval": ("eval", "Evaluate a topic against labelled prompts."),
+    "export": ("export", "Write a report of a session's iterations."),
+    "check": ("check", "Check a definition and its labelled prompts."),
+    "sample": ("sample", "Print a small prompt set to start from."),
+    "doctor": ("doctor", "Say what is installed, what works and what is missing."),
+    "completion": ("completion", "Print the shell's completion script."),
+}
+"""Module in this package and short help by the command's name."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only to run it, and takes a topic for a command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"guardtui.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if not args and ctx.resilient_parsing:  # a shell completes the first word
+            return super().parse_args(ctx, args)
+        if not args or (args[0] not in COMMANDS and args[0] not in own):
+            if args and not args[0].startswith("-") and not ctx.resilient_parsing:
+                require_topic(args[0])
+            args = ["open", *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        return [*found, CompletionItem(incomplete, type="file")]
+
+
+def require_topic(word: str) -> None:
+    """Raise a usage error when `word` is no file, with the command that was meant, if any."""
+    if Path(word).exists():
+        return
+    from difflib import get_close_matches
+
+    from guardtui.domain.text import display_start
+
+    shown = display_start(word, 200)
+    near = get_close_matches(word, COMMANDS, n=1)
+    remedy = (
+        f"did you mean 'guardtui {near[0]}'?"
+        if near
+        else "give the path of a topic file, or see 'guardtui --help'"
+    )
+    raise click.UsageError(f"no topic file '{shown}'; {remedy}")
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from guardtui.cli.output import write
+
+        write(f"guardtui {__version__}\n")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="[--help] [--version]",
+    subcommand_metavar="[TOPIC] [--prompts FILE] | COMMAND …",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+def cli() -> None:
+    """Refine a custom topic guardrail: edit its definition, see at once what that changes.
+
+    With a topic file, or with nothing, guardtui opens the app. The commands do the same
+    work without a screen.
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave the process with its exit code."""
+
+    def command() -> Any:
+        return cli.main(arguments, prog_name="guardtui", standalone_mode=False)
+
+    sys.exit(run(command))

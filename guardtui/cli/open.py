@@ -1,0 +1,36 @@
+"""`guardtui open`: the app on a topic; what `guardtui TOPIC` does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.main import require_topic
+from guardtui.cli.options import FILE, scanner_options
+
+
+@click.command("open")
+@click.argument("topic", type=FILE, required=False)
+@click.option(
+    "--prompts", type=FILE, metavar="FILE", help="Labelled prompts (CSV, JSONL, Parquet)."
+)
+@scanner_options
+def command(
+    topic: Path | None, prompts: Path | None, encoder: str | None, threshold: float | None
+) -> int:
+    """Open the app on a topic file; without one, on the last session or a sample."""
+    if topic is not None:
+        require_topic(str(topic))
+    if prompts is not None and not prompts.exists():
+        raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
+    if not (sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()):
+        raise InputError(
+            "the app needs a terminal, and this is none\n"
+            "  in a script use 'guardtui eval' or 'guardtui export'"
+        )
+    from guardtui.tui.app import run_app
+
+    return run_app(topic, prompts, encoder, threshold)

@@ -1,0 +1,62 @@
+"""Options and types that several commands share; parsed strictly, imported fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ENCODERS = ("minilm", "static")
+"""The local scanner's encoders; a test holds them against its own list."""
+
+FILE = click.Path(path_type=Path)
+"""A path; what reads it says what is wrong with it, in better words than click's."""
+
+
+class Fraction(click.ParamType):
+    """A number from 0 to 1; `inside` leaves out the ends. Not nan, not inf, no percent sign."""
+
+    name = "number"
+
+    def __init__(self, *, inside: bool = False) -> None:
+        self.inside = inside
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        fits = 0 < number < 1 if self.inside else 0 <= number <= 1
+        if not fits:
+            span = "between 0 and 1, both left out" if self.inside else "from 0 to 1"
+            self.fail(f"{value!r} is not a number {span}", param, ctx)
+        return number
+
+
+def scanner_options(function: Function) -> Function:
+    """Add --encoder and --threshold."""
+    function = click.option(
+        "--threshold",
+        type=Fraction(inside=True),
+        metavar="X",
+        help="Score from which on a prompt matches, between 0 and 1.",
+    )(function)
+    return click.option(
+        "--encoder",
+        type=click.Choice(ENCODERS),
+        help="Encoder of the local scanner: minilm (better, the default) or static (faster).",
+    )(function)
+
+
+def output_option(function: Function) -> Function:
+    """Add --output."""
+    return click.option(
+        "--output", "-o", type=FILE, metavar="FILE", help="Write to this file, not to the screen."
+    )(function)

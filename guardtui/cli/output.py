@@ -1,0 +1,49 @@
+"""The only way to standard output, and to the file named by --output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+
+def write(text: str, output: Path | None = None) -> None:
+    """Write a command's data: to the file, atomically, or to standard output ("-" or none).
+
+    A reader that stopped reading (`guardtui eval … | head`) is no error. To a terminal, text goes
+    with what could control it made visible; to a pipe or file as it is, in UTF-8. Raises
+    `FileProblem` when the file, and `OSError` when standard output cannot be written.
+    """
+    if output is not None and str(output) != "-":
+        from guardtui.files.atomic import write_atomically
+
+        write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
+        return
+    if sys.stdout is None:  # closed by the caller
+        return
+    if sys.stdout.isatty():
+        from guardtui.domain.text import display_text
+
+        # A tab is how a table's cells are kept apart, and cannot harm.
+        text = "\t".join(display_text(part, newlines=True) for part in text.split("\t"))
+        content = text.encode(sys.stdout.encoding or "utf-8", "replace")
+    else:
+        content = text.encode("utf-8", "replace")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        forget_stdout()
+    except OSError:
+        forget_stdout()
+        raise
+
+
+def forget_stdout() -> None:
+    """Point standard output to nowhere, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

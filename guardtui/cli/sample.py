@@ -1,0 +1,19 @@
+"""`guardtui sample`: a small prompt set to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from guardtui.cli.options import output_option
+from guardtui.cli.output import write
+
+
+@click.command("sample")
+@output_option
+def command(output: Path | None) -> None:
+    """Print a small prompt set as CSV, in the form that guardtui and airs read."""
+    from guardtui.files.prompt_files import sample_csv
+
+    write(sample_csv(), output)

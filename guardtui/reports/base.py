@@ -1,0 +1,241 @@
+"""What a report is made from, the rows all formats share, and finding a writer by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.comparison import ABSENT, Change, Comparison, align
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics, metrics_by_group
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome, Triggered
+from guardtui.session.session import Iteration
+
+GROUP = "guardtui.reports"
+"""Entry-point group by which other packages add formats: a name and a `Writer`."""
+
+UNDEFINED = "n/a"
+"""How a rate without a denominator is shown."""
+
+_BUILT_IN = {
+    "table": "guardtui.reports.table",
+    "json": "guardtui.reports.json_report",
+    "csv": "guardtui.reports.csv_report",
+    "tsv": "guardtui.reports.tsv_report",
+    "md": "guardtui.reports.markdown",
+}
+
+
+class ReportError(Exception):
+    """There is no such format, or its writer cannot be loaded; the message is for the author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One prompt of an evaluation, in words.
+
+    `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
+    is `description`, `example k` or empty, `was` the baseline's outcome or empty.
+    """
+
+    number: int
+    line: int | None
+    prompt: str | None
+    expected: bool
+    should_trigger: bool
+    triggered: bool | None
+    outcome: str
+    score: float | None
+    matched: str
+    change: str
+    was: str
+    error: str
+    extra: tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReportInput:
+    """Everything a report may tell.
+
+    `prompts` gives the texts, found by content: its rows may have another order than those of
+    `evaluation`, and may lack some. `comparison` is `evaluation` held against `baseline`, whose
+    iteration has the number `baseline_number`; `changes` says what was edited in between.
+    """
+
+    topic: Topic
+    evaluation: Evaluation
+    prompts: PromptSet | None = None
+    baseline: Evaluation | None = None
+    comparison: Comparison | None = None
+    iterations: Sequence[Iteration] = ()
+    changes: tuple[str, ...] = ()
+    profile: str = ""
+    baseline_number: int | None = None
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Row in the prompt set of each prompt, intp [N]; -1 where it is not there."""
+        count = len(self.evaluation.keys)
+        if self.prompts is None:
+            return np.full(count, -1, np.intp)
+        index = align(self.prompts.keys, self.evaluation.keys).index
+        return np.arange(count, dtype=np.intp) if index is None else index
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Any]]:
+        if self.prompts is None:
+            return {}
+        frame = self.prompts.frame
+        return {name: frame[name].to_list() for name in frame.columns}
+
+    @cached_property
+    def extra_columns(self) -> tuple[str, ...]:
+        """Names of the prompt set's own columns, besides prompt, expected and intent."""
+        known = ("key", "line", "prompt", "expected")
+        return tuple(name for name in self._columns if name not in known)
+
+    @cached_property
+    def by_category(self) -> dict[str, Metrics]:
+        """Metrics of each category; empty without a category column.
+
+        Prompts that the prompt set no longer holds have no category and are left out.
+        """
+        if self.prompts is None or self.prompts.category_column is None:
+            return {}
+        codes, names = self.prompts.groups(self.prompts.category_column)
+        known = self._places >= 0
+        groups = codes[self._places[known]]
+        return metrics_by_group(self.evaluation.codes[known], groups, names)
+
+    def row(self, number: int) -> Row:
+        """The prompt at this place (from 0) of the evaluation."""
+        evaluation, verdicts = self.evaluation, self.evaluation.verdicts
+        place = int(self._places[number])
+        present = place >= 0
+        triggered = int(verdicts.triggered[number])
+        score = float(verdicts.score[number])
+        change, was = "", ""
+        if self.comparison is not None:
+            kind = Change(int(self.comparison.changes[number]))
+            change = "" if kind is Change.SAME else kind.name.lower().replace("_", " ")
+            before = int(self.comparison.before[number])
+            was = "" if before == ABSENT else Outcome(before).name
+        columns = self._columns
+        return Row(
+            number=number,
+            line=int(columns["line"][place]) if present else None,
+            prompt=str(columns["prompt"][place]) if present else None,
+            expected=bool(evaluation.expected[number]),
+            should_trigger=bool(evaluation.should_trigger[number]),
+            triggered=None if triggered == Triggered.NO_VERDICT else bool(triggered),
+            outcome=Outcome(int(evaluation.codes[number])).name,
+            score=round(score, 6) if np.isfinite(score) else None,
+            matched=matched_part(int(verdicts.matched[number])),
+            change=change,
+            was=was,
+            error=verdicts.errors.get(number, ""),
+            extra=tuple(columns[name][place] if present else None for name in self.extra_columns),
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """All prompts, in the order of the evaluation."""
+        return map(self.row, range(len(self.evaluation.keys)))
+
+    def with_outcome(self, outcome: Outcome) -> Listing:
+        """The prompts of one outcome."""
+        return Listing(self, np.flatnonzero(self.evaluation.codes == outcome))
+
+    def with_change(self, change: Change) -> Listing:
+        """The prompts that changed in this way; none without a comparison."""
+        if self.comparison is None:
+            return Listing(self, np.empty(0, np.intp))
+        return Listing(self, np.flatnonzero(self.comparison.changes == change))
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Some prompts of a report, made into rows only as far as they are asked for."""
+
+    report: ReportInput
+    numbers: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.first(len(self.numbers))
+
+    def first(self, count: int) -> Iterator[Row]:
+        """The first rows, at most `count`."""
+        return (self.report.row(int(number)) for number in self.numbers[:count])
+
+
+def matched_part(code: int) -> str:
+    """A code of `Verdicts.matched` in words; empty when unknown."""
+    if code < 0:
+        return ""
+    return f"example {code}" if code else "description"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate with three decimals."""
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def delta_text(value: float | None) -> str:
+    """A difference of rates with its sign; empty when there is none to tell."""
+    if value is None:
+        return ""
+    # What rounds to nothing has no sign.
+    if abs(value) < 0.0005:
+        return "±0.000"
+    return f"{'+' if value > 0 else '−'}{abs(value):.3f}"
+
+
+def verdict_text(row: Row) -> str:
+    """Score, matched part and what became of it, for a line about one prompt."""
+    parts = [] if row.score is None else [f"score {row.score:.3f}"]
+    if row.matched:
+        parts.append(row.matched)
+    if row.was and row.change:
+        parts.append(f"was {row.was}")
+    return ", ".join(parts)
+
+
+Writer = Callable[[ReportInput], str]
+"""Makes the whole text of a report; the same input gives the same text."""
+
+
+def format_names() -> tuple[str, ...]:
+    """All formats: the built-in ones, then those that other packages add, sorted."""
+    from importlib.metadata import entry_points
+
+    added = {point.name for point in entry_points(group=GROUP)} - set(_BUILT_IN)
+    return (*_BUILT_IN, *sorted(added))
+
+
+def load_writer(name: str) -> Writer:
+    """The writer of a format; raises `ReportError` when there is none or it cannot be loaded."""
+    if name in _BUILT_IN:
+        writer: Writer = import_module(_BUILT_IN[name]).write
+        return writer
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            loaded: Writer = point.load()
+        except Exception as error:
+            raise ReportError(
+                f"the report format {name!r} of {point.value} cannot be loaded "
+                f"({type(error).__name__})"
+            ) from error
+        return loaded
+    raise ReportError(f"unknown report format {name!r}: choose one of {', '.join(format_names())}")

@@ -1,0 +1,58 @@
+"""The report for spreadsheets: one row per prompt, safe against formulas."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from guardtui.domain.text import spreadsheet_text
+from guardtui.reports.base import ReportInput
+
+COLUMNS = (
+    "line",
+    "prompt",
+    "expected",
+    "should_trigger",
+    "triggered",
+    "outcome",
+    "score",
+    "matched",
+    "change",
+    "was",
+)
+
+
+def write(report: ReportInput) -> str:
+    """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
+
+    A prompt set's column that is called like one of ours gets the ending " (prompt set)".
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    extra = (f"{name} (prompt set)" if name in COLUMNS else name for name in report.extra_columns)
+    writer.writerow([*COLUMNS, *map(spreadsheet_text, extra)])
+    for row in report.rows():
+        cells = (
+            row.line,
+            row.prompt,
+            row.expected,
+            row.should_trigger,
+            row.triggered,
+            row.outcome,
+            row.score,
+            row.matched,
+            row.change,
+            row.was,
+            *row.extra,
+        )
+        writer.writerow([_cell(cell) for cell in cells])
+    return stream.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    # A negative number is no formula, and is left to be a number.
+    return str(value) if isinstance(value, int | float) else spreadsheet_text(str(value))

@@ -1,0 +1,195 @@
+"""The report for programs: a superset of the JSON that `airs runtime topics eval` prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from guardtui.domain.comparison import Change, Comparison
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import CONFIDENCE, rate_intervals
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import ReportInput, Row
+from guardtui.session.session import Iteration
+
+SCHEMA_VERSION = 1
+
+RATE_KEYS = {
+    "coverage": "coverage",
+    "true_positive_rate": "tpr",
+    "true_negative_rate": "tnr",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "f1",
+}
+"""Key in the JSON by the rate's name in `Metrics`."""
+
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+
+
+def write(report: ReportInput) -> str:
+    """JSON, one line per entry of `results`; ends with a line feed.
+
+    In `metrics`, which mirrors the other tool, an undefined rate is 0; everywhere else it is null.
+    `expected` in the lists of prompts means *should trigger*, as there; the label as written
+    in the prompt set is `expected_label` in `results`. Characters that do not show are escaped, so
+    that the text is inert on a terminal and the same once it is read.
+    """
+    document = _dumps(_document(report), indent=2)
+    results = ",\n".join(f"    {_dumps(_result(row))}" for row in report.rows())
+    body = f"[\n{results}\n  ]" if results else "[]"
+    return f'{document[:-2]},\n  "results": {body}\n}}\n'
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
+def _document(report: ReportInput) -> dict[str, Any]:
+    evaluation = report.evaluation
+    metrics, settings = evaluation.metrics, evaluation.settings
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "profile": report.profile,
+        "topic": report.topic.name,
+        "intent": report.topic.intent.value,
+        "metrics": {
+            "tp": metrics.tp,
+            "tn": metrics.tn,
+            "fp": metrics.fp,
+            "fn": metrics.fn,
+            "tpr": metrics.true_positive_rate or 0.0,
+            "tnr": metrics.true_negative_rate or 0.0,
+            # Not `metrics.coverage`: the other tool takes the minimum after its zeros.
+            "coverage": min(metrics.true_positive_rate or 0.0, metrics.true_negative_rate or 0.0),
+            "f1": metrics.f1 or 0.0,
+            "total": metrics.total,
+        },
+        "false_positives": [_mistake(row) for row in report.with_outcome(Outcome.FP)],
+        "false_negatives": [_mistake(row) for row in report.with_outcome(Outcome.FN)],
+        "rates": _rates(metrics),
+        "accuracy": metrics.accuracy,
+        "precision": metrics.precision,
+        "error_count": metrics.errors,
+        "errors": [
+            _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
+        ],
+        "regressions": _changed(report.with_change(Change.REGRESSION)),
+        "fixes": _changed(report.with_change(Change.FIX)),
+        "by_category": {
+            name: _counts(group) | _rates(group) for name, group in report.by_category.items()
+        },
+        "intervals": _intervals(metrics),
+        "comparison": _comparison(report),
+        "scanner": {"name": settings.name, "identity": settings.identity},
+        "threshold": settings.threshold,
+        "threshold_source": settings.threshold_source,
+        "definition": _definition(report.topic),
+        "topic_fingerprint": report.topic.fingerprint,
+        "prompt_set_fingerprint": evaluation.prompt_set,
+        "iterations": [_iteration(iteration) for iteration in report.iterations],
+    }
+
+
+def _rates(metrics: Metrics) -> dict[str, float | None]:
+    return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
+
+
+def _counts(metrics: Metrics) -> dict[str, int]:
+    return {
+        "tp": metrics.tp,
+        "tn": metrics.tn,
+        "fp": metrics.fp,
+        "fn": metrics.fn,
+        "errors": metrics.errors,
+        "total": metrics.total,
+    }
+
+
+def _mistake(row: Row) -> dict[str, Any]:
+    return {
+        "prompt": row.prompt,
+        "expected": row.should_trigger,
+        "actual": row.triggered,
+        "line": row.line,
+        "score": row.score,
+        "matched": row.matched or None,
+    }
+
+
+def _changed(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    return [
+        {
+            "prompt": row.prompt,
+            "expected": row.should_trigger,
+            "actual": row.triggered,
+            "was": row.was,
+            "line": row.line,
+        }
+        for row in rows
+    ]
+
+
+def _intervals(metrics: Metrics) -> dict[str, Any]:
+    intervals: dict[str, Any] = {"confidence": CONFIDENCE}
+    for name, interval in rate_intervals(metrics).items():
+        bounds = interval and {"low": interval.low, "high": interval.high}
+        intervals[RATE_KEYS[name]] = bounds
+    return intervals
+
+
+def _comparison(report: ReportInput) -> dict[str, Any] | None:
+    comparison: Comparison | None = report.comparison
+    if comparison is None:
+        return None
+    return {
+        "baseline_iteration": report.baseline_number,
+        "baseline_topic_fingerprint": report.baseline and report.baseline.topic.fingerprint,
+        "deltas": {key: comparison.deltas.get(name) for name, key in RATE_KEYS.items()},
+        "regressions": comparison.regressions,
+        "fixes": comparison.fixes,
+        "no_verdict": comparison.no_verdict,
+        "added": comparison.added,
+        "removed": comparison.removed,
+        "relabelled": comparison.relabelled,
+        "p_value": comparison.p_value,
+        "sentence": comparison.sentence,
+        "caveats": list(comparison.caveats),
+        "changes": list(report.changes),
+    }
+
+
+def _definition(topic: Topic) -> dict[str, Any]:
+    return topic.model_dump(mode="json")
+
+
+def _iteration(iteration: Iteration) -> dict[str, Any]:
+    evaluation = iteration.evaluation
+    return {
+        "number": iteration.number,
+        "created": iteration.created,
+        "decision": iteration.decision.value,
+        "rates": _rates(evaluation.metrics),
+        "error_count": evaluation.metrics.errors,
+        "definition": _definition(evaluation.topic),
+    }
+
+
+def _result(row: Row) -> dict[str, Any]:
+    return {
+        "prompt": row.prompt,
+        "line": row.line,
+        "expected_label": row.expected,
+        "should_trigger": row.should_trigger,
+        "triggered": row.triggered,
+        "score": row.score,
+        "matched": row.matched or None,
+        "outcome": row.outcome,
+    }

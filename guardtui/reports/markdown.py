@@ -1,0 +1,189 @@
+"""The report for people: Markdown in which no text that is not ours can act."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from guardtui.domain.comparison import Change
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import describe_changes
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import (
+    Listing,
+    ReportInput,
+    Row,
+    delta_text,
+    rate_text,
+    verdict_text,
+)
+
+LIMIT = 200
+"""Prompts in one list."""
+
+_CHARACTERS = 1000  # of one prompt; the line number tells where the rest is
+_TICKS = re.compile("`+")
+_LABELS = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+
+
+def code_span(text: str, *, cell: bool = False) -> str:
+    """Text as a Markdown code span of one line: no markup, link, image, mention or HTML acts in it.
+
+    The fence is longer than any run of backticks inside. In a table's cell "|" becomes "¦", since
+    tables are split before code spans are read.
+    """
+    shown = display_start(text, _CHARACTERS) + ("…" if len(text) > _CHARACTERS else "")
+    if not shown:
+        return "(empty)"
+    if cell:
+        shown = shown.replace("|", "¦")
+    fence = "`" * (max((len(run) for run in _TICKS.findall(shown)), default=0) + 1)
+    # Renderers strip one blank on each side, and must not see a fence that touches a backtick.
+    edge = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{edge}{shown}{edge}{fence}"
+
+
+def write(report: ReportInput) -> str:
+    """The whole report; lists are cut after `LIMIT` prompts, and say how many are left out."""
+    sections = (
+        _definition(report),
+        _metrics(report),
+        _iterations(report),
+        _categories(report),
+        _list("Regressions", report.with_change(Change.REGRESSION), report.comparison is not None),
+        _list("Fixes", report.with_change(Change.FIX), report.comparison is not None),
+        _list("False positives", report.with_outcome(Outcome.FP)),
+        _list("False negatives", report.with_outcome(Outcome.FN)),
+        _list("Without a verdict", report.with_outcome(Outcome.ERROR), always=False),
+    )
+    return "\n".join(line for section in sections for line in section).rstrip("\n") + "\n"
+
+
+def _definition(report: ReportInput) -> Iterator[str]:
+    topic, settings = report.topic, report.evaluation.settings
+    yield from ("# Guardrail topic report", "", "## Definition", "")
+    yield f"- name: {code_span(topic.name)}"
+    yield f"- description: {code_span(topic.description)}"
+    for number, example in enumerate(topic.examples, start=1):
+        yield f"- example {number}: {code_span(example)}"
+    yield f"- intent: {topic.intent.value}"
+    if report.profile:
+        yield f"- profile: {code_span(report.profile)}"
+    threshold = ""
+    if settings.threshold is not None:
+        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+        threshold = f", threshold {settings.threshold:.3f}{source}"
+    yield f"- scanner: {code_span(settings.name)}, {code_span(settings.identity)}{threshold}"
+    yield f"- definition {report.topic.fingerprint[:12]}, prompt set " + code_span(
+        report.evaluation.prompt_set[:12]
+    )
+    yield ""
+
+
+def _metrics(report: ReportInput) -> Iterator[str]:
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    intervals = rate_intervals(metrics)
+    yield from ("## Metrics", "", "| rate | value | change | 95 % interval |", "|---|--:|--:|---|")
+    for name in RATES:
+        interval = intervals.get(name)
+        bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
+        delta = delta_text(comparison.deltas.get(name)) if comparison else ""
+        yield f"| {_LABELS[name]} | {rate_text(getattr(metrics, name))} | {delta} | {bounds} |"
+    yield from (
+        "",
+        f"TP {metrics.tp}, FN {metrics.fn}, FP {metrics.fp}, TN {metrics.tn}, "
+        f"no verdict {metrics.errors}.",
+        "",
+    )
+    if comparison is None:
+        return
+    against = "the baseline"
+    if report.baseline_number is not None:
+        against += f" (iteration {report.baseline_number})"
+    edited = f" Edited: {_plain(report.changes)}." if report.changes else ""
+    yield from (f"Against {against}: {comparison.sentence}.{edited}", "")
+    if comparison.caveats:
+        yield from (f"- caution: {code_span(caveat)}" for caveat in comparison.caveats)
+        yield ""
+
+
+def _plain(changes: Iterable[str]) -> str:
+    return ", ".join(map(code_span, changes))
+
+
+def _iterations(report: ReportInput) -> Iterator[str]:
+    if not report.iterations:
+        return
+    yield from ("## Iterations", "", "| # | decision | coverage | TPR | TNR | F1 | edit |")
+    yield "|--:|---|--:|--:|--:|--:|---|"
+    before = None
+    for iteration in report.iterations:
+        topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
+        edit = ", ".join(describe_changes(before, topic)) if before else "first"
+        rates = " | ".join(
+            map(
+                rate_text,
+                (
+                    metrics.coverage,
+                    metrics.true_positive_rate,
+                    metrics.true_negative_rate,
+                    metrics.f1,
+                ),
+            )
+        )
+        yield f"| {iteration.number} | {iteration.decision.value} | {rates} | {edit or 'none'} |"
+        before = topic
+    yield ""
+
+
+def _categories(report: ReportInput) -> Iterator[str]:
+    if not report.by_category:
+        return
+    yield from ("## By category", "", "| category | prompts | TPR | TNR | FP | FN | no verdict |")
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    for name, metrics in report.by_category.items():
+        yield f"| {code_span(name, cell=True)} | {_category_cells(metrics)} |"
+    yield ""
+
+
+def _category_cells(metrics: Metrics) -> str:
+    cells = (
+        metrics.total + metrics.errors,
+        rate_text(metrics.true_positive_rate),
+        rate_text(metrics.true_negative_rate),
+        metrics.fp,
+        metrics.fn,
+        metrics.errors,
+    )
+    return " | ".join(map(str, cells))
+
+
+def _list(title: str, rows: Listing, always: bool = True) -> Iterator[str]:
+    if not len(rows) and not always:
+        return
+    yield from (f"## {title} ({len(rows)})", "")
+    for row in rows.first(LIMIT):
+        yield f"- {_about(row)}"
+    if len(rows) > LIMIT:
+        yield f"- … and {len(rows) - LIMIT} more"
+    yield ""
+
+
+def _about(row: Row) -> str:
+    parts = [f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"]
+    if verdict := verdict_text(row):
+        parts.append(verdict)
+    if row.error:
+        parts.append(code_span(row.error))
+    missing = "(no longer in the prompt file)"
+    text = missing if row.prompt is None else code_span(row.prompt)
+    return f"{', '.join(parts)}: {text}"

@@ -1,0 +1,133 @@
+"""The report for terminals: plain text, without colours, whose every line is inert."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from guardtui.domain.comparison import Change
+from guardtui.domain.metrics import RATES
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import (
+    Listing,
+    ReportInput,
+    Row,
+    delta_text,
+    rate_text,
+    verdict_text,
+)
+
+LIMIT = 20
+"""Prompts in one list."""
+
+_CHARACTERS = 100  # of one prompt
+_NAME_CHARACTERS = 40  # of a category
+_LABELS = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+
+
+def write(report: ReportInput) -> str:
+    """Metrics, counts, what changed, categories and the first `LIMIT` mistakes of each kind."""
+    sections = (
+        _head(report),
+        _metrics(report),
+        _comparison(report),
+        _categories(report),
+        _list("regressions", report.with_change(Change.REGRESSION)),
+        _list("fixes", report.with_change(Change.FIX)),
+        _list("false positives", report.with_outcome(Outcome.FP)),
+        _list("false negatives", report.with_outcome(Outcome.FN)),
+        _list("without a verdict", report.with_outcome(Outcome.ERROR)),
+    )
+    return "\n\n".join(text for section in sections if (text := "\n".join(section))) + "\n"
+
+
+def _head(report: ReportInput) -> Iterator[str]:
+    settings = report.evaluation.settings
+    yield f"topic      {display_text(report.topic.name)} ({report.topic.intent.value})"
+    if report.profile:
+        yield f"profile    {display_text(report.profile)}"
+    threshold = ""
+    if settings.threshold is not None:
+        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+        threshold = f", threshold {settings.threshold:.3f}{source}"
+    yield f"scanner    {display_text(settings.identity)}{threshold}"
+
+
+def _metrics(report: ReportInput) -> Iterator[str]:
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    intervals = rate_intervals(metrics)
+    for name in RATES:
+        interval = intervals.get(name)
+        bounds = f"[{interval.low:.3f} – {interval.high:.3f}]" if interval else ""
+        delta = delta_text(comparison.deltas.get(name)) if comparison else ""
+        value = rate_text(getattr(metrics, name))
+        yield f"{_LABELS[name]:<10} {value:<5}  {delta:<6}  {bounds}".rstrip()
+    yield (
+        f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
+        f"errors {metrics.errors}"
+    )
+
+
+def _comparison(report: ReportInput) -> Iterator[str]:
+    comparison = report.comparison
+    if comparison is None:
+        return
+    number = report.baseline_number
+    against = "the baseline" if number is None else f"iteration {number}"
+    yield f"against {against}: {comparison.sentence}"
+    if report.changes:
+        yield f"edited: {display_text(', '.join(report.changes))}"
+    for caveat in comparison.caveats:
+        yield f"caution: {display_text(caveat)}"
+
+
+def _categories(report: ReportInput) -> Iterator[str]:
+    if not report.by_category:
+        return
+    names = {name: display_start(name, _NAME_CHARACTERS) or "(none)" for name in report.by_category}
+    width = max(len("category"), *map(_cells, names.values()))
+    yield f"{'category':<{width}}  prompts    TPR    TNR   FP   FN  errors"
+    for name, metrics in report.by_category.items():
+        padding = " " * (width - _cells(names[name]))
+        yield (
+            f"{names[name]}{padding}  {metrics.total + metrics.errors:>7}  "
+            f"{rate_text(metrics.true_positive_rate):>5}  "
+            f"{rate_text(metrics.true_negative_rate):>5}  "
+            f"{metrics.fp:>3}  {metrics.fn:>3}  {metrics.errors:>6}"
+        )
+
+
+def _cells(text: str) -> int:
+    """Columns that a terminal gives the text, near enough to line up names."""
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+
+
+def _list(title: str, rows: Listing) -> Iterator[str]:
+    if not len(rows):
+        return
+    yield f"{title} ({len(rows)})"
+    for row in rows.first(LIMIT):
+        yield f"  {_about(row)}"
+    if len(rows) > LIMIT:
+        yield f"  … and {len(rows) - LIMIT} more"
+
+
+def _about(row: Row) -> str:
+    place = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
+    verdict = display_text(row.error) if row.error else verdict_text(row)
+    if row.prompt is None:
+        text = "(no longer in the prompt file)"
+    else:
+        text = display_start(row.prompt, _CHARACTERS)
+        text += "…" if len(row.prompt) > _CHARACTERS else ""
+    return f"{place:<10} {row.outcome}  {verdict + '  ' if verdict else ''}{text}"

@@ -1,0 +1,122 @@
+"""Evaluations read back: from a JSON report of ours, and which topics a folder has sessions of."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompts import prompt_keys
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.session.store import FILE, FOLDER
+
+SCHEMA_VERSION = 1
+"""Of the JSON reports that can be read back."""
+
+
+class RecordedError(Exception):
+    """What was recorded cannot be used; the message names the file and the remedy."""
+
+
+def evaluation_from_report(path: Path) -> Evaluation:
+    """The evaluation that a report in our JSON format tells of; raises `RecordedError`."""
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise RecordedError(
+            f"{path}: no such file\n  give a JSON report, the number of an iteration, or 'last'"
+        ) from error
+    except OSError as error:
+        raise RecordedError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise RecordedError(f"{path}{line}: is not JSON\n  {_REMEDY}") from error
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version is None:
+        raise RecordedError(f"{path}: is not a report of guardtui\n  {_REMEDY}")
+    if version != SCHEMA_VERSION:
+        raise RecordedError(
+            f"{path}: has schema_version {version!s:.20}, this guardtui reads {SCHEMA_VERSION}\n"
+            f"  {_REMEDY}"
+        )
+    try:
+        return _evaluation(document)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordedError(
+            f"{path}: is damaged or was edited ({type(error).__name__})\n  {_REMEDY}"
+        ) from error
+
+
+_REMEDY = "make one with 'guardtui eval TOPIC --prompts FILE --format json --output FILE'"
+
+
+def _evaluation(document: Mapping[str, Any]) -> Evaluation:
+    results = document["results"]
+    prompts = [result["prompt"] for result in results]
+    if not results or not all(isinstance(prompt, str) for prompt in prompts):
+        raise ValueError("prompts are missing")
+    keys = prompt_keys(prompts)
+    if len(np.unique(keys)) != len(keys):
+        raise ValueError("a prompt is there twice")
+    labels = [result["expected_label"] for result in results]
+    answers = [result["triggered"] for result in results]
+    if not all(isinstance(label, bool) for label in labels):
+        raise ValueError("labels are not true or false")
+    if not all(answer is None or isinstance(answer, bool) for answer in answers):
+        raise ValueError("verdicts are not true, false or null")
+    scores = [result["score"] for result in results]
+    threshold = document["threshold"]
+    verdicts = Verdicts(
+        np.array([Triggered.NO_VERDICT if a is None else a for a in answers], np.int8),
+        np.array([np.nan if score is None else score for score in scores], np.float32),
+        np.array([_matched(result["matched"]) for result in results], np.int16),
+    )
+    scanner = document["scanner"]
+    settings = ScannerSettings(
+        str(scanner["name"]),
+        str(scanner["identity"]),
+        None if threshold is None else float(threshold),
+        str(document["threshold_source"]),
+    )
+    return Evaluation(
+        Topic.model_validate(document["definition"]),
+        settings,
+        str(document["prompt_set_fingerprint"]),
+        keys,
+        np.array(labels, np.bool_),
+        verdicts,
+    )
+
+
+def _matched(part: str | None) -> int:
+    if part is None:
+        return -1
+    return 0 if part == "description" else int(part.removeprefix("example "))
+
+
+def has_session(topic_path: Path) -> bool:
+    """Whether the folder of a topic file holds sessions; looking makes none."""
+    return (topic_path.parent / FOLDER / FILE).is_file()
+
+
+def recorded_topics(folder: Path) -> list[str]:
+    """Names of the topic files in `folder` that have iterations, the one used last first."""
+    path = folder / FOLDER / FILE
+    if not path.is_file():
+        return []
+    try:
+        with closing(sqlite3.connect(path, timeout=10)) as database:
+            rows = database.execute(
+                "SELECT topic_file FROM session WHERE EXISTS "
+                "(SELECT 1 FROM iteration WHERE session = session.id) ORDER BY used DESC, id DESC"
+            ).fetchall()
+    except sqlite3.Error as error:
+        raise RecordedError(f"{path}: {error}\n  name the topic file to export") from error
+    return [str(name) for (name,) in rows]

@@ -1,0 +1,206 @@
+"""`guardtui eval`: reports, gates, baselines and every bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardtui.cli import diagnostics
+from guardtui.cli.main import cli
+
+from .conftest import NEGATIVE, POSITIVE, TOPIC, Run, prompts_csv
+
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+
+
+def in_process(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """The same command line without a new interpreter, for the many ways to get it wrong."""
+    code = diagnostics.run(
+        lambda: cli.main(list(arguments), prog_name="guardtui", standalone_mode=False)
+    )
+    out, err = capfd.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+@pytest.fixture
+def here(folder: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GUARDTUI_CACHE", environment["GUARDTUI_CACHE"])
+    return folder
+
+
+def test_table_on_stdout_and_silence_on_stderr(run: Run) -> None:
+    result = run(*EVAL)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("topic      Tax advice (block)\n")
+    assert "coverage" in result.out
+
+
+def test_json_counts_every_prompt(run: Run) -> None:
+    result = run(*EVAL, "--format", "json", "--profile", "my-profile", "--threshold", "0.5")
+    document = json.loads(result.out)
+    assert (result.code, result.err) == (0, "")
+    assert document["profile"] == "my-profile"
+    assert (document["threshold"], document["threshold_source"]) == (0.5, "by hand")
+    assert document["metrics"]["total"] == len(POSITIVE) + len(NEGATIVE)
+    assert [one["prompt"] for one in document["results"]] == [*POSITIVE, *NEGATIVE]
+
+
+def test_output_goes_to_the_file(run: Run, folder: Path) -> None:
+    result = run(*EVAL, "--format", "csv", "--output", "out.csv")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    rows = list(csv.DictReader(io.StringIO((folder / "out.csv").read_text("utf-8"))))
+    assert [row["prompt"].lstrip("'") for row in rows] == [*POSITIVE, *NEGATIVE]
+    assert rows[3]["prompt"].startswith("'=")
+    assert not (folder / ".guardtui").exists()
+
+
+def test_gates(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = in_process(capfd, *EVAL, "--threshold", "0.999999", "--min-coverage", "0.5")
+    assert code == 1
+    assert err == "gate failed: coverage 0.000 is below 0.5\n"
+    code, _, err = in_process(capfd, *EVAL, "--min-coverage", "0", "--max-errors", "0")
+    assert (code, err) == (0, "")
+
+
+def test_baseline_of_a_report_gates_regressions(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = (*EVAL, "--threshold", "0.3", "--format", "json", "--output", "before.json")
+    assert in_process(capfd, *good) == (0, "", "")
+    before = json.loads((here / "before.json").read_text("utf-8"))
+    hits = before["metrics"]["tp"]
+    assert hits > 0
+    worse = (*EVAL, "--threshold", "0.999999", "--baseline", "before.json", "--format", "json")
+    code, out, err = in_process(capfd, *worse, "--max-regressions", str(hits - 1))
+    assert code == 1
+    assert err.startswith(f"gate failed: {hits} regression")
+    assert len(json.loads(out)["regressions"]) == hits
+    assert "different thresholds" in json.loads(out)["comparison"]["caveats"][0]
+    code, _, err = in_process(capfd, *worse, "--max-regressions", str(hits))
+    assert (code, err) == (0, "")
+
+
+def test_intent_may_be_left_to_the_prompts(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "topic.yaml").write_text(TOPIC.replace("intent: block\n", ""), "utf-8")
+    (here / "prompts.csv").write_text(prompts_csv("allow"), "utf-8")
+    code, out, err = in_process(capfd, *EVAL, "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["intent"] == "allow"
+
+
+def test_intents_that_disagree_are_named_with_their_lines(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "prompts.csv").write_text(prompts_csv("allow"), "utf-8")
+    code, out, err = in_process(capfd, *EVAL)
+    assert (code, out) == (2, "")
+    assert "topic.yaml:7: the topic's intent is block, but that of prompts.csv:2 is allow" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["eval"], "Missing argument 'TOPIC'"),
+        (["eval", "topic.yaml"], "Missing option '--prompts'"),
+        ([*EVAL, "--threshold", "0"], "'0' is not a number between 0 and 1"),
+        ([*EVAL, "--threshold", "nan"], "'nan' is not a number between 0 and 1"),
+        ([*EVAL, "--threshold", "50%"], "'50%' is not a number between 0 and 1"),
+        ([*EVAL, "--min-coverage", "1.1"], "'1.1' is not a number from 0 to 1"),
+        ([*EVAL, "--min-coverage", "nan"], "'nan' is not a number from 0 to 1"),
+        ([*EVAL, "--max-errors", "-1"], "--max-errors"),
+        ([*EVAL, "--max-regressions", "0"], "--max-regressions needs --baseline"),
+        ([*EVAL, "--format", "pdf"], "unknown report format 'pdf'"),
+        ([*EVAL, "--baseline", "last"], "there is no kept iteration to compare with"),
+        ([*EVAL, "--baseline", "3"], "there is no iteration 3 to compare with"),
+        ([*EVAL, "--baseline", "gone.json"], "gone.json: no such file"),
+        ([*EVAL, "--baseline", "prompts.csv"], "prompts.csv:1: is not JSON"),
+        ([*EVAL, "--baseline", "."], ".: cannot be read"),
+        ([*EVAL, "--output", "no/such/folder/out.txt"], "no/such/folder"),
+        ([*EVAL, "--output", "."], "."),
+        (["eval", "gone.yaml", "--prompts", "prompts.csv"], "gone.yaml"),
+        (["eval", ".", "--prompts", "prompts.csv"], "."),
+        (["eval", "topic.yaml", "--prompts", "gone.csv"], "gone.csv"),
+        (["eval", "topic.yaml", "--prompts", "."], "."),
+        (["eval", "topic.yaml", "--prompts", "topic.yaml"], "topic.yaml"),
+        (["eval", "topic.yaml", "--prompts", "empty.csv"], "empty.csv"),
+        (["eval", "topic.yaml", "--prompts", "binary.csv"], "binary.csv"),
+        (["eval", "empty.csv", "--prompts", "prompts.csv"], "empty.csv"),
+        (["eval", "binary.csv", "--prompts", "prompts.csv"], "binary.csv"),
+        (["eval", "topic.yaml", "--prompts", "label.csv"], "label.csv"),
+    ],
+)
+def test_bad_input_is_said_and_exits_2(
+    here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    (here / "empty.csv").write_bytes(b"")
+    (here / "binary.csv").write_bytes(bytes(range(256)) * 40)
+    (here / "label.csv").write_text("prompt,expected,intent\nx,maybe,block\n", "utf-8")
+    code, out, err = in_process(capfd, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert said in err
+    assert err.endswith("\n")
+
+
+def test_a_reader_that_stops_is_no_error(
+    run: Run, folder: Path, environment: dict[str, str]
+) -> None:
+    rows = "".join(f"prompt number {n},{'true' if n % 2 else 'false'},block\n" for n in range(3000))
+    (folder / "many.csv").write_text(f"prompt,expected,intent\n{rows}", "utf-8")
+    line = [sys.executable, "-m", "guardtui", "eval", "topic.yaml", "--prompts", "many.csv"]
+    process = subprocess.Popen(
+        [*line, "--encoder", "static", "--format", "json"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_said(folder: Path, environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "guardtui", "sample"],
+            cwd=folder,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: standard output: No space left on device")
+
+
+def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> None:
+    # A pipe that is opened and never written holds the command where the test can reach it.
+    os.mkfifo(folder / "pipe.json")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "guardtui", *EVAL, "--baseline", "pipe.json"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # What runs the tests may ignore the signal, and would hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    with (folder / "pipe.json").open("wb"):  # waits until the command reads
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")

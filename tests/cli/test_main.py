@@ -1,0 +1,107 @@
+"""The command line's front door: help, version, what is imported, mistyped words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardtui import __version__
+from guardtui.cli import options
+from guardtui.cli.main import COMMANDS
+
+from .conftest import Run
+
+HEAVY = ("textual", "polars", "numpy", "pydantic", "scipy", "onnxruntime", "asyncio", "ruamel")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["eval", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str, str]) -> None:
+    program = (
+        "import sys\n"
+        "from guardtui.cli.main import main\n"
+        "try:\n"
+        f"    main({arguments!r})\n"
+        "except SystemExit as leave:\n"
+        "    assert leave.code == 0, leave.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+    assert done.stdout
+
+
+def test_help_names_every_command(run: Run) -> None:
+    result = run("--help")
+    assert (result.code, result.err) == (0, "")
+    for name in COMMANDS:
+        assert f"\n  {name} " in result.out
+    for name in COMMANDS:
+        assert run_in_process(name).startswith(f"Usage: guardtui {name}")
+
+
+def run_in_process(name: str) -> str:
+    import click
+
+    from guardtui.cli.main import cli
+
+    group = click.Context(cli, info_name="guardtui")
+    command = cli.get_command(group, name)
+    assert command is not None
+    return command.get_help(click.Context(command, info_name=name, parent=group))
+
+
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert (result.code, result.out, result.err) == (0, f"guardtui {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["evl"], "error: no topic file 'evl'; did you mean 'guardtui eval'?\n"),
+        (["evl", "topic.yaml", "--prompts", "x"], "did you mean 'guardtui eval'?"),
+        (["--prompts", "prompts.csv", "chek"], "did you mean 'guardtui check'?"),
+        (["other.yaml"], "no topic file 'other.yaml'; give the path of a topic file"),
+        (["\x1b[31mred"], "no topic file '␛[31mred'"),
+        (["--nonsense"], "No such option"),
+        (["topic.yaml", "--prompts", "gone.csv"], "gone.csv: no such file"),
+        (["topic.yaml"], "the app needs a terminal"),
+        ([], "the app needs a terminal"),
+        (["topic.yaml", "--threshold", "1"], "is not a number between 0 and 1"),
+    ],
+)
+def test_a_wrong_word_is_answered(run: Run, arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert "\x1b" not in result.err
+
+
+def test_a_file_called_like_a_near_miss_is_a_topic(run: Run, folder: Path) -> None:
+    (folder / "evl").write_text("name: x\n", "utf-8")
+    assert "the app needs a terminal" in run("evl").err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(run: Run, shell: str) -> None:
+    result = run("completion", shell)
+    assert (result.code, result.err) == (0, "")
+    assert f"_GUARDTUI_COMPLETE={shell}_complete" in result.out
+
+
+def test_completion_offers_commands_and_files(run: Run) -> None:
+    words = {"_GUARDTUI_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
+    assert run(**words, COMP_WORDS="guardtui ev").out.splitlines() == ["plain,eval", "file,ev"]
+    options_ = run(**{**words, "COMP_CWORD": "2"}, COMP_WORDS="guardtui eval --max").out
+    assert "plain,--max-regressions" in options_
+
+
+def test_encoder_names_are_those_of_the_scanner() -> None:
+    from guardtui.scanners.local.encoder import ENCODERS
+
+    assert options.ENCODERS == ENCODERS

@@ -1,0 +1,178 @@
+"""`export`, `check`, `sample` and `doctor` as processes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.verdicts import Verdicts
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
+from guardtui.session.session import Decision, Iteration
+from guardtui.session.store import SessionStore
+
+from .conftest import POSITIVE, TOPIC, Run, prompts_csv
+
+
+@pytest.fixture
+def session(folder: Path) -> SessionStore:
+    """Three iterations: all prompts wrong but one class, better (kept), worse (discarded)."""
+    prompts = load_prompts(folder / "prompts.csv")
+    topic = load_topic(folder / "topic.yaml").topic
+    store = SessionStore(folder / "topic.yaml")
+    steps = (
+        (Decision.KEEP, (1, 0, 0, 0, 0, 0, 0, 0)),
+        (Decision.KEEP, (1, 1, 1, 0, 0, 0, 0, 1)),
+        (Decision.DISCARD, (0, 0, 0, 0, 0, 0, 0, 0)),
+    )
+    for number, (decision, triggered) in enumerate(steps):
+        count = len(triggered)
+        verdicts = Verdicts(
+            np.array(triggered, np.int8), np.full(count, 0.5, np.float32), np.zeros(count, np.int16)
+        )
+        evaluation = Evaluation(
+            topic.model_copy(update={"description": "x" * (number + 1)}),
+            ScannerSettings("local", "static-1", 0.5, "default"),
+            prompts.fingerprint,
+            prompts.keys,
+            prompts.expected,
+            verdicts,
+        )
+        store.add_iteration(Iteration(number, "2026-01-01T00:00:00Z", decision, evaluation))
+    store.use_prompt_file(str((folder / "prompts.csv").resolve()))
+    return store
+
+
+def test_export_reports_the_best(run: Run, session: SessionStore) -> None:
+    result = run("export", "topic.yaml")
+    assert (result.code, result.err) == (0, "")
+    assert "Against the baseline (iteration 0): 2 fixed, 1 broken" in result.out
+    assert POSITIVE[3] in result.out  # the false negative that is left
+    assert run("export").out == result.out
+
+
+def test_export_tsv(run: Run, session: SessionStore, folder: Path) -> None:
+    result = run("export", "topic.yaml", "--format", "tsv", "--output", "results.tsv")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    lines = (folder / "results.tsv").read_text("utf-8").splitlines()
+    assert lines[0].startswith("iteration\tcoverage\t")
+    assert [line.split("\t")[5] for line in lines[1:]] == ["keep", "keep", "discard"]
+    assert [line.split("\t")[1] for line in lines[1:]] == ["0.250", "0.750", "0.000"]
+
+
+def test_export_of_an_iteration(run: Run, session: SessionStore) -> None:
+    document = json.loads(run("export", "topic.yaml", "--format", "json", "--iteration", "0").out)
+    assert document["metrics"]["tp"] == 1
+    assert document["comparison"] is None
+    last = json.loads(run("export", "topic.yaml", "--format", "json", "--iteration", "last").out)
+    assert last["comparison"]["baseline_iteration"] == 1
+    assert last["metrics"]["tp"] == 0
+
+
+def test_export_without_the_prompt_file_warns(
+    run: Run, session: SessionStore, folder: Path
+) -> None:
+    (folder / "prompts.csv").unlink()
+    result = run("export", "topic.yaml")
+    assert result.code == 0
+    assert result.err.startswith("warning: ")
+    assert "the report goes without prompt texts" in result.err
+    assert "(no longer in the prompt file)" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export"], "there is no session in this folder"),
+        (["export", "topic.yaml"], "no iterations are recorded"),
+        (["export", "gone.yaml"], "gone.yaml: no such file"),
+        (["export", "topic.yaml", "--format", "pdf"], "unknown report format 'pdf'"),
+    ],
+)
+def test_export_of_nothing(run: Run, folder: Path, arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert not (folder / ".guardtui").exists()
+
+
+@pytest.mark.parametrize(
+    ("which", "said"), [("7", "there is no iteration 7"), ("x", "'x' is not a number")]
+)
+def test_export_of_an_unknown_iteration(
+    run: Run, session: SessionStore, which: str, said: str
+) -> None:
+    result = run("export", "topic.yaml", "--iteration", which)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_export_of_a_damaged_store(run: Run, session: SessionStore) -> None:
+    with closing(sqlite3.connect(session.path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    session.path.write_bytes(b"not a database at all" * 1000)
+    result = run("export", "topic.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert "sessions.sqlite3" in result.err
+
+
+def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> None:
+    line = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    result = run(*line, "--baseline", "last", "--format", "json")
+    comparison = json.loads(result.out)["comparison"]
+    assert (result.code, comparison["baseline_iteration"]) == (0, 1)
+    assert "different scanners" in comparison["caveats"][0]
+    numbered = run(*line, "--baseline", "2", "--format", "json")
+    assert json.loads(numbered.out)["comparison"]["baseline_iteration"] == 2
+
+
+def test_check_of_good_files(run: Run) -> None:
+    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
+    assert (result.code, result.err) == (0, "")
+    assert "error:" not in result.out
+
+
+def test_check_lists_everything(run: Run, folder: Path) -> None:
+    text = TOPIC.replace("Advice on", "Advice " * 50).replace(
+        "  - When is my tax return due?\n", ""
+    )
+    (folder / "topic.yaml").write_text(text, "utf-8")
+    (folder / "prompts.csv").write_text(prompts_csv("allow") + f'"{POSITIVE[0]}",false,allow,x\n')
+    result = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
+    document = json.loads(result.out)
+    assert (result.code, result.err) == (2, "")
+    codes = [one["code"] for one in document["findings"]]
+    assert {"limit.description", "limit.examples"} <= set(codes)
+    assert document["errors"] == sum(one["severity"] == "error" for one in document["findings"])
+    assert any(2 in one["lines"] and 10 in one["lines"] for one in document["findings"])
+
+
+def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:
+    (folder / "prompts.csv").write_text("prompt,expected,intent\nx,maybe,block\n,true,block\n")
+    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
+    assert (result.code, result.err) == (2, "")
+    assert "maybe" in result.out
+
+
+def test_sample_is_a_prompt_set(run: Run, folder: Path) -> None:
+    result = run("sample")
+    assert (result.code, result.err) == (0, "")
+    (folder / "sample.csv").write_text(result.out, "utf-8")
+    assert len(load_prompts(folder / "sample.csv")) > 2
+
+
+def test_doctor_tells_and_leaves_nothing(run: Run, folder: Path) -> None:
+    result = run("doctor", "--json")
+    document = json.loads(result.out)
+    facts = {fact["name"]: fact for fact in document["facts"]}
+    assert (result.code, result.err, document["ok"]) == (0, "", True)
+    assert facts["encoder static"]["state"] == "ok"
+    assert facts["sqlite"]["value"].endswith("WAL")
+    assert {"python", "guardtui", "textual", "terminal", "cache", "sample data"} <= set(facts)
+    assert sorted(path.name for path in folder.iterdir()) == ["prompts.csv", "topic.yaml"]

@@ -1,0 +1,142 @@
+"""The JSON report against the documented keys of the tool it is a superset of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guardtui.domain.comparison import Change, compare
+from guardtui.reports.base import ReportInput
+from guardtui.reports.json_report import SCHEMA_VERSION, write
+from guardtui.session import recorded
+
+from .conftest import HOSTILE
+
+
+def load(report: ReportInput) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(write(report))
+    return document
+
+
+def test_mirrors_the_documented_keys(report: ReportInput) -> None:
+    document = load(report)
+    assert document["profile"] == "profile|<i>"
+    assert document["topic"] == report.topic.name
+    assert document["intent"] == "block"
+    # TP: rows 0, 4; FN: 1, 5; FP: 2; TN: 3, 7; row 6 has no verdict
+    assert document["metrics"] == {
+        "tp": 2,
+        "tn": 2,
+        "fp": 1,
+        "fn": 2,
+        "tpr": 0.5,
+        "tnr": 2 / 3,
+        "coverage": 0.5,
+        "f1": 4 / 7,
+        "total": 7,
+    }
+    assert [one["prompt"] for one in document["false_positives"]] == [HOSTILE[2]]
+    assert [(one["expected"], one["actual"]) for one in document["false_positives"]] == [
+        (False, True)
+    ]
+    assert [one["prompt"] for one in document["false_negatives"]] == [HOSTILE[1], HOSTILE[5]]
+
+
+def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
+    document = load(report)
+    assert document["schema_version"] == 1
+    assert document["accuracy"] == 4 / 7
+    assert document["precision"] == 2 / 3
+    assert [one["message"] for one in document["errors"]] == ["timed \x1bout"]
+    assert [(one["prompt"], one["was"], one["actual"]) for one in document["fixes"]] == [
+        (HOSTILE[0], "FN", True)
+    ]
+    assert [(one["prompt"], one["was"], one["line"]) for one in document["regressions"]] == [
+        (HOSTILE[1], "TP", 5)
+    ]
+    assert set(document["by_category"]) >= {"a|b", "<b>c</b>", "d", "=e"}
+    assert document["by_category"]["a|b"]["tpr"] == 0.5
+    assert document["by_category"]["a|b"]["tnr"] is None
+    assert document["intervals"]["tpr"]["low"] < 0.5 < document["intervals"]["tpr"]["high"]
+    comparison = document["comparison"]
+    assert (comparison["regressions"], comparison["fixes"], comparison["no_verdict"]) == (1, 1, 1)
+    assert comparison["p_value"] == 1.0
+    assert comparison["baseline_iteration"] == 0
+    assert document["threshold_source"] == "default"
+    assert document["topic_fingerprint"] == report.topic.fingerprint
+    assert document["prompt_set_fingerprint"] == report.evaluation.prompt_set
+    assert [one["decision"] for one in document["iterations"]] == ["keep", "discard"]
+
+
+def test_expected_means_should_trigger_for_allow(allow_report: ReportInput) -> None:
+    document = load(allow_report)
+    assert document["intent"] == "allow"
+    for one in document["false_positives"]:
+        assert (one["expected"], one["actual"]) == (False, True)
+    for one in document["results"]:
+        assert one["should_trigger"] is not one["expected_label"]
+
+
+def test_undefined_is_null_except_in_the_mirror(undefined_report: ReportInput) -> None:
+    document = load(undefined_report)
+    assert document["metrics"]["tpr"] == 0
+    assert document["metrics"]["coverage"] == 0
+    assert document["metrics"]["tnr"] == 1
+    assert document["rates"]["tpr"] is None
+    assert document["rates"]["coverage"] is None
+    assert document["precision"] is None
+    assert document["intervals"]["coverage"] is None
+    assert document["comparison"] is None
+
+
+def test_is_deterministic_inert_and_ends_its_last_line(report: ReportInput) -> None:
+    text = write(report)
+    assert text == write(replace(report))
+    assert text.endswith("}\n")
+    assert not text.endswith("\n\n")
+    for sign in ("\x1b", "\x07", "\u202e"):
+        assert sign not in text
+    assert HOSTILE[3] in [one["prompt"] for one in json.loads(text)["results"]]
+
+
+def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) -> None:
+    assert recorded.SCHEMA_VERSION == SCHEMA_VERSION
+    path = tmp_path / "report.json"
+    path.write_text(write(report), "utf-8")
+    back = recorded.evaluation_from_report(path)
+    assert back.metrics == report.evaluation.metrics
+    assert back.settings == report.evaluation.settings
+    assert back.topic == report.topic
+    np.testing.assert_array_equal(back.keys, report.evaluation.keys)
+    np.testing.assert_array_equal(back.verdicts.matched, report.evaluation.verdicts.matched)
+    np.testing.assert_allclose(back.verdicts.score, report.evaluation.verdicts.score, atol=1e-6)
+    unchanged = compare(back, report.evaluation)
+    assert set(unchanged.changes.tolist()) == {Change.SAME, Change.NO_VERDICT}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", ":1: is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b'{\n"a": }', ":2: is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[1]", "is not a report of guardtui"),
+        (b'{"schema_version": 99}', "has schema_version 99"),
+        (b'{"schema_version": 1}', "is damaged"),
+        (b'{"schema_version": 1, "results": [3]}', "is damaged"),
+        (b'{"schema_version": 1, "results": [{"prompt": null}]}', "is damaged"),
+    ],
+)
+def test_refuses_what_is_no_report(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(content)
+    with pytest.raises(recorded.RecordedError) as caught:
+        recorded.evaluation_from_report(path)
+    assert str(caught.value).startswith(str(path))
+    assert said in str(caught.value)

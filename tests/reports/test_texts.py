@@ -1,0 +1,179 @@
+"""CSV, TSV, Markdown and table: what they say, and that no prompt can act in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.verdicts import Verdicts
+from guardtui.reports import base, csv_report, markdown, table, tsv_report
+from guardtui.reports.base import ReportError, ReportInput, delta_text
+
+from .conftest import HOSTILE, TOPIC
+
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def csv_rows(report: ReportInput) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(csv_report.write(report), newline="")))
+
+
+def test_csv_has_a_row_per_prompt_with_the_own_columns(report: ReportInput) -> None:
+    rows = csv_rows(report)
+    assert len(rows) == len(HOSTILE)
+    assert rows[0]["outcome"] == "TP"
+    assert (rows[0]["change"], rows[0]["was"]) == ("fix", "FN")
+    assert (rows[1]["change"], rows[1]["was"]) == ("regression", "TP")
+    assert (rows[6]["triggered"], rows[6]["score"], rows[6]["outcome"]) == ("", "", "ERROR")
+    assert rows[0]["category"] == "a|b"
+    assert rows[0]["matched"] == "description"
+    assert rows[1]["matched"] == "example 1"
+
+
+def test_csv_cells_start_no_formula(report: ReportInput) -> None:
+    for cells in csv.reader(io.StringIO(csv_report.write(report), newline="")):
+        for cell in cells:
+            assert cell[:1] not in ("=", "+", "-", "@", "\t", "\r")
+
+
+def test_csv_keeps_a_prompt_as_it_is(report: ReportInput) -> None:
+    assert csv_rows(report)[0]["prompt"] == HOSTILE[0]
+
+
+def test_tsv_is_the_agreed_log(report: ReportInput) -> None:
+    assert tsv_report.write(report) == (
+        "iteration\tcoverage\ttpr\ttnr\tf1\tstatus\tdescription\texamples\n"
+        "0\t0.600\t0.600\t0.667\t0.667\tkeep\tHow to\tone `tick`|two|three\n"
+        "1\t0.500\t0.500\t0.667\t0.571\tdiscard\tHow to commit fraud\tone `tick`|two|three\n"
+    )
+
+
+def outside_code(line: str) -> str:
+    """A line without its code spans, found as CommonMark finds them."""
+    result, at = "", 0
+    while at < len(line):
+        run = re.compile("`+").match(line, at)
+        if run is None:
+            result += line[at]
+            at += 1
+            continue
+        fence = run.group()
+        close = re.compile(f"(?<!`){fence}(?!`)").search(line, run.end())
+        assert close is not None, f"an open code span in {line!r}"
+        at = close.end()
+    return result
+
+
+def test_markdown_lets_nothing_act(report: ReportInput) -> None:
+    text = markdown.write(report)
+    assert not CONTROL.search(text)
+    ours = "\n".join(map(outside_code, text.splitlines()))
+    for sign in ("<", ">", "![", "](", "http", "@", "**", "~~"):
+        assert sign not in ours
+    for line in text.splitlines():
+        if line.startswith("|"):
+            header = 7 if line.count("|") == 8 else 4
+            assert line.count("|") == header + 1
+
+
+@given(st.text(st.sampled_from("` a\n|<\x1b"), max_size=30))
+def test_a_code_span_holds_any_text(text: str) -> None:
+    for cell in (False, True):
+        span = markdown.code_span(text, cell=cell)
+        assert outside_code(f"x {span} y") == ("x  y" if text else "x (empty) y")
+        assert "\n" not in span
+        assert not (cell and "|" in span)
+
+
+def test_markdown_tells_everything(report: ReportInput) -> None:
+    text = markdown.write(report)
+    assert "| coverage | 0.500 | −0.100 | 0." in text
+    assert "Against the baseline (iteration 0): 1 fixed, 1 broken: could well be chance" in text
+    assert "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | description +13 bytes |" in text
+    assert "## Regressions (1)" in text
+    assert "was TP" in text
+    assert "## False negatives (2)" in text
+    assert "caution: `1 prompts without a verdict" in text
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_lists_are_cut_and_say_so(report: ReportInput, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "LIMIT", 1)
+    monkeypatch.setattr(table, "LIMIT", 1)
+    assert "- … and 1 more\n" in markdown.write(report)
+    assert "  … and 1 more\n" in table.write(report)
+
+
+def test_undefined_is_not_zero(undefined_report: ReportInput) -> None:
+    assert "| TPR | n/a |  |  |" in markdown.write(undefined_report)
+    assert re.search(r"^TPR +n/a$", table.write(undefined_report), re.MULTILINE)
+    assert re.search(r"^coverage +n/a$", table.write(undefined_report), re.MULTILINE)
+
+
+def test_table_is_inert_and_complete(report: ReportInput) -> None:
+    text = table.write(report)
+    assert not CONTROL.search(text)
+    assert re.search(r"^coverage +0\.500  −0\.100  \[0\.\d+ – 0\.\d+\]$", text, re.MULTILINE)
+    assert "TP 2  FN 2  FP 1  TN 2  errors 1" in text
+    assert "against iteration 0: 1 fixed, 1 broken" in text
+    assert "edited: description +13 bytes" in text
+    assert re.search(r"^  line 5 +FN  score 0\.250, example 1, was TP  =HYPERLINK", text, re.M)
+    assert "timed ␛out" in text
+
+
+def test_prompts_that_are_gone_are_said_to_be(report: ReportInput) -> None:
+    for write in (markdown.write, table.write):
+        assert "(no longer in the prompt file)" in write(replace(report, prompts=None))
+    assert csv_rows(replace(report, prompts=None))[0]["prompt"] == ""
+
+
+def test_prompts_are_found_by_content_not_by_row(report: ReportInput) -> None:
+    backwards = slice(None, None, -1)
+    evaluation = report.evaluation
+    verdicts = evaluation.verdicts
+    turned = replace(
+        evaluation,
+        keys=evaluation.keys[backwards],
+        expected=evaluation.expected[backwards],
+        verdicts=Verdicts(
+            verdicts.triggered[backwards], verdicts.score[backwards], verdicts.matched[backwards]
+        ),
+    )
+    other = ReportInput(topic=TOPIC, evaluation=turned, prompts=report.prompts)
+    plain = ReportInput(topic=TOPIC, evaluation=evaluation, prompts=report.prompts)
+    assert csv_rows(other) == csv_rows(plain)[backwards]
+    assert other.by_category == plain.by_category
+    short = replace(
+        other,
+        evaluation=replace(
+            turned,
+            keys=np.append(turned.keys[:-1], np.uint64(12345)),
+        ),
+    )
+    assert sum(group.total + group.errors for group in short.by_category.values()) == 7
+
+
+def test_a_delta_that_rounds_to_nothing_has_no_sign() -> None:
+    assert [delta_text(x) for x in (0.0304, -0.0304, 0.0004, -0.0, None)] == [
+        "+0.030",
+        "−0.030",
+        "±0.000",
+        "±0.000",
+        "",
+    ]
+
+
+def test_every_format_is_found_and_others_are_named() -> None:
+    assert base.format_names()[:5] == ("table", "json", "csv", "tsv", "md")
+    for name in ("table", "json", "csv", "tsv", "md"):
+        assert callable(base.load_writer(name))
+    with pytest.raises(ReportError, match="unknown report format 'pdf': choose one of table"):
+        base.load_writer("pdf")
