@@ -120,6 +120,10 @@ def compare(
     alignment = alignment or align(baseline.keys, current.keys)
     if alignment.index is None:
         before, was_expected, present = baseline.codes, baseline.expected, None
+    elif len(baseline.keys) == 0:
+        present = np.zeros(len(current.keys), bool)
+        before = np.full(len(current.keys), ABSENT, np.int8)
+        was_expected = current.expected
     else:
         present = alignment.index >= 0
         before = np.where(present, baseline.codes[alignment.index], np.int8(ABSENT))

@@ -1,0 +1,350 @@
+"""The prompt set: labelled prompts as columns, what is wrong with them, and keys by content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.text import hidden_characters
+from guardtui.domain.topic import Intent, Topic
+
+REQUIRED = ("prompt", "expected", "intent")
+PROMPT_BYTES = 1024 * 1024
+"""A longer prompt is taken for a broken file."""
+
+IMBALANCE = 0.8
+"""A class with a greater share than this gives a warning."""
+
+LISTED = 20
+"""Errors and lines that are listed one by one; of more there is a count."""
+
+_TRUE = ("true", "yes", "1", "t", "y")
+_FALSE = ("false", "no", "0", "f", "n")
+_RARE = 5
+_BLANKS = r"\s+"
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a prompt set that its author should know; at most 20 lines are listed."""
+
+    severity: Severity
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+
+
+class PromptSetError(ValueError):
+    """A prompt set that cannot be used. `findings` are the first 20 of `total` errors."""
+
+    def __init__(self, source: str, findings: Sequence[Finding], total: int | None = None) -> None:
+        self.source = source
+        self.total = len(findings) if total is None else total
+        self.findings = tuple(findings[:LISTED])
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = []
+        for finding in self.findings:
+            where = f":{finding.lines[0]}" if finding.lines else ""
+            lines.append(f"{self.source}{where}: {finding.message}")
+        if self.total > len(self.findings):
+            lines.append(f"… and {self.total - len(self.findings)} errors more")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class PromptSet:
+    """Labelled prompts that passed validation.
+
+    `frame` has the columns key (UInt64), line (UInt32, where the row starts in its file), prompt
+    (String), expected (Boolean), then every other column of the file under its own name (String).
+    """
+
+    frame: pl.DataFrame
+    intent: Intent
+    source: str
+    findings: tuple[Finding, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """What names each prompt by its content, uint64 [N]; unique."""
+        return self.frame["key"].to_numpy()
+
+    @property
+    def prompts(self) -> pl.Series:
+        """The texts, String [N]."""
+        return self.frame["prompt"]
+
+    @cached_property
+    def expected(self) -> NDArray[np.bool_]:
+        """The labels, bool [N]: does the prompt belong to the topic."""
+        return self.frame["expected"].to_numpy()
+
+    def should_trigger(self, intent: Intent | None = None) -> NDArray[np.bool_]:
+        """Whether the guardrail ought to fire, bool [N], under an intent (default: the set's)."""
+        block = (intent or self.intent) is Intent.BLOCK
+        return self.expected if block else ~self.expected
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sha256 (64 hex digits) of prompts, labels and intent, in order."""
+        digest = hashlib.sha256(self.intent.value.encode())
+        digest.update(self.keys.tobytes())
+        digest.update(self.expected.tobytes())
+        return digest.hexdigest()
+
+    @property
+    def extra_columns(self) -> tuple[str, ...]:
+        """The file's columns besides prompt, expected and intent."""
+        return tuple(self.frame.columns[4:])
+
+    @cached_property
+    def category_column(self) -> str | None:
+        """The column named category, in whatever case."""
+        return next((name for name in self.extra_columns if name.lower() == "category"), None)
+
+    def groups(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
+        """Group of each row, int32 [N], and the groups' names, sorted; "" is "(none)"."""
+        if column not in self._groups:
+            values = self.frame[column].fill_null("").replace("", "(none)")
+            names = values.unique().sort().to_list()
+            codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int32)
+            self._groups[column] = codes.to_numpy(), names
+        return self._groups[column]
+
+    @cached_property
+    def _groups(self) -> dict[str, tuple[NDArray[np.int32], list[str]]]:
+        return {}
+
+
+def prompt_keys(prompts: Sequence[str]) -> NDArray[np.uint64]:
+    """Keys by content, uint64 [N]: a hash of the text and of which occurrence of it this is.
+
+    Stable across runs, so that rows align by content, and repeats pair up in their order.
+    """
+    seen: dict[bytes, int] = {}
+    keys = bytearray()
+    for prompt in prompts:
+        digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        repeat = seen.get(digest, 0)
+        seen[digest] = repeat + 1
+        if repeat:
+            digest = hashlib.blake2b(digest + repeat.to_bytes(4, "little"), digest_size=8).digest()
+        keys += digest
+    return np.frombuffer(bytes(keys), np.uint64)
+
+
+def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) -> PromptSet:
+    """A prompt set from a file's columns, all String [N], and the line of each row (uint32 [N]).
+
+    Raises `PromptSetError` with all errors of the file together.
+    """
+    names = _known_columns(raw.columns, source)
+    if raw.height == 0:
+        finding = Finding(
+            Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
+        )
+        raise PromptSetError(source, [finding])
+    frame = raw.select(
+        pl.Series("line", lines, dtype=pl.UInt32),
+        pl.col(names["prompt"]).fill_null("").alias("prompt"),
+        pl.col(names["expected"]).fill_null("").str.strip_chars().alias("_expected"),
+        pl.col(names["intent"]).fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
+    ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
+    errors = _row_errors(frame)
+    if errors:
+        raise PromptSetError(source, errors, len(errors))
+    intent = Intent(frame["_intent"][0])
+    expected = frame["_label"].is_in(_TRUE)
+    if classes := _missing_class(expected, intent):
+        raise PromptSetError(source, [classes])
+    extra = [name for name in raw.columns if name not in names.values()]
+    keys = prompt_keys(frame["prompt"].to_list())
+    result = pl.DataFrame(
+        [
+            pl.Series("key", keys, dtype=pl.UInt64),
+            frame["line"],
+            frame["prompt"],
+            expected.alias("expected"),
+            *(raw[name].fill_null("") for name in extra),
+        ]
+    )
+    prompts = PromptSet(result, intent, source)
+    return PromptSet(result, intent, source, check_prompt_set(prompts, None))
+
+
+def _known_columns(columns: Sequence[str], source: str) -> dict[str, str]:
+    """The file's name of each required column; header names are trimmed and any case will do."""
+    found: dict[str, str] = {}
+    errors = []
+    for name in REQUIRED:
+        matches = [column for column in columns if column.strip().lower() == name]
+        if len(matches) == 1:
+            found[name] = matches[0]
+        else:
+            problem = "missing" if not matches else "there more than once"
+            have = ", ".join(columns[:10])
+            message = f"the column {name} is {problem}: the header has {have}"
+            errors.append(Finding(Severity.ERROR, "column", message, (1,)))
+    if errors:
+        raise PromptSetError(source, errors)
+    return found
+
+
+def _row_errors(frame: pl.DataFrame) -> list[Finding]:
+    """Every error of every row, in the order of the lines."""
+    errors: list[tuple[int, Finding]] = []
+
+    def add(code: str, rows: pl.DataFrame, message: str, value: str | None = None) -> None:
+        for line, shown in rows.select("line", value or "line").iter_rows():
+            text = message.format(repr(str(shown)[:40]))
+            errors.append((line, Finding(Severity.ERROR, code, text, (line,))))
+
+    add("empty-prompt", frame.filter(pl.col("prompt").str.strip_chars() == ""), "empty prompt: "
+        "write one, or delete the row")  # fmt: skip
+    add(
+        "long-prompt",
+        frame.filter(pl.col("prompt").str.len_bytes() > PROMPT_BYTES),
+        "the prompt has more than 1 MiB: is a quote missing before it?",
+    )
+    add(
+        "expected",
+        frame.filter(~pl.col("_label").is_in([*_TRUE, *_FALSE])),
+        "expected is {}: write true or false (yes/no, 1/0, t/f, y/n)",
+        "_expected",
+    )
+    known = pl.col("_intent").is_in([intent.value for intent in Intent])
+    add("intent", frame.filter(~known), "intent is {}: write block or allow", "_intent")
+    valid = frame.filter(known)
+    if valid.height:
+        first = valid["_intent"][0]
+        differs = valid.filter(pl.col("_intent") != first)
+        if differs.height:
+            line = differs["line"][0]
+            message = (
+                f"intent is {differs['_intent'][0]} here and {first} in line {valid['line'][0]}: "
+                "a prompt set has one intent"
+            )
+            errors.append((line, Finding(Severity.ERROR, "mixed-intent", message, (line,))))
+    errors.sort(key=lambda pair: pair[0])
+    return [finding for _, finding in errors]
+
+
+def _missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
+    for label, missing in ((True, not expected.any()), (False, bool(expected.all()))):
+        if missing:
+            triggers = label is (intent is Intent.BLOCK)
+            duty = "should trigger" if triggers else "should not trigger"
+            message = (
+                f"no row has expected {str(label).lower()}, so with intent {intent.value} none "
+                f"{duty}: add prompts that {'belong' if label else 'do not belong'} to the topic"
+            )
+            return Finding(Severity.ERROR, "one-class", message)
+    return None
+
+
+def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, ...]:
+    """Warnings: duplicates, contradictions, leakage (with a topic), imbalance and the like."""
+    frame = prompts.frame.select("line", "prompt", "expected").with_columns(
+        pl.col("prompt")
+        .str.replace_all(_BLANKS, " ")
+        .str.strip_chars()
+        .str.to_lowercase()
+        .alias("folded")
+    )
+    findings = [*_repeats(frame), *_leakage(frame, topic)]
+    share = float(prompts.expected.mean())
+    if max(share, 1 - share) > IMBALANCE:
+        message = (
+            f"{share:.0%} of the prompts belong to the topic, {1 - share:.0%} do not: "
+            "the smaller class decides coverage, add prompts to it"
+        )
+        findings.append(Finding(Severity.WARNING, "imbalance", message))
+    findings += _rare_categories(prompts)
+    broken = frame.filter(pl.col("prompt").str.contains("\n", literal=True))
+    if broken.height:
+        message = (
+            f"{broken.height} prompts hold line breaks: fine here, but the airs CLI reads line "
+            "by line and cannot take them"
+        )
+        findings.append(_warning("line-break", message, broken))
+    suspicious = frame.filter(pl.col("prompt").str.contains(r"[^\P{C}\n\r\t]|\u{200b}|\u{00ad}"))
+    hidden = suspicious.filter(
+        pl.Series([hidden_characters(text) > 0 for text in suspicious["prompt"]], dtype=pl.Boolean)
+    )
+    if hidden.height:
+        message = f"{hidden.height} prompts hold invisible or control characters"
+        findings.append(_warning("hidden-characters", message, hidden))
+    return tuple(findings)
+
+
+def _warning(code: str, message: str, rows: pl.DataFrame) -> Finding:
+    lines = tuple(rows["line"].sort().head(LISTED).to_list())
+    return Finding(Severity.WARNING, code, message, lines)
+
+
+def _repeats(frame: pl.DataFrame) -> list[Finding]:
+    findings = []
+    twice = frame.filter(pl.col("folded").is_duplicated())
+    if not twice.height:
+        return []
+    by_text = twice.group_by("folded", maintain_order=True).agg(
+        pl.col("line"),
+        pl.col("prompt").n_unique().alias("spellings"),
+        pl.col("expected").n_unique(),
+    )
+    contradictory = by_text.filter(pl.col("expected") > 1)
+    same = by_text.filter((pl.col("expected") == 1) & (pl.col("spellings") == 1))
+    near = by_text.filter((pl.col("expected") == 1) & (pl.col("spellings") > 1))
+    kinds = (
+        ("contradictory-label", contradictory, "stand with both labels: decide for one"),
+        ("duplicate", same, "stand more than once and count more than once"),
+        ("near-duplicate", near, "differ from another only by case or blanks"),
+    )
+    for code, groups, what in kinds:
+        if groups.height:
+            lines = groups.explode("line").select("line")
+            findings.append(_warning(code, f"{groups.height} prompts {what}", lines))
+    return findings
+
+
+def _leakage(frame: pl.DataFrame, topic: Topic | None) -> list[Finding]:
+    if topic is None:
+        return []
+    findings = []
+    for number, example in enumerate(topic.examples, start=1):
+        folded = " ".join(example.split()).lower()
+        rows = frame.filter(pl.col("folded") == folded)
+        if folded and rows.height:
+            message = f"example {number} of the topic is also a test prompt, so it tests nothing"
+            findings.append(_warning("leakage", message, rows))
+    return findings
+
+
+def _rare_categories(prompts: PromptSet) -> list[Finding]:
+    if prompts.category_column is None:
+        return []
+    codes, names = prompts.groups(prompts.category_column)
+    counts = np.bincount(codes, minlength=len(names))
+    rare = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < _RARE]
+    if not rare:
+        return []
+    more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
+    message = f"too few prompts to tell anything of a category: {', '.join(rare[:5])}{more}"
+    return [Finding(Severity.WARNING, "rare-category", message)]

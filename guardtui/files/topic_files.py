@@ -1,0 +1,204 @@
+"""Topic files, YAML or JSON: read safely, written with comments, order and unknown keys kept."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from guardtui.domain.topic import Intent, Topic
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem, decode, read_bytes
+
+_LARGEST = 1024 * 1024
+_KEYS = ("name", "description", "examples", "intent")
+
+
+class ChangedOnDisk(FileProblem):
+    """Someone else wrote the file since it was read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path,
+            "the file was changed by another program since it was opened",
+            "save again to write over it, or open it anew",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFile:
+    """A topic and the file it came from; `stamp` is the sha256 of the file's content."""
+
+    path: Path
+    topic: Topic
+    stamp: str
+    intent_given: bool = True
+
+    def with_topic(self, topic: Topic) -> TopicFile:
+        """The same file with another topic."""
+        return replace(self, topic=topic)
+
+
+def load_topic(path: Path) -> TopicFile:
+    """Read a topic file. Raises FileProblem naming all that is wrong with it."""
+    content = read_bytes(path)
+    if len(content) > _LARGEST:
+        raise FileProblem(path, "more than 1 MiB: this is no topic file", "name a topic file")
+    loaded = _parse(path, decode(path, content))
+    topic, intent_given = _topic_of(path, loaded)
+    return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given)
+
+
+def save_topic(
+    file: TopicFile, topic: Topic, *, force: bool = False, backup_folder: Path | None = None
+) -> TopicFile:
+    """Write a definition into its file: only what differs changes, and the old one is backed up.
+
+    Raises `ChangedOnDisk` when another program wrote the file since (unless `force`), FileProblem
+    when it cannot be written; the file is then as it was.
+    """
+    path = file.path
+    if path.exists():
+        content = read_bytes(path)
+        if not force and hashlib.sha256(content).hexdigest() != file.stamp:
+            raise ChangedOnDisk(path)
+        try:
+            document = _parse(path, decode(path, content))
+            old, _ = _topic_of(path, document)
+        except FileProblem:
+            if not force:
+                raise
+            document, old = {}, Topic()
+    else:
+        document, old = {}, Topic()
+    _change(document, old, topic)
+    data = _dump(path, document)
+    # Nothing is written that would not read back as what the author typed.
+    if _topic_of(path, _parse(path, data.decode()))[0] != topic:
+        raise FileProblem(
+            path, "this definition cannot be written as text", "remove odd characters"
+        )
+    write_atomically(path, data, backup_folder=backup_folder)
+    return TopicFile(path, topic, hashlib.sha256(data).hexdigest())
+
+
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    yaml.allow_unicode = True
+    return yaml
+
+
+def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
+    try:
+        loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
+    except json.JSONDecodeError as error:
+        raise FileProblem(path, error.msg, "mend the JSON", error.lineno) from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else None
+        problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
+        remedy = "mend the YAML: quote texts that hold : # or quotes"
+        raise FileProblem(path, problem, remedy, line) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise FileProblem(path, f"this is no YAML ({type(error).__name__})", "mend it") from error
+    if not isinstance(loaded, MutableMapping):
+        remedy = "write name, description, examples and intent, each with a colon"
+        raise FileProblem(path, "this is no mapping", remedy, 1)
+    return loaded
+
+
+def _line(document: MutableMapping[str, Any], key: str) -> int | None:
+    position = getattr(document, "lc", None)
+    if position is None or key not in document:
+        return None
+    return int(position.key(key)[0]) + 1
+
+
+def _topic_of(path: Path, document: MutableMapping[str, Any]) -> tuple[Topic, bool]:
+    """The topic of a parsed file, and whether it names an intent."""
+    problems: list[FileProblem] = []
+
+    def wrong(key: str, problem: str, remedy: str) -> None:
+        problems.append(FileProblem(path, problem, remedy, _line(document, key)))
+
+    texts = {}
+    for key in ("name", "description"):
+        value = document.get(key, "")
+        if value is not None and not isinstance(value, str):
+            wrong(key, f"{key} is no text but {type(value).__name__}", "put it in quotes")
+        texts[key] = str(value or "")
+    examples = document.get("examples") or []
+    if not isinstance(examples, list):
+        wrong("examples", "examples is no list", "write one example a line, each after a dash")
+        examples = []
+    for number, example in enumerate(examples, start=1):
+        if not isinstance(example, str):
+            kind = type(example).__name__
+            wrong("examples", f"example {number} is no text but {kind}", "put it in quotes")
+    intent = document.get("intent")
+    if intent is not None and str(intent).strip().lower() not in list(Intent):
+        wrong("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
+    if not problems and not any(key in document for key in ("name", "description", "examples")):
+        remedy = "write name, description, examples and intent"
+        problems.append(FileProblem(path, "this is no topic: it has none of its keys", remedy))
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        first = problems[0]
+        rest = "\n".join(map(str, problems[1:]))
+        raise FileProblem(path, first.problem, f"{first.remedy}\n{rest}", first.line)
+    topic = Topic(
+        name=texts["name"],
+        description=texts["description"],
+        examples=tuple(map(str, examples)),
+        intent=Intent(str(intent).strip().lower()) if intent is not None else Intent.BLOCK,
+    )
+    return topic, intent is not None
+
+
+def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
+    """Put into the document what differs, and leave everything else as it stands."""
+    for key in ("name", "description"):
+        if getattr(old, key) != getattr(new, key) or key not in document:
+            document[key] = getattr(new, key)
+    if old.examples != new.examples or "examples" not in document:
+        kept = document.get("examples")
+        if isinstance(kept, CommentedSeq):
+            for place, text in enumerate(new.examples):
+                if place >= len(kept):
+                    kept.append(text)
+                elif str(kept[place]) != text:
+                    kept[place] = text
+            while len(kept) > len(new.examples):
+                kept.pop()
+        else:
+            document["examples"] = list(new.examples)
+    if old.intent is not new.intent or "intent" not in document:
+        document["intent"] = new.intent.value
+
+
+def _dump(path: Path, document: MutableMapping[str, Any]) -> bytes:
+    try:
+        if _is_json(path):
+            return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+        stream = io.BytesIO()
+        _yaml().dump(document, stream)
+        return stream.getvalue()
+    except (UnicodeEncodeError, YAMLError) as error:
+        raise FileProblem(
+            path, "a text holds characters that UTF-8 cannot carry", "remove them"
+        ) from error

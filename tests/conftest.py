@@ -1,0 +1,15 @@
+"""Every test has its own cache and data folder, so that none sees the author's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("guardtui")
+    monkeypatch.setenv("GUARDTUI_CACHE", str(folder / "cache"))
+    monkeypatch.setenv("GUARDTUI_DATA", str(folder / "data"))
+    return folder

@@ -1,0 +1,121 @@
+"""Comparisons against a slow one written with dictionaries; aligned by content, never by place."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.comparison import ABSENT, Change, compare
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Outcome, Verdicts
+
+SETTINGS = ScannerSettings("local", "test-1", 0.5, "default")
+
+rows = st.dictionaries(
+    st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-1, 0, 1])), max_size=25
+)
+
+
+def evaluation(
+    table: dict[int, tuple[bool, int]],
+    settings: ScannerSettings = SETTINGS,
+    intent: Intent = Intent.BLOCK,
+) -> Evaluation:
+    triggered = np.array([answer for _, answer in table.values()], dtype=np.int8)
+    verdicts = Verdicts(
+        triggered, np.zeros(len(table), np.float32), np.zeros(len(table), np.int16)
+    )
+    return Evaluation(
+        Topic(name="t", intent=intent),
+        settings,
+        "prompts",
+        np.array(list(table), dtype=np.uint64),
+        np.array([label for label, _ in table.values()], dtype=bool),
+        verdicts,
+    )
+
+
+def outcome(label: bool, answer: int) -> Outcome:
+    if answer < 0:
+        return Outcome.ERROR
+    if label:
+        return Outcome.TP if answer else Outcome.FN
+    return Outcome.FP if answer else Outcome.TN
+
+
+def slow(before: tuple[bool, int] | None, now: tuple[bool, int]) -> Change:
+    if before is None:
+        return Change.ADDED
+    if before[0] != now[0]:
+        return Change.RELABELLED
+    was, is_now = outcome(*before), outcome(*now)
+    if Outcome.ERROR in (was, is_now):
+        return Change.NO_VERDICT
+    good = (Outcome.TP, Outcome.TN)
+    if was in good and is_now not in good:
+        return Change.REGRESSION
+    if was not in good and is_now in good:
+        return Change.FIX
+    return Change.SAME
+
+
+@given(rows, rows, st.randoms())
+def test_every_prompt_is_compared_with_itself(
+    old: dict[int, tuple[bool, int]], new: dict[int, tuple[bool, int]], random: object
+) -> None:
+    items = list(new.items())
+    random.shuffle(items)  # type: ignore[attr-defined]
+    new = dict(items)
+    found = compare(evaluation(old), evaluation(new))
+    expected = [slow(old.get(key), row) for key, row in new.items()]
+    assert found.changes.tolist() == expected
+    assert found.before.tolist() == [
+        outcome(*old[key]) if key in old else ABSENT for key in new
+    ]
+    assert found.regressions == expected.count(Change.REGRESSION)
+    assert found.fixes == expected.count(Change.FIX)
+    assert found.no_verdict == expected.count(Change.NO_VERDICT)
+    assert found.relabelled == expected.count(Change.RELABELLED)
+    assert found.added == expected.count(Change.ADDED)
+    assert found.removed == len(set(old) - set(new))
+
+
+@given(rows)
+def test_nothing_changes_against_itself(table: dict[int, tuple[bool, int]]) -> None:
+    same = evaluation(table)
+    found = compare(same, evaluation(table))
+    assert (found.regressions, found.fixes, found.removed, found.added) == (0, 0, 0, 0)
+    assert all(value in (None, 0.0) for value in found.deltas.values())
+
+
+def test_a_difference_that_may_be_chance_is_called_so() -> None:
+    old = {key: (True, 0 if key < 3 else 1) for key in range(20)}
+    new = {key: (True, 0 if key == 19 else 1) for key in range(20)}
+    found = compare(evaluation(old), evaluation(new))
+    assert (found.fixes, found.regressions) == (3, 1)
+    assert "could well be chance" in found.sentence
+    clear = compare(
+        evaluation({key: (True, 0) for key in range(20)}),
+        evaluation({key: (True, 1) for key in range(20)}),
+    )
+    assert "unlikely to be chance" in clear.sentence
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    table = {1: (True, 1), 2: (False, 0)}
+    moved = ScannerSettings("local", "test-1", 0.6, "by hand")
+    other = ScannerSettings("local", "test-2", 0.5, "default")
+    assert compare(evaluation(table), evaluation(table)).caveats == ()
+    assert "different thresholds: 0.500 then, 0.600 now" in compare(
+        evaluation(table), evaluation(table, moved)
+    ).caveats
+    assert any(
+        "different scanners" in text
+        for text in compare(evaluation(table), evaluation(table, other)).caveats
+    )
+    assert any(
+        "different intents" in text
+        for text in compare(evaluation(table), evaluation(table, intent=Intent.ALLOW)).caveats
+    )

@@ -1,0 +1,87 @@
+"""Intervals and tests against scipy.stats, which the package itself is too hurried to import."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import (
+    coverage_interval,
+    mcnemar_p_value,
+    rate_intervals,
+    wilson_interval,
+)
+
+counts = st.integers(0, 300)
+
+
+@given(counts, counts)
+def test_wilson_is_that_of_scipy(hits: int, misses: int) -> None:
+    found = wilson_interval(hits, hits + misses)
+    if hits + misses == 0:
+        assert found is None
+        return
+    expected = stats.binomtest(hits, hits + misses).proportion_ci(0.95, "wilson")
+    assert found is not None
+    assert found.low == pytest.approx(expected.low, abs=1e-12)
+    assert found.high == pytest.approx(expected.high, abs=1e-12)
+
+
+@given(counts, counts)
+def test_mcnemar_is_the_exact_binomial_test(regressions: int, fixes: int) -> None:
+    total = regressions + fixes
+    expected = stats.binomtest(regressions, total, 0.5).pvalue if total else 1.0
+    assert mcnemar_p_value(regressions, fixes) == pytest.approx(expected, rel=1e-9)
+
+
+@given(counts, counts, counts, counts)
+def test_the_interval_of_coverage_holds_the_point(tp: int, tn: int, fp: int, fn: int) -> None:
+    metrics = Metrics(tp, tn, fp, fn)
+    found = coverage_interval(metrics)
+    if metrics.coverage is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert 0 <= found.low <= metrics.coverage <= found.high <= 1
+
+
+def test_the_interval_of_coverage_is_that_of_drawn_posteriors() -> None:
+    metrics = Metrics(tp=90, tn=80, fp=20, fn=10)
+    generator = np.random.default_rng(7)
+    positive = generator.beta(90.5, 10.5, 400_000)
+    negative = generator.beta(80.5, 20.5, 400_000)
+    low, high = np.quantile(np.minimum(positive, negative), [0.025, 0.975])
+    found = coverage_interval(metrics)
+    assert found is not None
+    assert found.low == pytest.approx(low, abs=0.002)
+    assert found.high == pytest.approx(high, abs=0.002)
+
+
+def test_the_interval_reaches_its_confidence() -> None:
+    """Of many samples from known rates, about 95 % of the intervals hold the true coverage."""
+    generator = np.random.default_rng(11)
+    held = 0
+    for _ in range(600):
+        tp, tn = generator.binomial(100, 0.9), generator.binomial(100, 0.8)
+        found = coverage_interval(Metrics(int(tp), int(tn), int(100 - tn), int(100 - tp)))
+        assert found is not None
+        held += found.low <= 0.8 <= found.high
+    assert 0.92 <= held / 600 <= 0.98
+
+
+def test_undefined_rates_have_no_interval() -> None:
+    found = rate_intervals(Metrics(tp=1, tn=0, fp=0, fn=1))
+    assert found["true_positive_rate"] is not None
+    assert found["true_negative_rate"] is None
+    assert found["coverage"] is None
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="hits"):
+        wilson_interval(3, 2)
+    with pytest.raises(ValueError, match="regressions"):
+        mcnemar_p_value(-1, 0)

@@ -1,0 +1,115 @@
+"""Edits, undo, keep and discard: the rules of the loop, without files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.session.session import PLATEAU, Decision, Session
+
+TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
+
+
+def evaluation(topic: Topic, hits: int, of: int = 10) -> Evaluation:
+    """An evaluation with coverage hits / of: all negatives right, that many positives found."""
+    expected = np.array([True] * of + [False] * of)
+    triggered = np.array([1] * hits + [0] * (of - hits) + [0] * of, dtype=np.int8)
+    nothing = np.zeros(2 * of, np.float32)
+    return Evaluation(
+        topic,
+        ScannerSettings("local", "test", 0.5, "default"),
+        "prompts",
+        np.arange(2 * of, dtype=np.uint64),
+        expected,
+        Verdicts(triggered, nothing, np.zeros(2 * of, np.int16)),
+    )
+
+
+def record(session: Session, hits: int, decision: Decision, topic: Topic = TOPIC) -> None:
+    session.record(session.next_iteration(evaluation(topic, hits), decision, "2026-01-01"))
+
+
+def test_typing_a_word_is_one_step() -> None:
+    session = Session(TOPIC)
+    for text in ("tax advice,", "tax advice, a", "tax advice, all "):
+        session.edit(TOPIC.model_copy(update={"description": text}), "description")
+    session.end_group()
+    session.edit(TOPIC.model_copy(update={"description": "tax advice, all n"}), "description")
+    assert session.undo() == ("description −1 bytes",)
+    assert session.undo() == ("description −6 bytes",)
+    assert session.topic == TOPIC
+    assert not session.can_undo
+    assert session.undo() == ()
+    session.redo()
+    session.redo()
+    assert session.topic.description == "tax advice, all n"
+    assert session.redo() == ()
+
+
+def test_an_edit_after_undo_forgets_what_was_undone() -> None:
+    session = Session(TOPIC)
+    session.edit(TOPIC.model_copy(update={"name": "A"}))
+    session.undo()
+    session.edit(TOPIC.model_copy(update={"name": "B"}))
+    assert not session.can_redo
+    assert not session.edit(session.topic)
+
+
+def test_better_is_strictly_greater_than_the_best_kept() -> None:
+    session = Session(TOPIC)
+    assert session.is_better(evaluation(TOPIC, 0))
+    record(session, 7, Decision.KEEP)
+    record(session, 9, Decision.DISCARD)
+    assert not session.is_better(evaluation(TOPIC, 7))
+    assert session.is_better(evaluation(TOPIC, 8))
+    assert session.best is session.iterations[0]
+
+
+def test_discard_restores_the_best_definition_exactly() -> None:
+    best = TOPIC.model_copy(update={"examples": ("one", "two", "three")})
+    session = Session(best)
+    record(session, 8, Decision.KEEP, best)
+    session.edit(TOPIC.model_copy(update={"description": "other"}))
+    assert session.restore_best()
+    assert session.topic == best
+    assert session.undo()
+    assert session.topic.description == "other"
+
+
+def test_five_discards_in_a_row_are_a_plateau() -> None:
+    session = Session(TOPIC)
+    record(session, 7, Decision.KEEP)
+    for number in range(PLATEAU):
+        assert not session.plateau
+        assert session.discards_in_a_row == number
+        record(session, 6, Decision.DISCARD)
+    assert session.plateau
+    record(session, 8, Decision.KEEP)
+    assert not session.plateau
+
+
+def test_the_baseline_is_the_last_kept_one_unless_pinned() -> None:
+    session = Session(TOPIC)
+    assert session.baseline is None
+    for hits, decision in ((5, Decision.KEEP), (7, Decision.KEEP), (6, Decision.DISCARD)):
+        record(session, hits, decision)
+    assert session.baseline is session.iterations[1]
+    session.pin(2)
+    assert session.baseline is session.iterations[2]
+    session.pin(None)
+    assert session.baseline is session.iterations[1]
+    with pytest.raises(KeyError):
+        session.pin(17)
+    session.decide(1, Decision.DISCARD)
+    assert session.baseline is session.iterations[0]
+
+
+def test_numbers_only_grow() -> None:
+    session = Session(TOPIC)
+    first = session.next_iteration(evaluation(TOPIC, 5), Decision.KEEP, "2026-01-01")
+    session.record(first)
+    with pytest.raises(ValueError, match="not the next"):
+        session.record(first)
