@@ -212,12 +212,15 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
     errors: list[tuple[int, Finding]] = []
 
     def add(code: str, rows: pl.DataFrame, message: str, value: str | None = None) -> None:
-        for line, shown in rows.select("line", value or "line").iter_rows():
+        for line, shown in rows.select("line", pl.col(value or "line").alias("shown")).iter_rows():
             text = message.format(repr(str(shown)[:40]))
             errors.append((line, Finding(Severity.ERROR, code, text, (line,))))
 
-    add("empty-prompt", frame.filter(pl.col("prompt").str.strip_chars() == ""), "empty prompt: "
-        "write one, or delete the row")  # fmt: skip
+    add(
+        "empty-prompt",
+        frame.filter(pl.col("prompt").str.strip_chars() == ""),
+        "empty prompt: write one, or delete the row",
+    )
     add(
         "long-prompt",
         frame.filter(pl.col("prompt").str.len_bytes() > PROMPT_BYTES),

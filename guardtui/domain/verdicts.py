@@ -57,14 +57,17 @@ def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> 
     table = np.array([4, 1, 2, 4, 3, 0], dtype=np.int8)
     index = triggered + np.int8(1)
     index += should_trigger.view(np.int8) * np.int8(3)
-    return table[index]
+    codes: NDArray[np.int8] = table[index]
+    return codes
 
 
 def is_correct(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
     """True, bool [N], where the outcome is TP or TN."""
-    return codes <= Outcome.TN
+    correct: NDArray[np.bool_] = codes <= Outcome.TN
+    return correct
 
 
 def is_wrong(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
     """True, bool [N], where the outcome is FP or FN; errors are neither correct nor wrong."""
-    return (codes == Outcome.FP) | (codes == Outcome.FN)
+    wrong: NDArray[np.bool_] = (codes == Outcome.FP) | (codes == Outcome.FN)
+    return wrong

@@ -13,6 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
@@ -174,21 +175,26 @@ def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
     """Put into the document what differs, and leave everything else as it stands."""
     for key in ("name", "description"):
         if getattr(old, key) != getattr(new, key) or key not in document:
-            document[key] = getattr(new, key)
+            document[key] = _scalar(getattr(new, key))
     if old.examples != new.examples or "examples" not in document:
         kept = document.get("examples")
         if isinstance(kept, CommentedSeq):
             for place, text in enumerate(new.examples):
                 if place >= len(kept):
-                    kept.append(text)
+                    kept.append(_scalar(text))
                 elif str(kept[place]) != text:
-                    kept[place] = text
+                    kept[place] = _scalar(text)
             while len(kept) > len(new.examples):
                 kept.pop()
         else:
-            document["examples"] = list(new.examples)
+            document["examples"] = [_scalar(text) for text in new.examples]
     if old.intent is not new.intent or "intent" not in document:
         document["intent"] = new.intent.value
+
+
+def _scalar(text: str) -> str:
+    """A text as YAML can carry it: odd characters and line breaks only survive in double quotes."""
+    return text if text.isprintable() else DoubleQuotedScalarString(text)
 
 
 def _dump(path: Path, document: MutableMapping[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 SCREEN = "screen"
 RESULTS = "results"
@@ -90,7 +90,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "export",
-        "f8,ctrl+x",
+        "f8,ctrl+o",
         "Export",
         "Write a report: Markdown, JSON, CSV or results.tsv",
         shown=True,
@@ -134,7 +134,7 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def bindings(scope: str) -> list[Binding]:
+def bindings(scope: str) -> list[BindingType]:
     """The bindings of one scope, in the order of the registry."""
     return [action.binding for action in ACTIONS if action.scope == scope]
 

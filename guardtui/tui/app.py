@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from textual.app import App, SystemCommand
@@ -40,14 +41,12 @@ class GuardtuiApp(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the registry under its one name, then Textual's theme and screenshot."""
-        main = self.screen_stack[0]
-        if isinstance(main, MainScreen) and screen is main:
+        if isinstance(screen, MainScreen):
+            main: MainScreen = screen
+            results = main.results_pane
             for action in ACTIONS:
-                namespace = main.results_pane if action.scope == RESULTS else main
-
-                async def run(name: str = action.name, target: object = namespace) -> None:
-                    await self.run_action(name, target)  # type: ignore[arg-type]
-
+                target = results if action.scope == RESULTS else main
+                run = partial(self.run_action, action.name, target)
                 yield SystemCommand(action.title, action.tooltip, run)
         for command in super().get_system_commands(screen):
             if command.title in ("Theme", "Screenshot", "Maximize", "Minimize"):

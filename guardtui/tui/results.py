@@ -124,7 +124,7 @@ class Results:
         else:
             changes = self.comparison.changes[rows].tolist()
             before = self.comparison.before[rows].tolist()
-        result = []
+        result: list[tuple[tuple[str, str], ...]] = []
         for at, text in enumerate(texts):
             outcome = Outcome(codes[at])
             mark, mark_style = _MARKS.get(changes[at], ("", ""))

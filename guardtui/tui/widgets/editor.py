@@ -51,7 +51,7 @@ class Field(TextArea):
 class IntentField(Label, can_focus=True):
     """Block or allow; space, enter, the arrows or a click change it."""
 
-    BINDINGS = [("space,enter,left,right", "toggle", "Change the intent")]
+    BINDINGS = [("space,enter,left,right", "change_intent", "Change the intent")]
 
     intent: reactive[Intent] = reactive(Intent.BLOCK)
 
@@ -59,12 +59,12 @@ class IntentField(Label, can_focus=True):
         block = self.intent is Intent.BLOCK
         return f"block {'●' if block else '○'}   allow {'○' if block else '●'}"
 
-    def action_toggle(self) -> None:
+    def action_change_intent(self) -> None:
         self.intent = Intent.ALLOW if self.intent is Intent.BLOCK else Intent.BLOCK
         self.query_ancestor(TopicEditor).field_changed("intent", ends_group=True)
 
     def on_click(self) -> None:
-        self.action_toggle()
+        self.action_change_intent()
 
 
 class TopicEditor(VerticalScroll, can_focus=False):
