@@ -385,11 +385,21 @@ def main() -> int:
             (WEIGHTS / "tokenizer.json").write_text(
                 small_tokenizer(source / "tokenizer.json"), "utf-8"
             )
-    names = ["minilm.onnx", "static.npy", "static-scale.npy", "tokenizer.json", "background.txt"]
+    requests = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
+    centre = encode(session(WEIGHTS / "minilm.onnx"), tokenizer, requests).mean(axis=0)
+    with (WEIGHTS / "minilm-centre.npy").open("wb") as file:
+        np.save(file, centre.astype(np.float16), allow_pickle=False)
+    names = [
+        "minilm.onnx",
+        "minilm-centre.npy",
+        "static.npy",
+        "static-scale.npy",
+        "tokenizer.json",
+        "background.txt",
+    ]
     record["files"] = {name: digest(WEIGHTS / name) for name in names}
     # The encoders check their files against the record, so it must be there before they load.
     write_record(record)
-    requests = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
     encoders: list[Encoder] = [MiniLM(WEIGHTS), Static(WEIGHTS)]
     for encoder in encoders:
         name = f"background-{encoder.name}.npy"
