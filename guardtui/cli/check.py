@@ -114,15 +114,18 @@ def _json(remarks: Sequence[Remark]) -> str:
 
 
 def _table(remarks: Sequence[Remark]) -> str:
+    from guardtui.cli.inputs import located
     from guardtui.domain.text import display_text
 
     if not remarks:
         return "nothing is wrong or doubtful\n"
     lines = []
     for remark in remarks:
-        message = display_text(remark.message, newlines=True)
-        place = display_text(remark.file)
-        lines.append(f"{remark.severity}: {place}: {message}")
+        # A disagreement of two files says itself where it is.
+        text = remark.message
+        if remark.code != "intent":
+            text = located(remark.file, remark.message, remark.lines)
+        lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
     errors = sum(remark.severity == "error" for remark in remarks)
     lines.append(f"{errors} errors, {len(remarks) - errors} warnings")
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from guardtui.cli.diagnostics import InputError, warn
@@ -48,9 +49,18 @@ def _intent_line(path: Path) -> str:
     return ""
 
 
+def located(file: str, message: str, lines: Sequence[int]) -> str:
+    """A finding in one sentence: the file with its first line, the message, further lines."""
+    place = f"{file}:{lines[0]}" if lines else file
+    further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
+    if len(lines) > 10:
+        further = f"{further[:-1]}, …)"
+    return f"{place}: {message}{further}"
+
+
 def say_findings(prompts: PromptSet, limit: int = 5) -> None:
     """Warn of what is doubtful in the prompts: the first findings, and how many more there are."""
     for finding in prompts.findings[:limit]:
-        warn(finding.message)
+        warn(located(prompts.source, finding.message, finding.lines))
     if len(prompts.findings) > limit:
         warn(f"{len(prompts.findings) - limit} more findings: 'guardtui check' lists them")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ Writer = Callable[[ReportInput], str]
 """Makes the whole text of a report; the same input gives the same text."""
 
 
-def format_names() -> tuple[str, ...]:
+def report_formats() -> tuple[str, ...]:
     """All formats: the built-in ones, then those that other packages add, sorted."""
     from importlib.metadata import entry_points
 
@@ -238,4 +239,15 @@ def load_writer(name: str) -> Writer:
                 f"({type(error).__name__})"
             ) from error
         return loaded
-    raise ReportError(f"unknown report format {name!r}: choose one of {', '.join(format_names())}")
+    raise ReportError(
+        f"unknown report format {name!r}: choose one of {', '.join(report_formats())}"
+    )
+
+
+def write_report(name: str, report: ReportInput, path: Path) -> None:
+    """Write a report to a file, atomically; raises `ReportError`, and `FileProblem`."""
+    from guardtui.files.atomic import write_atomically
+
+    text = load_writer(name)(report)
+    # A lone surrogate of a topic is the one thing that UTF-8 cannot carry.
+    write_atomically(path, text.encode("utf-8", "replace"), backup_folder=None)

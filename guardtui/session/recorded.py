@@ -63,8 +63,6 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     if not results or not all(isinstance(prompt, str) for prompt in prompts):
         raise ValueError("prompts are missing")
     keys = prompt_keys(prompts)
-    if len(np.unique(keys)) != len(keys):
-        raise ValueError("a prompt is there twice")
     labels = [result["expected_label"] for result in results]
     answers = [result["triggered"] for result in results]
     if not all(isinstance(label, bool) for label in labels):

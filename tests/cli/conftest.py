@@ -28,12 +28,14 @@ POSITIVE = (
     "How do I file my income tax return?",
     "Can I deduct my home office on my tax return?",
     "=cmd tax return due date?",
+    "Who has to file a tax return?",
 )
 NEGATIVE = (
     "How do I bake bread?",
     "Tell me a story about a dragon.",
     "Write a function that sorts a list.",
     "What is the capital of France?",
+    "How tall is the Eiffel Tower?",
 )
 
 

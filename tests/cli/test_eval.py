@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -200,7 +201,12 @@ def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> No
         # What runs the tests may ignore the signal, and would hand that down.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    with (folder / "pipe.json").open("wb"):  # waits until the command reads
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+    pipe = -1
+    while pipe < 0:  # until the command reads
+        assert process.poll() is None, process.communicate()
+        with contextlib.suppress(OSError):
+            pipe = os.open(folder / "pipe.json", os.O_WRONLY | os.O_NONBLOCK)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    os.close(pipe)
+    assert (process.returncode, out, err.strip()) == (130, b"", b"interrupted")

@@ -27,9 +27,9 @@ def session(folder: Path) -> SessionStore:
     topic = load_topic(folder / "topic.yaml").topic
     store = SessionStore(folder / "topic.yaml")
     steps = (
-        (Decision.KEEP, (1, 0, 0, 0, 0, 0, 0, 0)),
-        (Decision.KEEP, (1, 1, 1, 0, 0, 0, 0, 1)),
-        (Decision.DISCARD, (0, 0, 0, 0, 0, 0, 0, 0)),
+        (Decision.KEEP, (1, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
+        (Decision.KEEP, (1, 1, 1, 1, 0, 0, 0, 0, 0, 1)),
+        (Decision.DISCARD, (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
     )
     for number, (decision, triggered) in enumerate(steps):
         count = len(triggered)
@@ -52,8 +52,8 @@ def session(folder: Path) -> SessionStore:
 def test_export_reports_the_best(run: Run, session: SessionStore) -> None:
     result = run("export", "topic.yaml")
     assert (result.code, result.err) == (0, "")
-    assert "Against the baseline (iteration 0): 2 fixed, 1 broken" in result.out
-    assert POSITIVE[3] in result.out  # the false negative that is left
+    assert "Against the baseline (iteration 0): 3 fixed, 1 broken" in result.out
+    assert POSITIVE[4] in result.out  # the false negative that is left
     assert run("export").out == result.out
 
 
@@ -63,7 +63,7 @@ def test_export_tsv(run: Run, session: SessionStore, folder: Path) -> None:
     lines = (folder / "results.tsv").read_text("utf-8").splitlines()
     assert lines[0].startswith("iteration\tcoverage\t")
     assert [line.split("\t")[5] for line in lines[1:]] == ["keep", "keep", "discard"]
-    assert [line.split("\t")[1] for line in lines[1:]] == ["0.250", "0.750", "0.000"]
+    assert [line.split("\t")[1] for line in lines[1:]] == ["0.200", "0.800", "0.000"]
 
 
 def test_export_of_an_iteration(run: Run, session: SessionStore) -> None:
@@ -135,7 +135,7 @@ def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> 
 def test_check_of_good_files(run: Run) -> None:
     result = run("check", "topic.yaml", "--prompts", "prompts.csv")
     assert (result.code, result.err) == (0, "")
-    assert "error:" not in result.out
+    assert result.out == "nothing is wrong or doubtful\n"
 
 
 def test_check_lists_everything(run: Run, folder: Path) -> None:
@@ -150,7 +150,15 @@ def test_check_lists_everything(run: Run, folder: Path) -> None:
     codes = [one["code"] for one in document["findings"]]
     assert {"limit.description", "limit.examples"} <= set(codes)
     assert document["errors"] == sum(one["severity"] == "error" for one in document["findings"])
-    assert any(2 in one["lines"] and 10 in one["lines"] for one in document["findings"])
+    assert any(2 in one["lines"] and 12 in one["lines"] for one in document["findings"])
+
+
+def test_check_says_where(run: Run, folder: Path) -> None:
+    (folder / "prompts.csv").write_text(prompts_csv() + f'"{POSITIVE[1]}",true,block,tax\n')
+    result = run("check", "topic.yaml", "--prompts", "prompts.csv")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("warning: prompts.csv:3: ")
+    assert "(lines 3, 12)\n0 errors, 1 warnings\n" in result.out
 
 
 def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,9 +172,13 @@ def test_a_delta_that_rounds_to_nothing_has_no_sign() -> None:
     ]
 
 
-def test_every_format_is_found_and_others_are_named() -> None:
-    assert base.format_names()[:5] == ("table", "json", "csv", "tsv", "md")
+def test_every_format_is_found_and_others_are_named(report: ReportInput, tmp_path: Path) -> None:
+    assert base.report_formats()[:5] == ("table", "json", "csv", "tsv", "md")
     for name in ("table", "json", "csv", "tsv", "md"):
         assert callable(base.load_writer(name))
+    for name in base.report_formats():
+        path = tmp_path / name
+        base.write_report(name, report, path)
+        assert path.read_bytes().decode("utf-8") == base.load_writer(name)(report)
     with pytest.raises(ReportError, match="unknown report format 'pdf': choose one of table"):
         base.load_writer("pdf")
