@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    _FloatType = click.ParamType[float]
+else:  # older versions of click do not have it generic
+    _FloatType = click.ParamType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,7 +23,7 @@ FILE = click.Path(path_type=Path)
 """A path; what reads it says what is wrong with it, in better words than click's."""
 
 
-class Fraction(click.ParamType):
+class Fraction(_FloatType):
     """A number from 0 to 1; `inside` leaves out the ends. Not nan, not inf, no percent sign."""
 
     name = "number"
