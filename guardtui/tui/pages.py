@@ -20,7 +20,8 @@ of those that should not, how many do not (TNR). A regression was right in the b
 wrong now; a fix is the other way round. Keep an edit that is better, discard one that is not.
 
 The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
-decides, not subject ("kill a process"): there the real guardrail or a judge must decide.
+decides and not subject (a hint at harm, or a plea for protection from it), and in languages other
+than English: there the real guardrail or a judge must decide.
 """
 
 

@@ -108,7 +108,7 @@ class MainScreen(Screen[None]):
         with Vertical(id="bottom"):
             yield self._results
             yield self._detail
-        yield Footer(compact=True)
+        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         self._detail.show(None)
@@ -544,8 +544,10 @@ class MainScreen(Screen[None]):
         if evaluation is None:
             return
         stem = self.workspace.topic_file.path.with_suffix("")
+        endings = {"table": "txt"}
         targets: dict[str, Path] = {
-            name: stem.parent / f"{stem.name}-report.{name}" for name in report_formats()
+            name: stem.parent / f"{stem.name}-report.{endings.get(name, name)}"
+            for name in report_formats()
         }
         chosen = await self.app.push_screen_wait(
             Choice(

@@ -111,6 +111,8 @@ class TopicEditor(VerticalScroll, can_focus=False):
             yield counter
 
     def on_mount(self) -> None:
+        for field in self._fields:
+            field.move_cursor(field.document.end)
         self.show(self._topic)
 
     def show(self, topic: Topic) -> None:

@@ -38,6 +38,7 @@ class ResultsPane(Vertical):
         super().__init__(id="results")
         self.view = View()
         self._results: Results | None = None
+        self._chosen = False
         self._bar = Static("", id="filters", markup=False)
         self._input = Input(placeholder="words to find", id="search", compact=True)
         self.table = FrameTable(_COLUMNS, search_column="prompt", id="table")
@@ -56,8 +57,12 @@ class ResultsPane(Vertical):
         self._results = results
         self.table.empty_text = f"No {FILTERS[self.view.filter]} here: 7 shows all prompts."
         self.table.search = self.view.search
+        has_category = results.prompts.category_column is not None
+        self.table.set_columns(_COLUMNS if has_category else _COLUMNS[:-1])
         self.table.sort = (self.view.sort, self.view.descending)
-        self.table.set_source(results)
+        # Until the author picks a prompt the first one is looked at, so that regressions, which
+        # come first, are in sight.
+        self.table.set_source(results, keep_row=self._chosen)
         self._show_filters(results.counts)
 
     def _show_filters(self, counts: dict[str, int]) -> None:
@@ -65,7 +70,7 @@ class ResultsPane(Vertical):
         for place, (name, title) in enumerate(FILTERS.items(), start=1):
             chosen = name == self.view.filter
             text = f"{place} {title} {counts[name]}"
-            bar.append(f"[{text}]" if chosen else f" {text} ", "bold reverse" if chosen else "")
+            bar.append(f"[{text}]" if chosen else f" {text}", "bold reverse" if chosen else "")
         if self.view.category is not None:
             bar.append(f"  category: {display_text(self.view.category)}", "bold")
         if self._results is not None and len(self._results) != counts[self.view.filter]:
@@ -101,6 +106,10 @@ class ResultsPane(Vertical):
 
     def action_reverse_sort(self) -> None:
         self._ask(descending=not self.view.descending)
+
+    @on(FrameTable.RowSelected)
+    def row_selected(self) -> None:
+        self._chosen = self._chosen or self.table.has_focus
 
     @on(FrameTable.HeaderClicked)
     def sort_by(self, event: FrameTable.HeaderClicked) -> None:
