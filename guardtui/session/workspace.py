@@ -1,4 +1,4 @@
-"""A topic file, its prompt set and its session, opened together: all that app and commands share."""
+"""A topic file, its prompts and its session, opened together: what app and commands share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Workspace:
 
     @classmethod
     def open(cls, topic_path: Path, prompts_path: Path | None = None) -> Workspace:
-        """Open a topic with its prompts: those given, else those used last, else NAME.csv beside it.
+        """Open a topic and prompts: those given, else those used last, else NAME.csv beside it.
 
         Raises FileProblem, PromptSetError or StoreError.
         """

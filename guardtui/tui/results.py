@@ -56,6 +56,10 @@ _MARKS: dict[int, tuple[str, str]] = {
 
 _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
+# Looked up for every row drawn: making an enumeration's member costs more than the rest of a cell.
+_NAMES = [outcome.name for outcome in Outcome]
+_OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -126,13 +130,12 @@ class Results:
             before = self.comparison.before[rows].tolist()
         result: list[tuple[tuple[str, str], ...]] = []
         for at, text in enumerate(texts):
-            outcome = Outcome(codes[at])
             mark, mark_style = _MARKS.get(changes[at], ("", ""))
-            was = "" if before[at] in (ABSENT, codes[at]) else f"was {Outcome(before[at]).name}"
+            was = "" if before[at] in (ABSENT, codes[at]) else f"was {_NAMES[before[at]]}"
             result.append(
                 (
                     (mark, mark_style),
-                    (outcome.name, _OUTCOME_STYLES.get(outcome, "dim")),
+                    _OUTCOME_CELLS[codes[at]],
                     (text, ""),
                     ("n/a" if scores[at] != scores[at] else f"{scores[at]:.2f}", ""),
                     (part_name(matched[at]), "dim"),

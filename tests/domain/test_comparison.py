@@ -24,9 +24,7 @@ def evaluation(
     intent: Intent = Intent.BLOCK,
 ) -> Evaluation:
     triggered = np.array([answer for _, answer in table.values()], dtype=np.int8)
-    verdicts = Verdicts(
-        triggered, np.zeros(len(table), np.float32), np.zeros(len(table), np.int16)
-    )
+    verdicts = Verdicts(triggered, np.zeros(len(table), np.float32), np.zeros(len(table), np.int16))
     return Evaluation(
         Topic(name="t", intent=intent),
         settings,
@@ -71,9 +69,7 @@ def test_every_prompt_is_compared_with_itself(
     found = compare(evaluation(old), evaluation(new))
     expected = [slow(old.get(key), row) for key, row in new.items()]
     assert found.changes.tolist() == expected
-    assert found.before.tolist() == [
-        outcome(*old[key]) if key in old else ABSENT for key in new
-    ]
+    assert found.before.tolist() == [outcome(*old[key]) if key in old else ABSENT for key in new]
     assert found.regressions == expected.count(Change.REGRESSION)
     assert found.fixes == expected.count(Change.FIX)
     assert found.no_verdict == expected.count(Change.NO_VERDICT)
@@ -97,8 +93,8 @@ def test_a_difference_that_may_be_chance_is_called_so() -> None:
     assert (found.fixes, found.regressions) == (3, 1)
     assert "could well be chance" in found.sentence
     clear = compare(
-        evaluation({key: (True, 0) for key in range(20)}),
-        evaluation({key: (True, 1) for key in range(20)}),
+        evaluation(dict.fromkeys(range(20), (True, 0))),
+        evaluation(dict.fromkeys(range(20), (True, 1))),
     )
     assert "unlikely to be chance" in clear.sentence
 
@@ -108,9 +104,10 @@ def test_what_cannot_be_compared_is_said() -> None:
     moved = ScannerSettings("local", "test-1", 0.6, "by hand")
     other = ScannerSettings("local", "test-2", 0.5, "default")
     assert compare(evaluation(table), evaluation(table)).caveats == ()
-    assert "different thresholds: 0.500 then, 0.600 now" in compare(
-        evaluation(table), evaluation(table, moved)
-    ).caveats
+    assert (
+        "different thresholds: 0.500 then, 0.600 now"
+        in compare(evaluation(table), evaluation(table, moved)).caveats
+    )
     assert any(
         "different scanners" in text
         for text in compare(evaluation(table), evaluation(table, other)).caveats

@@ -69,8 +69,8 @@ class VectorCache:
                 with self._connection() as database:
                     database.execute("PRAGMA journal_mode=WAL")
                     database.execute(
-                        "CREATE TABLE IF NOT EXISTS vectors"
-                        "(number INTEGER PRIMARY KEY, key BLOB UNIQUE NOT NULL, vector BLOB NOT NULL)"
+                        "CREATE TABLE IF NOT EXISTS vectors(number INTEGER PRIMARY KEY,"
+                        " key BLOB UNIQUE NOT NULL, vector BLOB NOT NULL)"
                     )
                     database.execute("SELECT count(*) FROM vectors WHERE number < 2").fetchone()
                 return True
