@@ -1,0 +1,72 @@
+"""Text that is not ours is inert once shown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.text import (
+    display_start,
+    display_text,
+    hidden_characters,
+    spreadsheet_text,
+)
+
+ANY = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+def controls(text: str) -> list[str]:
+    return [one for one in text if ord(one) < 0x20 or 0x7F <= ord(one) <= 0x9F]
+
+
+@given(ANY)
+def test_no_control_and_no_surrogate_is_left(text: str) -> None:
+    shown = display_text(text)
+    assert controls(shown) == []
+    shown.encode()  # a surrogate could not be
+
+
+@given(ANY)
+def test_with_newlines_only_line_feeds_are_left(text: str) -> None:
+    assert set(controls(display_text(text, newlines=True))) <= {"\n"}
+
+
+@given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E)))
+def test_printable_ascii_stays(text: str) -> None:
+    assert display_text(text) == text
+
+
+@given(ANY)
+def test_showing_twice_changes_nothing(text: str) -> None:
+    assert display_text(display_text(text)) == display_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]52;c;x\x07", "␛]52;c;x␇"),
+        ("a\u202eb", "a⟪RLO⟫b"),
+        ("a\nb\tc", "a↵b⇥c"),
+        ("\x9b31m", "⟪9B⟫31m"),
+        (chr(0xE0041), "⟪TAG⟫"),
+    ],
+)
+def test_signs(text: str, shown: str) -> None:
+    assert display_text(text) == shown
+
+
+def test_start_cuts_before_signs_are_made() -> None:
+    assert display_start("\u200bab", 2) == "⟪ZWSP⟫a"
+
+
+def test_hidden_characters_are_counted_but_not_emoji_spelling() -> None:
+    assert hidden_characters("a\u200bb\u202ec") == 2
+    assert hidden_characters("line\nfeed\tand tab") == 0
+    assert hidden_characters("\U0001f469\u200d\U0001f680") == 0
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_formulas_are_disarmed(start: str) -> None:
+    assert spreadsheet_text(f"{start}1") == f"'{start}1"
+    assert spreadsheet_text(f"a{start}") == f"a{start}"

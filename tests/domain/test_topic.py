@@ -1,0 +1,85 @@
+"""Limits of a definition, its fingerprint, and what changed between two."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.topic import (
+    Intent,
+    Topic,
+    byte_length,
+    describe_changes,
+    total_bytes,
+    violations,
+)
+
+GOOD = Topic(name="Tax", description="Advice on tax", examples=("one", "two"))
+TEXT = st.text(max_size=5)
+TOPICS = st.builds(
+    Topic,
+    name=TEXT,
+    description=TEXT,
+    examples=st.lists(TEXT, max_size=4).map(tuple),
+    intent=st.sampled_from(Intent),
+)
+
+
+def fields(topic: Topic) -> list[str]:
+    return [one.field for one in violations(topic)]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("name", 100), ("description", 250), ("examples.1", 250)]
+)
+def test_limits_are_bytes_and_inclusive(name: str, limit: int) -> None:
+    def with_text(text: str) -> Topic:
+        change = {"examples": (text, "two")} if name == "examples.1" else {name: text}
+        return GOOD.model_copy(update=change)
+
+    assert fields(with_text("é" * (limit // 2))) == []
+    assert fields(with_text("é" * (limit // 2) + "x")) == [name]
+
+
+def test_all_violations_are_told_together() -> None:
+    topic = Topic(name="", description="x" * 251, examples=("y" * 251,))
+    assert fields(topic) == ["name", "description", "examples", "examples.1"]
+
+
+@pytest.mark.parametrize(("count", "wrong"), [(1, True), (2, False), (5, False), (6, True)])
+def test_number_of_examples(count: int, wrong: bool) -> None:
+    topic = GOOD.model_copy(update={"examples": ("x",) * count})
+    assert ("examples" in fields(topic)) is wrong
+
+
+@pytest.mark.parametrize(("last", "found"), [(200, []), (201, ["total"])])
+def test_total(last: int, found: list[str]) -> None:
+    examples = ("x" * 250, "y" * 200, "z" * last)
+    topic = Topic(name="n" * 100, description="d" * 250, examples=examples)
+    assert total_bytes(topic) == 800 + last
+    assert fields(topic) == found
+
+
+def test_a_lone_surrogate_has_a_length() -> None:
+    assert byte_length("\ud800") == 3
+
+
+@given(TOPICS, TOPICS)
+def test_fingerprint_is_equality(first: Topic, second: Topic) -> None:
+    assert (first.fingerprint == second.fingerprint) is (first == second)
+
+
+@given(TOPICS, TOPICS)
+def test_changes_are_told_exactly_when_there_are_some(first: Topic, second: Topic) -> None:
+    assert bool(describe_changes(first, second)) is (first != second)
+
+
+def test_changes_in_the_words_of_an_author() -> None:
+    after = Topic(name="Tax", description="Advice", examples=("one", "2", "3"), intent=Intent.ALLOW)
+    assert describe_changes(GOOD, after) == (
+        "description −7 bytes",
+        "example 2 replaced",
+        "example 3 added",
+        "intent block → allow",
+    )

@@ -1,0 +1,84 @@
+"""A file is written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_writes_and_replaces(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    write_atomically(path, b"one")
+    write_atomically(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert names(tmp_path) == ["f"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_permissions_stay(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert path.stat().st_mode & 0o7777 == mode
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    target, link = folder / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("stage", ["fsync", "replace"])
+@pytest.mark.parametrize(
+    "failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr
+)
+def test_interrupted_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, failure: BaseException
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, stage, fail)
+    wanted = FileProblem if isinstance(failure, OSError) else KeyboardInterrupt
+    with pytest.raises(wanted) as caught:
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["f"]
+    if isinstance(failure, OSError):
+        assert "the disk is full" in str(caught.value)
+
+
+def test_a_folder_and_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="folder"):
+        write_atomically(tmp_path, b"x")
+    with pytest.raises(FileProblem, match="no such file"):
+        write_atomically(tmp_path / "gone" / "f", b"x")
+
+
+def test_the_last_ten_backups_are_kept(tmp_path: Path) -> None:
+    path, backups = tmp_path / "f", tmp_path / "backups"
+    for number in range(14):
+        write_atomically(path, b"%d" % number, backup_folder=backups)
+    assert {file.name: file.read_bytes() for file in backups.iterdir()} == {
+        f"f.{number}.bak": b"%d" % (number - 1) for number in range(4, 14)
+    }

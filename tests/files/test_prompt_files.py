@@ -1,0 +1,216 @@
+"""Prompt files: the rows a CSV writer wrote, at the lines they stand on, and every bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.prompts import PromptSetError
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts, sample_csv
+
+HEADER = "prompt,expected,intent\n"
+# NUL and lone carriage returns have tests of their own.
+PIECE = st.sampled_from([*'abé",;\t \n=\U0001f600', "\r\n", "\u2028", "\x1e", "\x85"])
+CELL = st.lists(PIECE, max_size=8).map("".join)
+PROMPT = CELL.filter(lambda text: text.strip() != "")
+SHARED = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def oracle(text: str) -> tuple[list[list[str]], list[int]]:
+    """Rows below the header, and their first lines, by the standard library alone."""
+    reader = csv.reader(io.StringIO(text, newline="\n"), strict=True)
+    rows, lines, before = [], [], 0
+    for row in reader:
+        if row:
+            rows.append(row)
+            lines.append(before + 1)
+        before = reader.line_num
+    return rows[1:], lines[1:]
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@SHARED
+@given(
+    rows=st.lists(st.tuples(PROMPT, CELL), min_size=2, max_size=8),
+    end=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+    blank=st.booleans(),
+    mark=st.booleans(),
+    cut=st.booleans(),
+)
+def test_what_a_csv_writer_wrote(
+    tmp_path: Path,
+    rows: list[tuple[str, str]],
+    end: str,
+    quoting: int,
+    blank: bool,
+    mark: bool,
+    cut: bool,
+) -> None:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator=end, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerow([" Prompt", "EXPECTED ", "intent", "Note"])
+    for number, (prompt, note) in enumerate(rows):
+        if blank:
+            stream.write(end)
+        writer.writerow([prompt, str(number % 2 == 0), "block", note])
+    text = stream.getvalue()
+    text = text.removesuffix(end) if cut else text
+    path = write(tmp_path / "p.csv", ("\ufeff" if mark else "") + text)
+    prompts = load_prompts(path)
+    expected, lines = oracle(text)
+    assert prompts.prompts.to_list() == [row[0] for row in expected] == [row[0] for row in rows]
+    assert prompts.frame["Note"].to_list() == [row[3] for row in expected]
+    assert prompts.frame["line"].to_list() == lines
+
+
+def test_lines_of_a_large_file_with_quoted_line_feeds(tmp_path: Path) -> None:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(["prompt", "expected", "intent"])
+    for number in range(60_000):  # large enough to be read in several pieces
+        text = f'{number},"\n"{"x" * (number % 90)}\r\n,' if number % 3 else f"plain {number}"
+        writer.writerow([text, "true" if number % 2 else "false", "block"])
+    prompts = load_prompts(write(tmp_path / "p.csv", stream.getvalue()))
+    expected, lines = oracle(stream.getvalue())
+    assert prompts.frame["line"].to_list() == lines
+    assert prompts.prompts.to_list() == [row[0] for row in expected]
+
+
+BAD = {
+    "empty": (b"", None, "empty"),
+    "only a mark": (b"\xef\xbb\xbf\n", None, "empty"),
+    "NUL": (HEADER.encode() + b"a\0b,true,block\n", 2, "NUL"),
+    "Latin-1": (HEADER.encode() + b"caf\xe9,true,block\n", 2, "offset 26"),
+    "UTF-16": (HEADER.encode("utf-16"), None, "UTF-16"),
+    "unclosed quote": (HEADER.encode() + b'a,true,block\n"b\nc,true,block\n', 3, "never closed"),
+    "text after a quote": (HEADER.encode() + b'a,1,block\n"b" c,0,block\n', 3, "quote"),
+    "blank after a quote": (HEADER.encode() + b'"a\nb" ,1,block\n', 3, "quote"),
+    "blank before a quote": (HEADER.encode() + b'a, "1",block\n', 2, "quote"),
+    "quote in a bare field": (HEADER.encode() + b'5" pipe,1,block\n', 2, "quote"),
+}
+
+
+@pytest.mark.parametrize(("content", "line", "said"), BAD.values(), ids=BAD)
+def test_bad_files_name_line_and_remedy(
+    tmp_path: Path, content: bytes, line: int | None, said: str
+) -> None:
+    path = write(tmp_path / "p.csv", content)
+    with pytest.raises(FileProblem) as caught:
+        load_prompts(path)
+    assert caught.value.line == line
+    assert said in caught.value.problem
+    assert caught.value.remedy
+    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="no such file"):
+        load_prompts(tmp_path / "gone.csv")
+    with pytest.raises(FileProblem, match="folder"):
+        load_prompts(tmp_path)
+
+
+def test_a_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    with path.open("wb") as file:
+        file.truncate((1 << 30) + 1)  # sparse: takes no space
+    with pytest.raises(FileProblem, match="1 GiB"):
+        load_prompts(path)
+
+
+def test_ragged_rows_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", HEADER + '"a\nb",true,block\nc,true\nd,e,true,block\n')
+    with pytest.raises(PromptSetError) as caught:
+        load_prompts(path)
+    assert [one.lines for one in caught.value.findings] == [(4,), (5,)]
+
+
+def test_a_cell_too_long_names_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", f'{HEADER}a,true,block\n"{"x" * 10_000_000}",false,block\n')
+    with pytest.raises(PromptSetError, match="1 MiB") as caught:
+        load_prompts(path)
+    assert caught.value.findings[0].lines == (3,)
+
+
+def test_header_alone(tmp_path: Path) -> None:
+    with pytest.raises(PromptSetError, match="add prompts"):
+        load_prompts(write(tmp_path / "p.csv", HEADER))
+
+
+@pytest.mark.xfail(strict=True, raises=pl.exceptions.DuplicateError, reason="names collide")
+@pytest.mark.parametrize("name", ["key", "line"])
+def test_columns_named_like_ours_are_kept(tmp_path: Path, name: str) -> None:
+    text = f"prompt,expected,intent,{name}\na,true,block,x\nb,false,block,y\n"
+    prompts = load_prompts(write(tmp_path / "p.csv", text))
+    assert len(prompts.extra_columns) == 1
+    assert prompts.frame[prompts.extra_columns[0]].to_list() == ["x", "y"]
+
+
+@pytest.mark.xfail(strict=True, reason="half a surrogate pair silently becomes a question mark")
+def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
+    rest = ', "expected": %d, "intent": "block"}'
+    rows = ('{"prompt": "a\\ud800"' + rest % 1, '{"prompt": "b"' + rest % 0)
+    path = write(tmp_path / "p.jsonl", "\n".join(rows))
+    with pytest.raises((FileProblem, PromptSetError)):
+        load_prompts(path)
+
+
+def test_tabs(tmp_path: Path) -> None:
+    text = HEADER.replace(",", "\t") + "a, b\t1\tblock\nc\t0\tblock\n"
+    assert load_prompts(write(tmp_path / "p.tsv", text)).prompts.to_list() == ["a, b", "c"]
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"prompt": "a\nb\u2028", "expected": True, "intent": "block"},
+        {"prompt": "c", "expected": "no", "intent": "block", "note": 3},
+    ]
+    text = "\n\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    prompts = load_prompts(write(tmp_path / "p.jsonl", text))
+    assert prompts.prompts.to_list() == ["a\nb\u2028", "c"]
+    assert prompts.expected.tolist() == [True, False]
+    assert prompts.frame["line"].to_list() == [1, 3]
+    assert prompts.frame["note"].to_list() == ["", "3"]
+
+
+def test_json_lines_that_are_none_are_all_named(tmp_path: Path) -> None:
+    good = '{"prompt": "a", "expected": true, "intent": "block"}'
+    path = write(tmp_path / "p.jsonl", f"{good}\n[1]\n{good}\n{good[:20]}")
+    with pytest.raises(PromptSetError) as caught:
+        load_prompts(path)
+    assert [one.lines for one in caught.value.findings] == [(2,), (4,)]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    columns = {"Prompt": ["a", "b"], "expected": [True, False], "intent": ["allow"] * 2}
+    pl.DataFrame(columns).with_columns(n=pl.Series([1, None])).write_parquet(path)
+    prompts = load_prompts(path)
+    assert prompts.expected.tolist() == [True, False]
+    assert prompts.frame["n"].to_list() == ["1", ""]
+    write(path, path.read_bytes()[:-9])
+    with pytest.raises(FileProblem, match="Parquet"):
+        load_prompts(path)
+
+
+def test_the_sample_is_read_here_and_line_by_line(tmp_path: Path) -> None:
+    prompts = load_prompts(write(tmp_path / "p.csv", sample_csv()))
+    assert len(prompts) == 12 == len(sample_csv().splitlines()) - 1
+    assert prompts.category_column == "category"
+    assert 0 < prompts.expected.sum() < 12
+    assert not prompts.prompts.str.contains("[\r\n]").any()
