@@ -182,11 +182,21 @@ def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) 
             frame["line"],
             frame["prompt"],
             expected.alias("expected"),
-            *(raw[name].fill_null("") for name in extra),
+            *(raw[name].fill_null("").alias(_own_name(name, raw.columns)) for name in extra),
         ]
     )
     prompts = PromptSet(result, intent, source)
     return PromptSet(result, intent, source, check_prompt_set(prompts, None))
+
+
+def _own_name(name: str, taken: Sequence[str]) -> str:
+    """The name of an extra column; one that is called like a column of ours gets a suffix."""
+    reserved = ("key", "line", "prompt", "expected")
+    if name not in reserved:
+        return name
+    while name in (*reserved, *taken):
+        name += " (file)"
+    return name
 
 
 def _known_columns(columns: Sequence[str], source: str) -> dict[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import shutil
-import tempfile
 from pathlib import Path
 
 from guardtui.files.problems import FileProblem, from_os_error
@@ -31,17 +31,15 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
                 raise FileProblem(path, "the file is read-only", "make it writable and try again")
             if backup_folder is not None:
                 _back_up(target, backup_folder)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        name = f".{target.name[:100]}.{secrets.token_hex(8)}"
+        handle = os.open(target.parent / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        temporary = str(target.parent / name)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
             shutil.copymode(target, temporary)
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(target)
         temporary = None
     except OSError as error:

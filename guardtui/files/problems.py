@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import stat
 from pathlib import Path
 
 SIZE_LIMIT = 1024**3
@@ -48,7 +49,10 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise FileProblem(path, *_REMEDIES[errno.EISDIR])
-        size = path.stat().st_size
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
+            raise FileProblem(path, "this is no ordinary file", "name an ordinary file")
+        size = status.st_size
         if size > SIZE_LIMIT:
             raise FileProblem(
                 path, f"{size / 1024**3:.1f} GiB is more than the 1 GiB allowed", "split the file"

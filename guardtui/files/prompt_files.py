@@ -92,6 +92,9 @@ def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]
             message = "this line is no JSON object: is the file half-written?"
             errors.append(Finding(Severity.ERROR, "json", message, (number,)))
             continue
+        if problem := _json_problem(row):
+            errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
+            continue
         for name in row.keys() - columns.keys():
             columns[name] = [None] * len(lines)
         for name, values in columns.items():
@@ -102,11 +105,21 @@ def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]
     return pl.DataFrame(columns, dict.fromkeys(columns, pl.String)), np.array(lines, np.uint32)
 
 
+def _json_problem(row: dict[str, object]) -> str:
+    """Why a row cannot be taken as it is, or ""."""
+    for name, value in row.items():
+        if name.strip().lower() == "prompt" and not isinstance(value, str):
+            return f"the prompt is no text but {type(value).__name__}: put it in quotes"
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            return "a text holds half of a surrogate pair, which is no character: remove it"
+    return ""
+
+
 def _json_text(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+    if value is None or isinstance(value, str):
+        return value
     return json.dumps(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,8 +81,14 @@ def save_topic(
             document, old = {}, Topic()
     else:
         document, old = {}, Topic()
+    try:
+        "".join((topic.name, topic.description, *topic.examples)).encode()
+    except UnicodeEncodeError as error:
+        raise FileProblem(
+            path, "a text holds half of a character (a lone surrogate)", "remove it"
+        ) from error
     _change(document, old, topic)
-    data = _dump(path, document)
+    data = _dump(path, document, decode(path, content) if path.exists() else "")
     # Nothing is written that would not read back as what the author typed.
     if _topic_of(path, _parse(path, data.decode()))[0] != topic:
         raise FileProblem(
@@ -95,8 +102,16 @@ def _is_json(path: Path) -> bool:
     return path.suffix.lower() == ".json"
 
 
-def _yaml() -> YAML:
+_DASH = re.compile(r"^( *)- ", re.MULTILINE)
+
+
+def _yaml(text: str = "") -> YAML:
+    """A reader and writer; with the `text` of a file, one that keeps its indent of lists."""
     yaml = YAML(typ="rt")
+    if text:
+        dash = _DASH.search(text)
+        offset = len(dash[1]) if dash else 0
+        yaml.indent(mapping=2, sequence=offset + 2, offset=offset)
     yaml.preserve_quotes = True
     yaml.width = 4096
     yaml.allow_unicode = True
@@ -178,7 +193,7 @@ def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
             document[key] = _scalar(getattr(new, key))
     if old.examples != new.examples or "examples" not in document:
         kept = document.get("examples")
-        if isinstance(kept, CommentedSeq):
+        if isinstance(kept, CommentedSeq) and new.examples:
             for place, text in enumerate(new.examples):
                 if place >= len(kept):
                     kept.append(_scalar(text))
@@ -187,6 +202,9 @@ def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
             while len(kept) > len(new.examples):
                 kept.pop()
         else:
+            if not new.examples and hasattr(document, "ca"):
+                # A comment between the key and an empty list would part the two.
+                document.ca.items.pop("examples", None)
             document["examples"] = [_scalar(text) for text in new.examples]
     if old.intent is not new.intent or "intent" not in document:
         document["intent"] = new.intent.value
@@ -197,12 +215,12 @@ def _scalar(text: str) -> str:
     return text if text.isprintable() else DoubleQuotedScalarString(text)
 
 
-def _dump(path: Path, document: MutableMapping[str, Any]) -> bytes:
+def _dump(path: Path, document: MutableMapping[str, Any], before: str) -> bytes:
     try:
         if _is_json(path):
             return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
         stream = io.BytesIO()
-        _yaml().dump(document, stream)
+        _yaml(before).dump(document, stream)
         return stream.getvalue()
     except (UnicodeEncodeError, YAMLError) as error:
         raise FileProblem(

@@ -30,7 +30,7 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What keeping did: the iteration recorded, and why its file was not written (or "")."""
+    """What keeping did: the iteration written, and why its file was not (or "")."""
 
     iteration: Iteration
     not_saved: str
@@ -82,31 +82,27 @@ class Workspace:
         origin = baseline.evaluation.topic if baseline else self.topic_file.topic
         return describe_changes(origin, self.session.topic)
 
-    def record(self, evaluation: Evaluation, decision: Decision) -> Iteration:
-        """Write an iteration to the session's file, then add it to the session."""
-        planned = self.session.next_iteration(evaluation, decision, now())
-        iteration = self.store.add_iteration(planned)
-        self.session.record(iteration)
-        return iteration
+    def write(self, evaluation: Evaluation, decision: Decision) -> Iteration:
+        """Write an iteration to the session's file, durably; the session itself is not changed.
 
-    def keep(self, evaluation: Evaluation) -> Kept:
-        """Record the evaluation as kept, and save its definition to the topic file.
+        May run beside the screen. Raises StoreError.
+        """
+        planned = self.session.next_iteration(evaluation, decision, now())
+        return self.store.add_iteration(planned)
+
+    def write_kept(self, evaluation: Evaluation) -> Kept:
+        """Write an iteration as kept, then its definition to the topic file.
 
         The iteration is safe before the file is touched; a file that cannot be written, or was
-        changed by someone else, is left as it is and the reason is returned.
+        changed by someone else, is left as it is and the reason is returned. May run beside the
+        screen. Raises StoreError.
         """
-        iteration = self.record(evaluation, Decision.KEEP)
+        iteration = self.write(evaluation, Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileProblem as problem:
             return Kept(iteration, str(problem))
         return Kept(iteration, "")
-
-    def discard(self, evaluation: Evaluation) -> Iteration:
-        """Record the evaluation as discarded, and restore the best definition exactly."""
-        iteration = self.record(evaluation, Decision.DISCARD)
-        self.session.restore_best()
-        return iteration
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` also over somebody else's change.

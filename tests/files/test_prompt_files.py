@@ -152,7 +152,6 @@ def test_header_alone(tmp_path: Path) -> None:
         load_prompts(write(tmp_path / "p.csv", HEADER))
 
 
-@pytest.mark.xfail(strict=True, raises=pl.exceptions.DuplicateError, reason="names collide")
 @pytest.mark.parametrize("name", ["key", "line"])
 def test_columns_named_like_ours_are_kept(tmp_path: Path, name: str) -> None:
     text = f"prompt,expected,intent,{name}\na,true,block,x\nb,false,block,y\n"
@@ -161,7 +160,6 @@ def test_columns_named_like_ours_are_kept(tmp_path: Path, name: str) -> None:
     assert prompts.frame[prompts.extra_columns[0]].to_list() == ["x", "y"]
 
 
-@pytest.mark.xfail(strict=True, reason="half a surrogate pair silently becomes a question mark")
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     rest = ', "expected": %d, "intent": "block"}'
     rows = ('{"prompt": "a\\ud800"' + rest % 1, '{"prompt": "b"' + rest % 0)

@@ -131,7 +131,9 @@ class MainScreen(Screen[None]):
             if evaluation is None:
                 return
             with self._told_problems():
-                workspace.record(evaluation, Decision.KEEP)
+                self.session.record(
+                    await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
+                )
         if offer is not None and self.session.topic == workspace.topic_file.topic:
             same_file = offer.base == workspace.topic_file.topic.fingerprint
             if same_file or await self.app.push_screen_wait(
@@ -373,7 +375,8 @@ class MainScreen(Screen[None]):
             if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
                 return
         with self._told_problems():
-            kept = self.workspace.keep(evaluation)
+            kept = await asyncio.to_thread(self.workspace.write_kept, evaluation)
+            self.session.record(kept.iteration)
             file = display_text(self.workspace.topic_file.path.name)
             if kept.not_saved:
                 self.notify(
@@ -397,7 +400,9 @@ class MainScreen(Screen[None]):
             self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
             return
         with self._told_problems():
-            iteration = self.workspace.discard(evaluation)
+            iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
+            self.session.record(iteration)
+            self.session.restore_best()
             self.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
         if self.session.plateau:
             self.notify(
