@@ -86,6 +86,18 @@ class PromptSet:
         """What names each prompt by its content, uint64 [N]; unique."""
         return self.frame["key"].to_numpy()
 
+    @cached_property
+    def _sorted_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        order = np.argsort(self.keys)
+        return self.keys[order], order
+
+    def row_of(self, key: int) -> int | None:
+        """The row of a key, found by halving; None when there is none."""
+        ordered, rows = self._sorted_keys
+        place = int(np.searchsorted(ordered, np.uint64(key)))
+        found = place < len(ordered) and int(ordered[place]) == key
+        return int(rows[place]) if found else None
+
     @property
     def prompts(self) -> pl.Series:
         """The texts, String [N]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,13 +94,20 @@ class Results:
         return int(self.evaluation.keys[self.order[index]])
 
     def position_of(self, row_id: int) -> int | None:
-        found = np.flatnonzero(self.evaluation.keys[self.order] == np.uint64(row_id))
-        return int(found[0]) if len(found) else None
+        row = self.row_of(row_id)
+        place = -1 if row is None else int(self._places[row])
+        return place if place >= 0 else None
+
+    @cached_property
+    def _places(self) -> NDArray[np.int32]:
+        """Where each row of the prompt set is shown, int32 [N]; -1 for one that is not."""
+        places = np.full(len(self.evaluation.keys), -1, np.int32)
+        places[self.order] = np.arange(len(self.order), dtype=np.int32)
+        return places
 
     def row_of(self, row_id: int) -> int | None:
         """The row of the prompt set, whether it is shown or not."""
-        found = np.flatnonzero(self.evaluation.keys == np.uint64(row_id))
-        return int(found[0]) if len(found) else None
+        return self.prompts.row_of(row_id)
 
     def next_regression(self, row_id: int | None) -> int | None:
         """Id of the first regression shown after this row, going round; None without any."""

@@ -247,7 +247,7 @@ class MainScreen(Screen[None]):
             recorded=self._is_recorded(evaluation),
         )
         self._metrics.dashboard = dashboard
-        self._summary.update(summary(dashboard))
+        self._summary.update(summary(dashboard), layout=False)
 
     def _is_recorded(self, evaluation: Evaluation) -> bool:
         last = self.session.iterations[-1].evaluation if self.session.iterations else None
@@ -268,7 +268,7 @@ class MainScreen(Screen[None]):
             text.append(
                 f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold red"
             )
-        self._header.update(text)
+        self._header.update(text, layout=False)
 
     # --- progress -------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class MainScreen(Screen[None]):
             line += f"  {rate:.0f}/s  {eta:.0f} s left, once"
             if eta > LONG_WAIT and self.scanner.encoder_name != "static":
                 line += "  (F9: the static encoder needs seconds)"
-        self._progress.update(line)
+        self._progress.update(line, layout=False)
 
     # --- the selected prompt --------------------------------------------------------------
 

@@ -82,6 +82,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._intent = IntentField(id="intent")
         self._fields: list[Field] = []
         self._counters: dict[str, Label] = {}
+        self._notes: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield from self._row("name", "name", self._topic.name, NAME_BYTES, 1)
@@ -178,11 +179,13 @@ class TopicEditor(VerticalScroll, can_focus=False):
         hidden = sum(map(hidden_characters, (topic.name, topic.description, *topic.examples)))
         if hidden:
             notes.append(f"⚠ {hidden} invisible or control characters in the definition")
-        self.query_one("#advice", Label).update("\n".join(notes))
+        if notes != self._notes:
+            self._notes = notes
+            self.query_one("#advice", Label).update("\n".join(notes))
 
     def _count(self, name: str, shown: str, used: int, limit: int) -> None:
         counter = self._counters[name]
         # The sign says what the colour says.
-        counter.update(f"!{shown}" if used > limit else shown)
+        counter.update(f"!{shown}" if used > limit else shown, layout=False)
         counter.set_class(used > limit, "over")
         counter.set_class(NEAR * limit <= used <= limit, "near")

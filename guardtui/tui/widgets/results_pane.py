@@ -75,7 +75,7 @@ class ResultsPane(Vertical):
             bar.append(f"  category: {display_text(self.view.category)}", "bold")
         if self._results is not None and len(self._results) != counts[self.view.filter]:
             bar.append(f"  shown {len(self._results)}")
-        self._bar.update(bar)
+        self._bar.update(bar, layout=False)
 
     def _ask(self, **changes: object) -> None:
         self.view = replace(self.view, **changes)  # type: ignore[arg-type]
@@ -102,7 +102,6 @@ class ResultsPane(Vertical):
     def action_next_sort(self) -> None:
         place = (SORTS.index(self.view.sort) + 1) % len(SORTS)
         self._ask(sort=SORTS[place], descending=False)
-        self.notify(f"Sorted by {SORTS[place]}")
 
     def action_reverse_sort(self) -> None:
         self._ask(descending=not self.view.descending)
