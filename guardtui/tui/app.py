@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,9 @@ class GuardtuiApp(App[int]):
         self._workspace = workspace
         self._scanner = scanner
         self._filters.append(InertFilter())
+
+    def on_mount(self) -> None:
+        gc.freeze()  # see MainScreen: the collector need not look through all modules again
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(self._workspace, self._scanner)
