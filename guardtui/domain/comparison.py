@@ -184,5 +184,5 @@ def _caveats(
         (counts[Change.RELABELLED], "relabelled"),
         (counts[Change.NO_VERDICT], "without a verdict in one of the two"),
     )
-    caveats += [f"{count} prompts {kind}" for count, kind in kinds if count]
+    caveats += [f"{count} prompt{'s' * (count != 1)} {kind}" for count, kind in kinds if count]
     return tuple(caveats)

@@ -78,7 +78,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_check",
         "f6,ctrl+l",
         "Check the data",
-        "Duplicates, contradictory labels, leakage and imbalance of the prompt set",
+        "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
         footer="Check",
     ),
     Action(

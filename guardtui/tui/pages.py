@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Violation, describe_changes
@@ -58,6 +59,17 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
         text.append(
             "Nothing to report: no duplicates, no contradictory labels, no leakage, no imbalance."
         )
+    return text
+
+
+def category_text(categories: Mapping[str, Metrics]) -> Text:
+    """Rates and mistakes of each category, one line each."""
+    text = Text("\nBy category\n", "bold")
+    text.append(f"{'':<24}{'TPR':>7}{'TNR':>7}{'FN':>5}{'FP':>5}{'errors':>8}\n", "dim")
+    for name, metrics in categories.items():
+        rates = f"{number(metrics.true_positive_rate):>7}{number(metrics.true_negative_rate):>7}"
+        text.append(f"{display_text(name)[:22]:<24}{rates}")
+        text.append(f"{metrics.fn:>5}{metrics.fp:>5}{metrics.errors:>8}\n")
     return text
 
 

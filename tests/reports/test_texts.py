@@ -101,7 +101,7 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
     assert "## Regressions (1)" in text
     assert "was TP" in text
     assert "## False negatives (2)" in text
-    assert "caution: `1 prompts without a verdict" in text
+    assert "caution: `1 prompt without a verdict" in text
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
 

@@ -20,6 +20,7 @@ from textual.widgets import Footer, Static
 
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.prompts import check_prompt_set
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
@@ -36,7 +37,7 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import SCREEN, bindings
 from guardtui.tui.messages import TopicEdited, ViewChanged
-from guardtui.tui.pages import check_text, help_text, iteration_options
+from guardtui.tui.pages import category_text, check_text, help_text, iteration_options
 from guardtui.tui.results import Results, View, build_results
 from guardtui.tui.screens.dialogs import (
     Choice,
@@ -492,11 +493,12 @@ class MainScreen(Screen[None]):
     async def action_show_check(self) -> None:
         topic = self.session.topic
         findings = await asyncio.to_thread(check_prompt_set, self.workspace.prompts, topic)
-        await self.app.push_screen_wait(
-            TextPage(
-                "Check of the definition and the prompts", check_text(violations(topic), findings)
-            )
-        )
+        body = check_text(violations(topic), findings)
+        column = self.workspace.prompts.category_column
+        if column is not None and self.evaluation is not None:
+            groups, names = self.workspace.prompts.groups(column)
+            body.append_text(category_text(metrics_by_group(self.evaluation.codes, groups, names)))
+        await self.app.push_screen_wait(TextPage("Check of the definition and the prompts", body))
 
     def action_show_help(self) -> None:
         self.app.push_screen(TextPage("Help", help_text()))
@@ -574,6 +576,7 @@ class MainScreen(Screen[None]):
             baseline=baseline.evaluation if baseline else None,
             comparison=self.comparison,
             iterations=tuple(self.session.iterations),
+            changes=self.workspace.changes,
             baseline_number=baseline.number if baseline else None,
         )
         with self._told_problems():
