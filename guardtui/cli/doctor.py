@@ -153,19 +153,14 @@ def _encoders() -> Iterator[Fact]:
             yield Fact(f"encoder {name}", "missing", detail, "reinstall guardtui")
 
 
-def sample_data_folder() -> Path | None:
-    """The shipped sample topics: in the package, or beside it in a source tree."""
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "sample_data", package.parent / "sample_data"):
-        if folder.is_dir() and any(folder.iterdir()):
-            return folder
-    return None
-
-
 def _sample_data() -> Fact:
-    folder = sample_data_folder()
-    if folder is None:
-        return Fact("sample data", "warning", "not found", "reinstall guardtui")
+    from guardtui.files.problems import FileProblem
+    from guardtui.session.workspace import sample_folder
+
+    try:
+        folder = sample_folder()
+    except FileProblem as problem:
+        return Fact("sample data", "warning", "not found", problem.remedy)
     return Fact("sample data", "ok", str(folder))
 
 
