@@ -159,6 +159,9 @@ async def test_discard_restores_and_undo_brings_the_edit_back(topic_path: Path) 
 async def test_what_was_typed_comes_back(topic_path: Path) -> None:
     async def leave(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" half a sen", "ctrl+q")
+        async with asyncio.timeout(20):
+            while app.return_code is None:
+                await asyncio.sleep(0)
 
     async def come_back(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await until(pilot, lambda: main.session.topic.description.endswith("half a sen"))

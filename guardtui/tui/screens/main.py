@@ -351,8 +351,23 @@ class MainScreen(Screen[None]):
 
     # --- actions --------------------------------------------------------------------------
 
+    async def _take_typed(self) -> None:
+        """Let keys that are still on their way to a field reach it, and the session.
+
+        A key bound to an action overtakes the letters typed before it, which wait in the field.
+        """
+        focused = self.focused
+        if isinstance(focused, Field):
+            arrived = asyncio.Event()
+            focused.call_later(arrived.set)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await arrived.wait()
+            self.session.edit(self._editor.typed, focused.field)
+
     async def _current(self) -> Evaluation | None:
         """An evaluation of the definition exactly as it is now."""
+        await self._take_typed()
         shown = self.evaluation
         if (
             shown is not None
@@ -439,6 +454,7 @@ class MainScreen(Screen[None]):
     @work(exclusive=True, group="decide")
     async def action_save(self) -> None:
         workspace = self.workspace
+        await self._take_typed()
         if not workspace.unsaved:
             self.notify("The topic file holds this definition already.")
             return
@@ -601,9 +617,15 @@ class MainScreen(Screen[None]):
             self.set_focus(None)
 
     async def action_quit(self) -> None:
+        await self._take_typed()
         self._save_draft()
         await self.evaluator.close()
         self.app.exit(0)
+
+    def on_unmount(self) -> None:
+        # However the app is left, what is in the fields is kept.
+        self.session.edit(self._editor.typed)
+        self._save_draft()
 
     # --- what must not get lost -----------------------------------------------------------
 

@@ -119,7 +119,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
     def show(self, topic: Topic) -> None:
         """Show a definition: texts, counters and which limits it breaks."""
         self._topic = topic
-        if self._assembled() != topic:
+        if self.typed != topic:
             for field in self._fields:
                 text = self._text_of(field.field, topic)
                 if field.text != text:
@@ -139,8 +139,11 @@ class TopicEditor(VerticalScroll, can_focus=False):
         number = int(field.removeprefix("example-"))
         return topic.examples[number - 1] if number <= len(topic.examples) else ""
 
-    def _assembled(self) -> Topic:
+    @property
+    def typed(self) -> Topic:
         """The definition that the fields hold; an empty example is none."""
+        if not self._fields:  # left before it was ever drawn
+            return self._topic
         texts = {field.field: field.text for field in self._fields}
         examples = [text for name, text in texts.items() if name.startswith("example") and text]
         return Topic(
@@ -160,7 +163,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
 
     def field_changed(self, field: str, *, ends_group: bool) -> None:
         """Tell that a field changed, unless it only came to hold what is shown already."""
-        topic = self._assembled()
+        topic = self.typed
         if topic != self._topic:
             self._topic = topic
             self._show_limits(topic)
