@@ -1,6 +1,6 @@
 """Makes docs/screenshot.svg: the app on its sample topic, one edit in. Run by a maintainer.
 
-    python scripts/screenshot.py [TARGET]
+python scripts/screenshot.py [TARGET]
 """
 
 from __future__ import annotations
