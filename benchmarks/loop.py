@@ -74,7 +74,7 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
         real, floor = [], []
         for turn in range(TURNS):
             start = time.perf_counter()
-            vector = encoder.encode([f"Personal advice on taxes, floor {turn}"])[0]
+            vector = encoder.encode([f"Tax advice: Advice on taxes, floor {turn}"])[0]
             prepared.matrix.product(vector, row)
             metrics_of(outcomes(prompts.expected, triggered))
             floor.append(time.perf_counter() - start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -111,6 +112,10 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with its exit code."""
+    # One edit is one small matrix product: a second BLAS thread gains nothing, and on busy cores
+    # waiting for it costs a hundred times the product. Read by numpy when it is first imported.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
     def command() -> Any:
         return cli.main(arguments, prog_name="guardtui", standalone_mode=False)

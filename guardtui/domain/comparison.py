@@ -130,15 +130,15 @@ def compare(
         was_expected = np.where(present, baseline.expected[alignment.index], current.expected)
     index = before * np.int8(len(Outcome))
     index += current.codes
-    # An absent prompt gives a negative index, which is in range and overwritten below.
-    changes = _CHANGES[index]
+    # An absent prompt gives a negative index, which wraps around and is overwritten below.
+    changes = _CHANGES.take(index, mode="wrap")
     if was_expected is not current.expected:
         relabelled = was_expected != current.expected
         if relabelled.any():
             changes[relabelled] = Change.RELABELLED
     if present is not None:
         changes[~present] = Change.ADDED
-    counts = [int(np.count_nonzero(changes == kind)) for kind in Change]
+    counts = [int(np.count_nonzero(changes == kind)) for kind in range(len(Change))]
     return Comparison(
         changes=changes,
         before=before,

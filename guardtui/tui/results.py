@@ -55,6 +55,8 @@ _MARKS: dict[int, tuple[str, str]] = {
     Change.NO_VERDICT: ("?", "error"),
 }
 
+_NO_MARK = ("", "")
+
 _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
 # Looked up for every row drawn: making an enumeration's member costs more than the rest of a cell.
@@ -122,7 +124,7 @@ class Results:
 
     def cells(self, start: int, stop: int) -> list[tuple[tuple[str, str], ...]]:
         rows = self.order[start:stop]
-        texts = self.prompts.prompts.gather(rows).to_list()
+        texts = self.prompts.prompts[rows].to_list()
         category = self.prompts.category_column
         names: list[str] = [""] * len(rows)
         if category:
@@ -137,18 +139,19 @@ class Results:
             changes = self.comparison.changes[rows].tolist()
             before = self.comparison.before[rows].tolist()
         result: list[tuple[tuple[str, str], ...]] = []
-        for at, text in enumerate(texts):
-            mark, mark_style = _MARKS.get(changes[at], ("", ""))
-            was = "" if before[at] in (ABSENT, codes[at]) else f"was {_NAMES[before[at]]}"
+        columns = zip(texts, names, scores, matched, codes, changes, before, strict=True)
+        for text, name, score, part, code, change, old in columns:
+            mark_cell = _MARKS.get(change, _NO_MARK)
+            was = "" if old in (code, ABSENT) else f"was {_NAMES[old]}"
             result.append(
                 (
-                    (mark, mark_style),
-                    _OUTCOME_CELLS[codes[at]],
+                    mark_cell,
+                    _OUTCOME_CELLS[code],
                     (text, ""),
-                    ("n/a" if scores[at] != scores[at] else f"{scores[at]:.2f}", ""),
-                    (part_name(matched[at]), "dim"),
-                    (was, mark_style),
-                    (names[at], "dim"),
+                    ("n/a" if score != score else f"{score:.2f}", ""),
+                    (part_name(part), "dim"),
+                    (was, mark_cell[1]),
+                    (name, "dim"),
                 )
             )
         return result
@@ -202,13 +205,16 @@ def _sorted(
     comparison: Comparison | None,
 ) -> NDArray[np.intp]:
     if view.sort == "change":
-        if comparison is None:
-            return order[::-1] if view.descending else order
-        ranks = np.array([2, 0, 1, 1, 1, 1], np.int8)[comparison.changes[order]]
-        if not ranks.any() or ranks.min() == ranks.max():
-            return order[::-1] if view.descending else order
-        place = np.argsort(ranks, kind="stable")
-    elif view.sort == "prompt":
+        if comparison is not None:
+            changes = comparison.changes.take(order)
+            broken, same = changes == int(Change.REGRESSION), changes == int(Change.SAME)
+            first, last = order[broken], order[same]
+            if len(first) + len(last) == len(order):
+                order = np.concatenate([first, last])
+            else:
+                order = np.concatenate([first, order[~(broken | same)], last])
+        return order[::-1] if view.descending else order
+    if view.sort == "prompt":
         place = prompts.prompts.gather(order).arg_sort().to_numpy().astype(np.intp)
     else:
         column = _sort_column(view.sort, prompts, evaluation, comparison)

@@ -22,6 +22,7 @@ from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
 from guardtui.scanners.local.scoring import (
     ScoringModel,
     load_scoring,
+    nearest_example,
     probability,
     topic_texts,
     z_of,
@@ -35,6 +36,19 @@ _SLICE = 10_000  # prompts embedded before their vectors move into the matrix
 _CHUNKS = {"minilm": 32, "static": 512}  # texts in one call of the encoder: about 50 ms
 
 
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """What an edit of the description leaves as it was: features, and the nearest to each prompt.
+
+    `nearest` is the largest cosine to an example, [N], and `part` which one it is, int16 [N].
+    """
+
+    texts: list[str]
+    features: dict[str, float]
+    nearest: Floats
+    part: NDArray[np.int16]
+
+
 @dataclass(eq=False)
 class _Prepared:
     """A prompt set made ready: what no edit changes, and the rows of the last topic."""
@@ -44,6 +58,7 @@ class _Prepared:
     prompt_terms: Floats
     texts: list[str]
     similarities: Floats
+    examples: _Examples | None = None
 
 
 class LocalScanner:
@@ -121,7 +136,7 @@ class LocalScanner:
         z = self.z(topic, prompts, report, stopped)
         if z is None:
             return None
-        scores, similarities, present = z
+        scores, matched = z
         threshold = self._z_threshold()
         matches = scores >= np.float32(threshold)
         if topic.intent is Intent.ALLOW:
@@ -129,13 +144,16 @@ class LocalScanner:
         return Verdicts(
             triggered=matches.view(np.int8),
             score=probability(scores),
-            matched=_nearest(similarities, present),
+            matched=matched,
         )
 
     def z(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
-    ) -> tuple[Floats, Floats, tuple[bool, ...]] | None:
-        """Raw scores z [N], similarities [k, N] and which texts are there; None when stopped."""
+    ) -> tuple[Floats, NDArray[np.int16]] | None:
+        """Raw scores z [N] and the nearest part, int16 [N]; None when stopped.
+
+        A part is 0 for the description, k for example k, -1 for a topic without any text.
+        """
         encoder, scoring, _ = self.load()
         with self._lock:
             prepared = self._prepare(prompts, report, stopped)
@@ -144,9 +162,18 @@ class LocalScanner:
             texts = topic_texts(topic.name, topic.description, topic.examples)
             vectors = self._vectors_of(encoder, texts)
             self._update_rows(prepared, texts, vectors)
-            terms = scoring.topic_terms(texts, vectors)
-            z = scoring.combine(prepared.similarities, terms, prepared.prompt_terms)
-            return z, prepared.similarities, terms.present
+            rows = prepared.similarities
+            examples = prepared.examples
+            if examples is None or examples.texts != texts[1:]:
+                # Most edits are of the description: what the examples say is then still known.
+                features = scoring.example_features(texts, vectors)
+                examples = _Examples(texts[1:], features, *nearest_example(rows, texts))
+                prepared.examples = examples
+            terms = scoring.topic_terms(texts, vectors, examples.features)
+            z = scoring.combine(rows, terms, prepared.prompt_terms, examples.nearest)
+            if terms.present[0]:  # part 0 where the description is at least as near
+                return z, examples.part * (rows[0] < examples.nearest)
+            return z, examples.part
 
     def explain(self, topic: Topic, prompt: str) -> Explanation:
         """Why one prompt scores as it does: nearest part and the words that drove it."""
@@ -216,19 +243,3 @@ class LocalScanner:
             else:
                 prepared.matrix.product(vectors[place], rows[place])
         prepared.texts, prepared.similarities = texts, rows
-
-
-def _nearest(similarities: Floats, present: tuple[bool, ...]) -> NDArray[np.int16]:
-    """The part nearest to each prompt, int16 [N]: 0 the description, k example k; -1 without any.
-
-    Row by row: an argmax over the short axis is slower.
-    """
-    count = similarities.shape[1]
-    nearest = np.full(count, -1, np.int16)
-    best = np.full(count, -np.inf, np.float32)
-    for part, there in enumerate(present):
-        if there:
-            row = similarities[part]
-            np.copyto(nearest, np.int16(part), where=row > best)
-            np.maximum(best, row, out=best)
-    return nearest

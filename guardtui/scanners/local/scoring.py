@@ -127,42 +127,59 @@ class ScoringModel:
         direction: Floats = weight * self.background[nearest].mean(axis=0)
         return direction
 
-    def topic_terms(self, texts: Sequence[str], text_vectors: Floats) -> TopicTerms:
+    def example_features(self, texts: Sequence[str], text_vectors: Floats) -> dict[str, float]:
+        """Features of the examples alone, from `topic_texts` and their vectors [k, d]."""
+        examples = [row for row in range(1, len(texts)) if texts[row].strip()]
+        if not examples:
+            return {}
+        vectors = text_vectors[examples]
+        cosines = vectors @ self.background.T
+        count = len(examples)
+        features = {"few": 1 / count, "reach": float(cosines.max(axis=0).mean())}
+        cosines.partition(cosines.shape[1] - _NEAREST, axis=1)
+        features["examples ordinary"] = float(cosines[:, -_NEAREST:].mean())
+        if count > 1:
+            among = vectors @ vectors.T
+            total = float(among.sum() - np.trace(among))
+            features["coherence"] = total / (count * (count - 1))
+        return features
+
+    def topic_terms(
+        self,
+        texts: Sequence[str],
+        text_vectors: Floats,
+        example_features: Mapping[str, float] | None = None,
+    ) -> TopicTerms:
         """Topic-only terms from `topic_texts` and their vectors [k, d].
 
-        What cannot be computed yet (one example, no description) takes its typical value.
+        `example_features` may be given where they are at hand. What cannot be computed yet (one
+        example, no description) takes its typical value.
         """
+        if example_features is None:
+            example_features = self.example_features(texts, text_vectors)
         present = tuple(bool(text.strip()) for text in texts)
         examples = [row for row in range(1, len(texts)) if present[row]]
-        features = dict(self.typical)
-        if examples:
-            among = text_vectors[examples] @ text_vectors[examples].T
-            count = len(examples)
-            features["few"] = 1 / count
-            if count > 1:
-                total = float(among.sum() - np.trace(among))
-                features["coherence"] = total / (count * (count - 1))
-            if present[0]:
-                features["agreement"] = float((text_vectors[examples] @ text_vectors[0]).mean())
-            features["examples ordinary"] = float(self.ordinary(text_vectors[examples]).mean())
-            known = text_vectors[examples] @ self.background.T
-            features["reach"] = float(known.max(axis=0).mean())
+        features = {**self.typical, **example_features}
+        if examples and present[0]:
+            cosines = (text_vectors @ text_vectors[0]).tolist()
+            features["agreement"] = sum(cosines[row] for row in examples) / len(examples)
         width = sum(self.weights.get(name, 0.0) * features[name] for name in TOPIC_FEATURES)
-        return TopicTerms(present, float(width), features)
+        return TopicTerms(present, width, features)
 
     def combine(
         self,
         similarities: Floats,
         terms: TopicTerms,
         prompt_terms: Floats,
-        out: Floats | None = None,
+        nearest: Floats | None = None,
     ) -> Floats:
         """z of every prompt, [N], from similarities [k, N], topic terms and prompt terms [N].
 
-        Passes over N: one product with all rows, the maximum over the example rows, three sums,
-        and one comparison for the prompts that equal an example.
+        `nearest` is the largest cosine to an example, [N], where it is at hand. Passes over N:
+        one product with all rows, the maximum over the example rows, three sums, and one
+        comparison for the prompts that equal an example.
         """
-        z, nearest = self.linear(similarities, terms, prompt_terms, out)
+        z, nearest = self.linear(similarities, terms, prompt_terms, nearest)
         if nearest is None:
             return z
         same = np.flatnonzero(nearest > _SAME_FROM)
@@ -177,13 +194,13 @@ class ScoringModel:
         similarities: Floats,
         terms: TopicTerms,
         prompt_terms: Floats,
-        out: Floats | None = None,
+        nearest: Floats | None = None,
     ) -> tuple[Floats, Floats | None]:
         """z before prompts that equal an example are lifted, and the largest cosine to an example.
 
         The latter is None without examples.
         """
-        z = np.empty(similarities.shape[1], np.float32) if out is None else out
+        z = np.empty(similarities.shape[1], np.float32)
         rows = [row for row, there in enumerate(terms.present) if there]
         examples = [row for row in rows if row > 0]
         if not rows:
@@ -194,11 +211,8 @@ class ScoringModel:
         z += np.float32(terms.width + self.constant)
         if not examples:
             return z, None
-        nearest = similarities[examples[0]]
-        if len(examples) > 1:
-            nearest = np.maximum(nearest, similarities[examples[1]])
-            for row in examples[2:]:
-                np.maximum(nearest, similarities[row], out=nearest)
+        if nearest is None:
+            nearest = similarities[examples].max(axis=0)
         z += nearest * np.float32(self.weights.get("nearest", 0.0))
         return z, nearest
 
@@ -224,6 +238,24 @@ class ScoringModel:
         terms = self.topic_terms(texts, text_vectors)
         rows = similarity_rows(vectors, text_vectors)
         return self.combine(rows, terms, self.prompt_terms(vectors))
+
+
+def nearest_example(similarities: Floats, texts: Sequence[str]) -> tuple[Floats, NDArray[np.int16]]:
+    """The largest cosine to an example, float32 [N], and which it is, int16 [N].
+
+    From similarities [k, N] to `topic_texts`; -inf and -1 where the topic has no example. The
+    first of equals wins.
+    """
+    count = similarities.shape[1]
+    best = np.full(count, -np.inf, np.float32)
+    part = np.full(count, -1, np.int16)
+    # Row by row: an argmax over the short axis is slower.
+    for row, text in enumerate(texts):
+        if row and text.strip():
+            cosines = similarities[row]
+            np.copyto(part, np.int16(row), where=cosines > best)
+            np.maximum(best, cosines, out=best)
+    return best, part
 
 
 def matched_part(similarities: Floats, present: Sequence[bool]) -> NDArray[np.intp]:
