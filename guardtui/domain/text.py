@@ -36,6 +36,16 @@ _NAMED: dict[int, str] = {
     0xFFA0: "⟪HHF⟫",
 }
 
+_UNNAMED = (
+    (0x2061, 0x2066),  # invisible operators of formulas
+    (0x206A, 0x2070),  # deprecated shaping controls
+    (0xFFF9, 0xFFFC),  # interlinear annotation
+    (0x13430, 0x13440),  # hieroglyph joiners
+    (0x1BCA0, 0x1BCA4),  # shorthand controls
+    (0x1D173, 0x1D17B),  # musical beams and slurs
+)
+"""More characters that draw nothing, as ranges without their end."""
+
 
 def _table() -> dict[int, str]:
     table = dict(_NAMED)
@@ -45,13 +55,10 @@ def _table() -> dict[int, str]:
     table[0x0A] = "↵"
     table[0x09] = "⇥"
     table.update({code: f"⟪{code:02X}⟫" for code in range(0x80, 0xA0)})
-    table.update(
-        {code: f"⟪{code:04X}⟫" for code in (*range(0x2061, 0x2066), *range(0x206A, 0x2070))}
-    )
-    table.update({code: f"⟪{code:04X}⟫" for code in range(0xFFF9, 0xFFFC)})
-    table.update(dict.fromkeys(range(917504, 917632), "⟪TAG⟫"))
+    table.update({code: f"⟪{code:04X}⟫" for first, last in _UNNAMED for code in range(first, last)})
+    table.update(dict.fromkeys(range(0xE0000, 0xE0080), "⟪TAG⟫"))
     table.update({code: f"⟪VS{code - 0xE0100 + 17}⟫" for code in range(0xE0100, 0xE01F0)})
-    table.update(dict.fromkeys(range(55296, 57344), "⟪?⟫"))
+    table.update(dict.fromkeys(range(0xD800, 0xE000), "⟪?⟫"))
     return table
 
 

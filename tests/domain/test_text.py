@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +73,14 @@ def test_hidden_characters_are_counted_but_not_emoji_spelling() -> None:
 def test_formulas_are_disarmed(start: str) -> None:
     assert spreadsheet_text(f"{start}1") == f"'{start}1"
     assert spreadsheet_text(f"a{start}") == f"a{start}"
+
+
+def test_every_character_that_draws_nothing_gets_a_sign() -> None:
+    # Prefix signs of Arabic, Syriac and Kaithi numbers are format characters that are drawn.
+    drawn = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+    hidden = {
+        code
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in {"Cc", "Cf", "Zl", "Zp", "Cs"}
+    }
+    assert not [hex(code) for code in hidden - drawn if chr(code) in display_text(chr(code))]
