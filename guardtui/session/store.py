@@ -7,15 +7,18 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
+from guardtui.session.claims import Claim, forget, is_held
 from guardtui.session.session import Decision, Iteration
 
 FOLDER = ".guardtui"
@@ -35,8 +38,32 @@ CREATE TABLE iteration (
   PRIMARY KEY (session, number));
 """
 
-MIGRATIONS: tuple[str, ...] = (_SCHEMA_1,)
+# A draft belongs to one process, so that two on one topic do not write over each other's.
+_SCHEMA_2 = """
+CREATE TABLE draft (
+  session INTEGER NOT NULL REFERENCES session(id), owner TEXT NOT NULL, topic TEXT NOT NULL,
+  base TEXT NOT NULL, PRIMARY KEY (session, owner));
+INSERT INTO draft
+  SELECT id, 'before', draft, coalesce(draft_base, '') FROM session WHERE draft IS NOT NULL;
+UPDATE session SET draft = NULL, draft_base = NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2)
 """One script for each step of the schema; its version is the number of scripts that have run."""
+
+
+_DAMAGED = "it is damaged: move it away, and a new one is begun (topic files are safe)"
+
+_OUTSIDE = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+}
+"""Errors of SQLite that lie outside of the file itself."""
 
 
 class StoreError(Exception):
@@ -45,10 +72,14 @@ class StoreError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A definition that was being edited, and the fingerprint of what it was edited from."""
+    """A definition that was being edited, and the fingerprint of what it was edited from.
+
+    `owner` names the process that wrote it; the store gives it.
+    """
 
     topic: Topic
     base: str
+    owner: str = field(default="", compare=False)
 
 
 class SessionStore:
@@ -58,11 +89,22 @@ class SessionStore:
     iteration's number is given by the database. Raises `StoreError` from every method.
     """
 
-    def __init__(self, topic_path: Path) -> None:
+    def __init__(self, topic_path: Path, *, reading: bool = False) -> None:
+        """Open or make the file; with `reading` one that cannot be written is opened as it is."""
         self.folder = topic_path.parent / FOLDER
         self.path = self.folder / FILE
         self._topic_file = topic_path.name
-        self._session = self._open()
+        self._claim: Claim | None = None
+        self._uri = f"file:{quote(str(self.path.absolute()))}"
+        try:
+            self._session = self._open()
+        except StoreError:
+            if not (reading and self.path.is_file()):
+                raise
+            # Without a log beside it the file is complete, and no lock file is needed to read it.
+            log = self.path.with_name(f"{FILE}-wal")
+            self._uri += "?mode=ro" if log.exists() else "?immutable=1"
+            self._session = self._find()
 
     def _open(self) -> int:
         try:
@@ -96,10 +138,24 @@ class SessionStore:
             ).fetchone()
         return int(identifier)
 
+    def _find(self) -> int:
+        """The topic file's session in a file that cannot be written."""
+        with self._transaction() as database:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version != len(MIGRATIONS):
+                raise StoreError(
+                    f"{self.path}: of another version of guardtui, and cannot be written\n"
+                    "  make it writable, so that it can be brought up to date"
+                )
+            found = database.execute(
+                "SELECT id FROM session WHERE topic_file = ?", (self._topic_file,)
+            ).fetchone()
+        return int(found[0]) if found else -1
+
     @contextlib.contextmanager
     def _transaction(self, *, immediate: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+            database = sqlite3.connect(self._uri, timeout=10, isolation_level=None, uri=True)
         except sqlite3.Error as error:
             raise self._problem(error) from error
         try:
@@ -115,11 +171,12 @@ class SessionStore:
             database.close()
 
     def _problem(self, error: sqlite3.Error) -> StoreError:
-        if isinstance(error, sqlite3.OperationalError):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF in _OUTSIDE:
             remedy = "free disk space, make it writable, or close the other program that holds it"
         else:
-            remedy = "it is damaged: move it away, and a new one is begun (topic files are safe)"
-        return StoreError(f"{self.path}: {error}\n  {remedy}")
+            remedy = _DAMAGED
+        return StoreError(f"{self.path}: {display_start(str(error), 100)}\n  {remedy}")
 
     # --- iterations -----------------------------------------------------------------------
 
@@ -159,11 +216,14 @@ class SessionStore:
             ).fetchall()
         try:
             return [_iteration(*row) for row in rows]
-        except (ValueError, KeyError, TypeError, zlib.error) as error:
-            raise StoreError(
-                f"{self.path}: an iteration cannot be read ({type(error).__name__})\n"
-                "  it is damaged: move it away, and a new one is begun (topic files are safe)"
-            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            raise self._unreadable(error) from error
+        except zlib.error as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        kind = type(error).__name__
+        return StoreError(f"{self.path}: an iteration cannot be read ({kind})\n  {_DAMAGED}")
 
     def decide(self, number: int, decision: Decision) -> None:
         """Change the decision on an iteration."""
@@ -178,7 +238,7 @@ class SessionStore:
     def pinned(self) -> int | None:
         """Number of the pinned baseline."""
         value = self._value("pinned")
-        return None if value is None else int(value)
+        return value if isinstance(value, int) else None
 
     def pin(self, number: int | None) -> None:
         self._set("pinned", number)
@@ -201,26 +261,60 @@ class SessionStore:
     def save_settings(self, settings: dict[str, Any]) -> None:
         self._set("settings", json.dumps(settings))
 
-    def draft(self) -> Draft | None:
-        """The definition that was being edited when the app was left or killed."""
+    def abandoned_drafts(self) -> list[Draft]:
+        """Definitions that were being edited when the app was left or killed, newest first.
+
+        Those of a process that still runs are its own, and are not among them.
+        """
         with self._transaction() as database:
-            topic, base = database.execute(
-                "SELECT draft, draft_base FROM session WHERE id = ?", (self._session,)
-            ).fetchone()
-        if topic is None:
-            return None
-        try:
-            return Draft(Topic.model_validate_json(topic), base or "")
-        except ValueError:
-            return None
+            rows = database.execute(
+                "SELECT owner, topic, base FROM draft WHERE session = ? ORDER BY rowid DESC",
+                (self._session,),
+            ).fetchall()
+        found: list[Draft] = []
+        for owner, topic, base in rows:
+            if not is_held(self.folder, owner):
+                with contextlib.suppress(ValueError):
+                    found.append(Draft(Topic.model_validate_json(topic), base, owner))
+        return found
 
     def save_draft(self, draft: Draft | None) -> None:
-        """Keep the definition being edited; None when there is nothing unsaved."""
-        topic = draft.topic.model_dump_json() if draft else None
+        """Keep the definition being edited here; None when there is nothing unsaved."""
+        if draft is None:
+            if self._claim is not None:
+                self._delete_draft(self._claim.name)
+                self._claim.release()
+                self._claim = None
+            return
+        if self._claim is None:
+            try:
+                self._claim = Claim(self.folder)
+            except OSError as error:
+                raise StoreError(
+                    f"{self.folder}: {error.strerror or error}\n"
+                    "  free disk space, or make the folder writable"
+                ) from error
         with self._transaction(immediate=True) as database:
             database.execute(
-                "UPDATE session SET draft = ?, draft_base = ? WHERE id = ?",
-                (topic, draft.base if draft else None, self._session),
+                "INSERT OR REPLACE INTO draft(session, owner, topic, base) VALUES (?, ?, ?, ?)",
+                (self._session, self._claim.name, draft.topic.model_dump_json(), draft.base),
+            )
+
+    def close(self) -> None:
+        """Leave the draft to whoever opens the topic next."""
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    def drop_draft(self, draft: Draft) -> None:
+        """Forget an abandoned draft."""
+        self._delete_draft(draft.owner)
+        forget(self.folder, draft.owner)
+
+    def _delete_draft(self, owner: str) -> None:
+        with self._transaction(immediate=True) as database:
+            database.execute(
+                "DELETE FROM draft WHERE session = ? AND owner = ?", (self._session, owner)
             )
 
     def _value(self, column: str) -> Any:
@@ -228,7 +322,7 @@ class SessionStore:
             (value,) = database.execute(
                 f"SELECT {column} FROM session WHERE id = ?",  # noqa: S608 - a literal of this file
                 (self._session,),
-            ).fetchone()
+            ).fetchone() or (None,)
         return value
 
     def _set(self, column: str, value: Any) -> None:

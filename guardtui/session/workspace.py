@@ -40,7 +40,7 @@ class Workspace:
     """One opened topic. Owns the session and everything of it that is on disk.
 
     `draft_offer` is a definition that was being edited when the app was last left, if it differs
-    from the file; taking it is an edit like any other.
+    from the file. It stays on disk until it is decided on with `take_draft` or `refuse_draft`.
     """
 
     def __init__(self, topic_file: TopicFile, prompts_path: Path, prompts: PromptSet) -> None:
@@ -49,11 +49,13 @@ class Workspace:
         self.prompts = prompts
         self.store = SessionStore(topic_file.path)
         self.session = Session(topic_file.topic, self.store.iterations(), self.store.pinned())
-        draft = self.store.draft()
-        self.draft_offer: Draft | None = (
-            draft if draft and draft.topic != topic_file.topic else None
-        )
-        self._saved_draft = draft.topic if draft else None
+        self.draft_offer: Draft | None = None
+        for draft in self.store.abandoned_drafts():
+            if draft.topic == topic_file.topic:
+                self.store.drop_draft(draft)
+            elif self.draft_offer is None:
+                self.draft_offer = draft
+        self._saved_draft: Topic | None = None
         self.store.use_prompt_file(str(prompts_path.resolve()))
 
     @classmethod
@@ -118,10 +120,40 @@ class Workspace:
         self.session.pin(number)
         self.store.pin(number)
 
-    def save_draft(self) -> None:
-        """Keep what is being edited, if it changed since the last time; cheap when it did not."""
+    @property
+    def offer_fits(self) -> bool:
+        """Whether the offered draft was edited from the topic file as it is now."""
+        offer = self.draft_offer
+        return offer is not None and offer.base == self.topic_file.topic.fingerprint
+
+    def take_draft(self) -> None:
+        """Go on with the offered draft: an edit like any other. Raises StoreError."""
+        offer = self.draft_offer
+        if offer is not None:
+            self.session.edit(offer.topic)
+            self.session.end_group()
+            self.save_draft()
+            self.refuse_draft()
+
+    def refuse_draft(self) -> None:
+        """Forget the offered draft. Raises StoreError."""
+        offer, self.draft_offer = self.draft_offer, None
+        if offer is not None:
+            self.store.drop_draft(offer)
+
+    @property
+    def draft_is_safe(self) -> bool:
+        """Whether what is being edited stands in the topic file or in the session's file."""
+        return not self.unsaved or self.session.topic == self._saved_draft
+
+    def save_draft(self, *, always: bool = False) -> None:
+        """Keep what is being edited, if it changed since the last time; cheap when it did not.
+
+        With `always` it is written even so, in case another program removed it meanwhile. Raises
+        StoreError.
+        """
         topic = self.session.topic if self.unsaved else None
-        if topic != self._saved_draft:
+        if topic != self._saved_draft or (always and topic is not None):
             draft = Draft(topic, self.topic_file.topic.fingerprint) if topic else None
             self.store.save_draft(draft)
             self._saved_draft = topic
@@ -130,7 +162,7 @@ class Workspace:
 def _usual_prompts(topic_path: Path) -> Path:
     remembered = ""
     if topic_path.exists():
-        remembered = SessionStore(topic_path).prompt_file()
+        remembered = SessionStore(topic_path, reading=True).prompt_file()
     if remembered and Path(remembered).exists():
         return Path(remembered)
     for ending in (".csv", ".jsonl", ".parquet"):

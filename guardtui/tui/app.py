@@ -10,6 +10,7 @@ from pathlib import Path
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
+from guardtui.domain.text import display_text
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import (
@@ -21,6 +22,11 @@ from guardtui.session.workspace import (
 from guardtui.tui.actions import ACTIONS, RESULTS
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.terminal import accept_stray_bytes, on_leaving
+
+
+class UnsavedError(Exception):
+    """The app was left and the definition stands nowhere on disk; the message holds it."""
 
 
 class GuardtuiApp(App[int]):
@@ -38,7 +44,17 @@ class GuardtuiApp(App[int]):
         self._filters.append(InertFilter())
 
     def on_mount(self) -> None:
+        on_leaving(self._leave)
         gc.freeze()  # see MainScreen: the collector need not look through all modules again
+
+    def _leave(self, code: int) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.leave(code)
+
+    def _fatal_error(self) -> None:
+        # A traceback would show prompts; `run_app` raises the error to where it is told safely.
+        self._close_messages_no_wait()
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(self._workspace, self._scanner)
@@ -84,6 +100,18 @@ def run_app(
         prompts = prompts or known
     workspace = Workspace.open(topic, prompts)
     remember_opened(workspace)
+    accept_stray_bytes()
     app = GuardtuiApp(workspace, choose_scanner(workspace, encoder, threshold))
     app.run()
+    if not workspace.draft_is_safe:
+        typed = workspace.session.topic
+        lines = ["name: " + typed.name, "description: " + typed.description]
+        lines += [f"example {place}: {text}" for place, text in enumerate(typed.examples, start=1)]
+        shown = "\n".join(f"  {display_text(line)}" for line in lines)
+        raise UnsavedError(
+            f"{workspace.topic_file.path}: your unsaved edits could not be kept; this is them:\n"
+            f"{shown}\n  intent: {typed.intent.value}"
+        )
+    if app._exception is not None:
+        raise app._exception
     return app.return_code or 0

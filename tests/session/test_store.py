@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -50,14 +52,83 @@ def test_topics_of_one_folder_are_kept_apart(tmp_path: Path) -> None:
     assert SessionStore(tmp_path / "b.yaml").iterations() == []
 
 
-def test_a_draft_is_offered_until_it_is_gone(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "tax.yaml")
-    assert store.draft() is None
-    draft = Draft(Topic(name="half a sen", examples=("\x1b[31m",)), "base")
-    store.save_draft(draft)
-    assert SessionStore(tmp_path / "tax.yaml").draft() == draft
-    store.save_draft(None)
-    assert store.draft() is None
+DRAFT = Draft(Topic(name="half a sen", examples=("\x1b[31m",)), "base")
+
+
+def write_drafts_and_die(topic: Path, *names: str) -> None:
+    """Each name is typed by a process of its own, which ends without a word."""
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from guardtui.domain.topic import Topic\n"
+        "from guardtui.session.store import Draft, SessionStore\n"
+        "SessionStore(Path(sys.argv[1])).save_draft(Draft(Topic(name=sys.argv[2]), 'base'))\n"
+        "os._exit(9)\n"
+    )
+    for name in names:
+        subprocess.run([sys.executable, "-c", script, str(topic), name], check=False)
+
+
+def test_the_draft_of_a_killed_process_is_offered_until_it_is_dropped(tmp_path: Path) -> None:
+    write_drafts_and_die(tmp_path / "t.yaml", "first", "second")
+    store = SessionStore(tmp_path / "t.yaml")
+    offered = store.abandoned_drafts()
+    assert [draft.topic.name for draft in offered] == ["second", "first"]
+    store.drop_draft(offered[0])
+    store.save_draft(None)  # this process's own, of which there is none
+    assert [draft.topic.name for draft in store.abandoned_drafts()] == ["first"]
+    assert SessionStore(tmp_path / "other.yaml").abandoned_drafts() == []
+
+
+def test_the_draft_of_a_running_process_is_its_own(tmp_path: Path) -> None:
+    one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
+    one.save_draft(DRAFT)
+    other.save_draft(Draft(Topic(name="theirs"), "base"))
+    assert one.abandoned_drafts() == other.abandoned_drafts() == []
+    other.save_draft(None)
+    del one  # its end frees the claim, as that of a process does
+    gc.collect()
+    assert SessionStore(tmp_path / "t.yaml").abandoned_drafts() == [DRAFT]
+
+
+def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
+    folder = tmp_path / ".guardtui"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "sessions.sqlite3")) as database:
+        database.executescript(MIGRATIONS[0] + "PRAGMA user_version = 1;")
+        database.execute(
+            "INSERT INTO session(topic_file, draft, draft_base) VALUES (?, ?, ?)",
+            ("t.yaml", DRAFT.topic.model_dump_json(), "base"),
+        )
+        database.commit()
+    assert SessionStore(tmp_path / "t.yaml").abandoned_drafts() == [DRAFT]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE iteration SET errors = '[1]'",
+        "UPDATE iteration SET topic = CAST(x'ff00' AS TEXT)",
+        "UPDATE iteration SET columns = x'00'",
+        "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",
+        "DROP TABLE iteration",
+    ],
+)
+def test_a_damaged_value_is_said_to_be_damage(tmp_path: Path, damage: str) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    store.add_iteration(iteration())
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute(damage)
+        database.commit()
+    with pytest.raises(StoreError, match="damaged: move it away"):
+        SessionStore(tmp_path / "t.yaml").iterations()
+
+
+def test_a_damaged_pin_is_none(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute("UPDATE session SET pinned = 'x'")
+        database.commit()
+    assert store.pinned() is None
 
 
 def test_two_processes_number_their_iterations_apart(tmp_path: Path) -> None:
@@ -89,6 +160,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 _KEEP_FOREVER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from guardtui.session.store import SessionStore
 from tests.session.test_store import iteration

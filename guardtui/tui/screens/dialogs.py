@@ -117,7 +117,8 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
         self._current, self._shown, self._calibration = current, shown, calibration
 
     def compose(self) -> ComposeResult:
-        shown = "n/a" if self._shown is None else f"{self._shown:.3f}"
+        shown = "n/a" if self._shown is None else f"{self._shown:.3g}"
+        self._filled_in = "" if self._current.threshold is None else shown
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scanner"
             yield Label(
@@ -126,7 +127,7 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
                 markup=False,
             )
             yield Input(
-                value="" if self._current.threshold is None else shown,
+                value=self._filled_in,
                 placeholder="a score between 0 and 1; empty: the shipped default",
                 compact=True,
             )
@@ -175,6 +176,9 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
 
     def _set(self) -> None:
         text = self.query_one(Input).value.strip().replace(",", ".")
+        if text == self._filled_in.replace(",", "."):  # nothing was changed, nor is it rounded
+            self.dismiss(None)
+            return
         if not text:
             self.dismiss(ScannerChoice(self._current.encoder, None, "default"))
             return

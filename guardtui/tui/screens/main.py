@@ -81,6 +81,12 @@ class MainScreen(Screen[None]):
         self.results: Results | None = None
         self._alignment: tuple[int, Alignment] | None = None
         self._started = 0.0
+        self._draft_problem = ""
+        self._draft_is_back = workspace.offer_fits
+        if self._draft_is_back:
+            # Before anything can be typed, and before the editor is made.
+            with contextlib.suppress(StoreError):
+                workspace.take_draft()
         self._editor = TopicEditor(self.session.topic)
         self._metrics = MetricsPanel()
         self._results = ResultsPane()
@@ -127,7 +133,20 @@ class MainScreen(Screen[None]):
     async def _begin(self) -> None:
         """Load the encoder beside the screen, then evaluate the file's definition once."""
         workspace = self.workspace
-        offer = workspace.draft_offer
+        if self._draft_is_back:
+            self.notify("Your unsaved edits are back; Undo returns to the file.")
+        elif workspace.draft_offer is not None:
+            question = (
+                "The topic file was changed since you last edited it here.\n"
+                "Continue with your unsaved edits?"
+            )
+            taken = await self.app.push_screen_wait(Confirm(question, "Continue", "Use the file"))
+            with self._told_problems():
+                if taken:
+                    workspace.take_draft()
+                    self._topic_replaced()
+                else:
+                    workspace.refuse_draft()
         if not self.session.iterations:
             evaluation = await self._evaluate(workspace.topic_file.topic)
             if evaluation is None:
@@ -136,18 +155,6 @@ class MainScreen(Screen[None]):
                 self.session.record(
                     await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
                 )
-        if offer is not None and self.session.topic == workspace.topic_file.topic:
-            same_file = offer.base == workspace.topic_file.topic.fingerprint
-            if same_file or await self.app.push_screen_wait(
-                Confirm(
-                    "The topic file was changed since you last edited it here.\n"
-                    "Continue with your unsaved edits?",
-                    "Continue",
-                    "Use the file",
-                )
-            ):
-                self._edit(offer.topic)
-                self.notify("Your unsaved edits are back; Undo returns to the file.")
         # What is loaded by now stays for good. Not looked through again, it spares the screen
         # pauses of up to 100 ms, in which Python's collector holds everything.
         gc.freeze()
@@ -458,14 +465,18 @@ class MainScreen(Screen[None]):
         if not workspace.unsaved:
             self.notify("The topic file holds this definition already.")
             return
-        try:
-            workspace.save(self.session.topic)
-        except FileProblem as problem:
-            question = f"{problem}\n\nWrite over it? The old content is kept as a backup."
-            if not await self.app.push_screen_wait(Confirm(question, "Write", "Leave the file")):
-                return
-            with self._told_problems():
-                workspace.save(self.session.topic, force=True)
+        topic = self.session.topic
+        with self._told_problems():
+            try:
+                await asyncio.to_thread(workspace.save, topic)
+            except FileProblem as problem:
+                if not problem.can_force:
+                    raise
+                question = f"{problem}\n\nWrite over it? The old content is kept as a backup."
+                answer = Confirm(question, "Write", "Leave the file")
+                if not await self.app.push_screen_wait(answer):
+                    return
+                await asyncio.to_thread(workspace.save, topic, force=True)
         if not workspace.unsaved:
             file = display_text(workspace.topic_file.path.name)
             self.notify(f"Saved to {file}", markup=False)
@@ -616,22 +627,51 @@ class MainScreen(Screen[None]):
         else:
             self.set_focus(None)
 
+    @work(exclusive=True, group="quit")
     async def action_quit(self) -> None:
         await self._take_typed()
-        self._save_draft()
+        try:
+            self.workspace.save_draft(always=True)
+        except StoreError as problem:
+            question = (
+                f"Your unsaved edits cannot be kept:\n{problem}\n\n"
+                "Leave all the same? They are then printed to the terminal."
+            )
+            if not await self.app.push_screen_wait(Confirm(question, "Leave", "Stay")):
+                return
         await self.evaluator.close()
         self.app.exit(0)
+
+    def leave(self, code: int) -> None:
+        """Leave at once, as the system asks: the draft is kept first."""
+        self.session.edit(self._editor.typed)
+        with contextlib.suppress(StoreError):
+            self.workspace.save_draft(always=True)
+        self.app.exit(return_code=code)
 
     def on_unmount(self) -> None:
         # However the app is left, what is in the fields is kept.
         self.session.edit(self._editor.typed)
-        self._save_draft()
+        with contextlib.suppress(StoreError):
+            self.workspace.save_draft()
+        self.workspace.store.close()
 
     # --- what must not get lost -----------------------------------------------------------
 
     def _save_draft(self) -> None:
-        with self._told_problems():
+        try:
             self.workspace.save_draft()
+        except StoreError as problem:
+            # Told once, not every two seconds: it may last.
+            if str(problem) != self._draft_problem:
+                self._draft_problem = str(problem)
+                self.notify(
+                    f"Your edits are not kept on disk: {problem}", severity="error", markup=False
+                )
+            return
+        if self._draft_problem:
+            self._draft_problem = ""
+            self.notify("Your edits are kept on disk again.")
 
     @contextlib.contextmanager
     def _told_problems(self) -> Iterator[None]:

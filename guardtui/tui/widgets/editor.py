@@ -83,6 +83,10 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._fields: list[Field] = []
         self._counters: dict[str, Label] = {}
         self._notes: list[str] = []
+        # What a field gave back for a text it was given: line breaks of other kinds come back as
+        # line feeds, and must not be taken for an edit.
+        self._given: dict[str, tuple[str, str]] = {}
+        self._shown_examples = topic.examples
 
     def compose(self) -> ComposeResult:
         yield from self._row("name", "name", self._topic.name, NAME_BYTES, 1)
@@ -119,16 +123,23 @@ class TopicEditor(VerticalScroll, can_focus=False):
     def show(self, topic: Topic) -> None:
         """Show a definition: texts, counters and which limits it breaks."""
         self._topic = topic
-        if self.typed != topic:
-            for field in self._fields:
-                text = self._text_of(field.field, topic)
-                if field.text != text:
-                    where = field.cursor_location
-                    with field.prevent(TextArea.Changed):
-                        field.text = text
-                    field.move_cursor(where)
+        self._shown_examples = topic.examples
+        for field in self._fields:
+            text = self._text_of(field.field, topic)
+            if self._typed_in(field) != text and field.text != text:
+                where = field.cursor_location
+                with field.prevent(TextArea.Changed):
+                    field.text = text
+                field.move_cursor(where)
+            self._given[field.field] = field.text, text
+        if self._intent.intent is not topic.intent:
             self._intent.intent = topic.intent
         self._show_limits(topic)
+
+    def _typed_in(self, field: Field) -> str:
+        """The field's text, or what it was given as long as nobody changed it."""
+        shown, given = self._given.get(field.field, (None, ""))
+        return given if field.text == shown else field.text
 
     @staticmethod
     def _text_of(field: str, topic: Topic) -> str:
@@ -144,12 +155,13 @@ class TopicEditor(VerticalScroll, can_focus=False):
         """The definition that the fields hold; an empty example is none."""
         if not self._fields:  # left before it was ever drawn
             return self._topic
-        texts = {field.field: field.text for field in self._fields}
-        examples = [text for name, text in texts.items() if name.startswith("example") and text]
+        texts = {field.field: self._typed_in(field) for field in self._fields}
+        examples = tuple(text for name, text in texts.items() if name.startswith("ex") and text)
+        given = tuple(text for text in self._shown_examples if text)
         return Topic(
             name=texts["name"],
             description=texts["description"],
-            examples=tuple(examples),
+            examples=self._shown_examples if examples == given else examples,
             intent=self._intent.intent,
         )
 
