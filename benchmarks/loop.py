@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-TURNS = 15
+TURNS = 30
 
 
 def measure(count: int, encoder_name: str) -> dict[str, float]:

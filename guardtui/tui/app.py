@@ -34,8 +34,6 @@ class GuardtuiApp(App[int]):
 
     CSS_PATH = ["styles/main.tcss", "styles/dialogs.tcss"]
     TITLE = "guardtui"
-    # The registry binds quit; Textual's own bindings would only double it.
-    BINDINGS = []
 
     def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
         super().__init__()
@@ -46,6 +44,12 @@ class GuardtuiApp(App[int]):
     def on_mount(self) -> None:
         on_leaving(self._leave)
         gc.freeze()  # see MainScreen: the collector need not look through all modules again
+
+    async def action_quit(self) -> None:
+        """Leave by way of the main screen, also from a dialog: it keeps what was typed."""
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.action_quit()
 
     def _leave(self, code: int) -> None:
         for screen in self.screen_stack:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +55,12 @@ _MARKS: dict[int, tuple[str, str]] = {
     Change.NO_VERDICT: ("?", "error"),
 }
 
-_NO_MARK = ("", "")
+_EMPTY = ("", "")
 
 _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
 # Looked up for every row drawn: making an enumeration's member costs more than the rest of a cell.
-_NAMES = [outcome.name for outcome in Outcome]
+_WAS = [f"was {outcome.name}" for outcome in Outcome]
 _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
 
 
@@ -126,10 +126,10 @@ class Results:
         rows = self.order[start:stop]
         texts = self.prompts.prompts[rows].to_list()
         category = self.prompts.category_column
-        names: list[str] = [""] * len(rows)
+        names: list[tuple[str, str]] = [_EMPTY] * len(rows)
         if category:
             groups, known = self.prompts.groups(category)
-            names = [known[group] for group in groups[rows].tolist()]
+            names = [(known[group], "dim") for group in groups[rows].tolist()]
         verdicts = self.evaluation.verdicts
         scores, matched = verdicts.score[rows].tolist(), verdicts.matched[rows].tolist()
         codes = self.evaluation.codes[rows].tolist()
@@ -141,17 +141,16 @@ class Results:
         result: list[tuple[tuple[str, str], ...]] = []
         columns = zip(texts, names, scores, matched, codes, changes, before, strict=True)
         for text, name, score, part, code, change, old in columns:
-            mark_cell = _MARKS.get(change, _NO_MARK)
-            was = "" if old in (code, ABSENT) else f"was {_NAMES[old]}"
+            mark = _MARKS.get(change, _EMPTY)
             result.append(
                 (
-                    mark_cell,
+                    mark,
                     _OUTCOME_CELLS[code],
                     (text, ""),
                     ("n/a" if score != score else f"{score:.2f}", ""),
-                    (part_name(part), "dim"),
-                    (was, mark_cell[1]),
-                    (name, "dim"),
+                    _part_cell(part),
+                    _EMPTY if old in (code, ABSENT) else (_WAS[old], mark[1]),
+                    name,
                 )
             )
         return result
@@ -162,6 +161,11 @@ def part_name(matched: int) -> str:
     if matched < 0:
         return ""
     return "desc" if matched == 0 else f"ex {matched}"
+
+
+@cache
+def _part_cell(matched: int) -> tuple[str, str]:
+    return part_name(matched), "dim"
 
 
 def build_results(

@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ TOPIC_FEATURES = (
     "few",  # 1 / number of examples
     "examples ordinary",  # mean over the examples of their five largest cosines to the background
     "reach",  # mean over the background of the largest cosine to an example
+    "description reach",  # mean over the background of the cosine to the description
 )
 """Features of a topic alone: how wide it is, and how near to everyday requests."""
 
@@ -106,6 +108,12 @@ class ScoringModel:
         """Encoder and version: scores of equal ids are comparable."""
         return f"{self.encoder}-{self.version}"
 
+    @cached_property
+    def _centre(self) -> Floats:
+        """Mean of the background, [d]: its product is the mean cosine to everyday requests."""
+        centre: Floats = self.background.mean(axis=0)
+        return centre
+
     def ordinary(self, vectors: Floats) -> Floats:
         """How ordinary texts [n, d] are: mean of their five largest cosines to the background."""
         result = np.empty(len(vectors), np.float32)
@@ -160,6 +168,8 @@ class ScoringModel:
         present = tuple(bool(text.strip()) for text in texts)
         examples = [row for row in range(1, len(texts)) if present[row]]
         features = {**self.typical, **example_features}
+        if present and present[0]:
+            features["description reach"] = float(text_vectors[0] @ self._centre)
         if examples and present[0]:
             cosines = (text_vectors @ text_vectors[0]).tolist()
             features["agreement"] = sum(cosines[row] for row in examples) / len(examples)

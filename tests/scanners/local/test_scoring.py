@@ -167,6 +167,7 @@ def test_z_is_the_documented_sum(scorer: Scorer) -> None:
         "few": 1 / 3,
         "examples ordinary": np.sort(known @ examples.T, axis=0)[-5:].mean(),
         "reach": reached.mean(),
+        "description reach": (known @ head).mean(),
     }
     weights = scorer.model.weights
     assert weights.keys() == features.keys()

@@ -1,0 +1,119 @@
+"""However the app is left, what was typed is kept, or said to be lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.session.store import Draft, SessionStore, StoreError
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.dialogs import Confirm
+from guardtui.tui.screens.main import MainScreen
+from tests.tui.test_loop import drive, main_screen, make_app, topic_path, until
+
+__all__ = ["topic_path"]
+
+
+def drafts(topic: Path) -> list[str]:
+    return [draft.topic.description for draft in SessionStore(topic).abandoned_drafts()]
+
+
+async def test_leaving_is_questioned_when_the_edits_cannot_be_kept(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: SessionStore, draft: Draft | None) -> None:
+        if draft is not None:
+            raise StoreError("the disk is full")
+
+    monkeypatch.setattr(SessionStore, "save_draft", full)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab", *" half")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert app.return_code is None
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert app.return_code is None
+        assert not main.workspace.draft_is_safe
+
+    await drive(topic_path, run)
+
+
+async def test_a_signal_to_leave_keeps_what_was_just_typed(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab", *" half")
+        os.kill(os.getpid(), signal.SIGTERM)
+        await until(pilot, lambda: app.return_code is not None)
+        assert app.return_code == 143
+
+    await drive(topic_path, run)
+    assert [text.endswith("half") for text in drafts(topic_path)] == [True]
+
+
+async def test_a_draft_stays_while_the_question_is_open(topic_path: Path) -> None:
+    async def typing(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab", *" half")
+
+    await drive(topic_path, typing)
+    topic_path.write_text(topic_path.read_text("utf-8").replace("Tax advice", "Taxes"))
+    app = make_app(topic_path)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        workspace = main_screen(app).workspace
+        workspace.save_draft()
+        workspace.save_draft(always=True)
+    assert [text.endswith("half") for text in drafts(topic_path)] == [True]
+
+
+async def test_a_definition_with_odd_line_breaks_is_not_changed_by_looking(
+    topic_path: Path,
+) -> None:
+    topic_path.write_text('name: "a\\rb"\ndescription: "c\\Ld"\nexamples: ["e\\Nf", "", "g"]\n')
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        assert not main.workspace.unsaved
+        await pilot.press("tab", "x", "backspace")
+        await pilot.pause()
+        assert main.session.topic.examples == ("e\x85f", "", "g")
+
+    await drive(topic_path, run)
+    assert drafts(topic_path) == []
+
+
+BYTES = """
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ.update(TERM="xterm-256color")
+    os.execv(sys.executable, [sys.executable, "-m", "guardtui", sys.argv[1], "--encoder", "static"])
+def wait_for(sign):
+    shown = b""
+    while sign not in shown:
+        shown += os.read(terminal, 65536)
+wait_for(b"Topic")
+os.write(terminal, b"\\t\\xe9\\xff\\xc3(")
+wait_for("\\ufffd".encode())
+os.write(terminal, b"\\x11")
+try:
+    while os.read(terminal, 65536):
+        pass
+except OSError:
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_bytes_that_are_no_text_do_not_end_the_app(topic_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", BYTES, str(topic_path)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "\N{REPLACEMENT CHARACTER}" in str(SessionStore(topic_path).abandoned_drafts()[0])
