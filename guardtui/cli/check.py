@@ -12,7 +12,7 @@ import click
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import FILE, output_option
-from guardtui.cli.output import write
+from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
     from guardtui.domain.prompts import Finding
@@ -54,6 +54,7 @@ def command(topic: Path, prompts: Path, format_name: str, output: Path | None) -
 
     Exit code 2 when there is an error; warnings alone give 0.
     """
+    check_output(output, topic, prompts)
     remarks = _remarks(topic, prompts)
     render = _json if format_name == "json" else _table
     write(render(remarks), output)

@@ -10,7 +10,7 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
-from guardtui.cli.output import write
+from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
@@ -89,6 +89,7 @@ def command(
     from guardtui.reports.base import ReportInput, load_writer
 
     writer = load_writer(format_name)  # an unknown format fails before the work, not after it
+    check_output(output, topic, prompts, *([Path(baseline)] if baseline else []))
     definition, prompt_set = load_inputs(topic, prompts)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
@@ -126,7 +127,7 @@ def find_baseline(word: str, topic: Path) -> tuple[Evaluation, int | None]:
             raise InputError(str(error)) from error
     from guardtui.session.store import SessionStore
 
-    iterations = SessionStore(topic).iterations() if has_session(topic) else []
+    iterations = SessionStore(topic, reading=True).iterations() if has_session(topic) else []
     if word == "last":
         iterations = [one for one in iterations if one.decision is Decision.KEEP]
     else:

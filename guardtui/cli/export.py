@@ -9,7 +9,7 @@ import click
 
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.options import FILE, output_option
-from guardtui.cli.output import write
+from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
@@ -58,8 +58,10 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
                 "there is no session in this folder\n  name the topic file: guardtui export TOPIC"
             )
         topic = Path(names[0])
-    store = SessionStore(topic) if has_session(topic) else None
+    store = SessionStore(topic, reading=True) if has_session(topic) else None
     iterations = store.iterations() if store else []
+    remembered = store.prompt_file() if store else ""
+    check_output(output, topic, *([topic.parent / remembered] if remembered else []))
     if store is None or not iterations:
         problem = "no iterations are recorded" if topic.exists() else "no such file"
         raise InputError(

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from guardtui.cli.diagnostics import InputError
+
 
 def write(text: str, output: Path | None = None) -> None:
     """Write a command's data: to the file, atomically, or to standard output ("-" or none).
@@ -21,7 +23,7 @@ def write(text: str, output: Path | None = None) -> None:
         write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
         return
     if sys.stdout is None:  # closed by the caller
-        return
+        raise InputError("standard output is closed\n  name a file with --output")
     if sys.stdout.isatty():
         from guardtui.domain.text import display_text
 
@@ -39,6 +41,14 @@ def write(text: str, output: Path | None = None) -> None:
     except OSError:
         forget_stdout()
         raise
+
+
+def check_output(output: Path | None, *inputs: Path) -> None:
+    """Before the work: raise `FileProblem` when the output is one of the inputs."""
+    if output is not None and str(output) != "-":
+        from guardtui.files.atomic import refuse_overwriting
+
+        refuse_overwriting(output, *inputs)
 
 
 def forget_stdout() -> None:

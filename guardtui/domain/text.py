@@ -101,6 +101,9 @@ def hidden_characters(text: str) -> int:
 def spreadsheet_text(text: str) -> str:
     """The text made safe for a spreadsheet cell: one that would start a formula gets a quote.
 
-    Source: OWASP, "CSV Injection": a cell starting with = + - @ tab or carriage return.
+    Source: OWASP, "CSV Injection": a cell starting with = + - @ (also full-width), tab or a line
+    end. Blanks before the sign do not help.
     """
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    first = text.lstrip()[:1]
+    starts = text[:1] in ("\t", "\r", "\n") or (first and first in "=+-@＝＋－＠")
+    return f"'{text}" if starts else text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import select
 import stat
 from pathlib import Path
 
@@ -22,6 +24,12 @@ class FileProblem(Exception):  # noqa: N818 - it says what it is
         self.path, self.problem, self.remedy, self.line = str(path), problem, remedy, line
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}" + (f"\n  {remedy}" if remedy else ""))
+
+
+class ContentProblem(FileProblem):
+    """The file can be read, but what is in it cannot be used."""
+
+    can_force = True
 
 
 _REMEDIES = {
@@ -44,46 +52,74 @@ def from_os_error(path: Path | str, error: OSError) -> FileProblem:
     return FileProblem(path, problem, remedy)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Content of a file that exists, is no folder, not empty, and not larger than 1 GiB.
+def read_bytes(
+    path: Path, *, pipes: bool = False, if_empty: str = "", limit: int = SIZE_LIMIT
+) -> bytes:
+    """Content of a file that exists, is no folder, not empty, and not larger than `limit` bytes.
 
-    Raises FileProblem.
+    With `pipes` also what a pipe brings until its writer closes it. `if_empty` is the remedy for
+    an empty one. Raises FileProblem.
     """
     try:
         if path.is_dir():
             raise FileProblem(path, *_REMEDIES[errno.EISDIR])
         status = path.stat()
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
+        if stat.S_ISFIFO(status.st_mode) and pipes:
+            content = _piped(path, limit)
+        elif not stat.S_ISREG(status.st_mode):
             raise FileProblem(path, "this is no ordinary file", "name an ordinary file")
-        size = status.st_size
-        if size > SIZE_LIMIT:
-            raise FileProblem(
-                path, f"{size / 1024**3:.1f} GiB is more than the 1 GiB allowed", "split the file"
-            )
-        content = path.read_bytes()
+        elif status.st_size > limit:
+            raise _too_large(path, status.st_size, limit)
+        else:
+            content = path.read_bytes()
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
         raise FileProblem(repr(str(path)), "this is no file name") from error
     if not content.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise FileProblem(path, "the file is empty", "guardtui sample prints an example")
+        raise ContentProblem(path, "the file is empty", if_empty)
     return content
+
+
+def _too_large(path: Path, size: int, limit: int) -> FileProblem:
+    problem = f"{size / 1024**3:.1f} GiB is more than the {limit / 1024**3:.3g} GiB allowed"
+    return FileProblem(path, problem, "split the file")
+
+
+def _piped(path: Path, limit: int) -> bytes:
+    """All that comes through a pipe. Waits in short steps, so that an interrupt is heard."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while True:
+            if not select.select([handle], [], [], 0.1)[0]:
+                continue
+            part = os.read(handle, 1 << 20)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                raise _too_large(path, size, limit)
+    finally:
+        os.close(handle)
 
 
 def decode(path: Path, content: bytes) -> str:
     """The text of a file in UTF-8, with or without a byte order mark. Raises FileProblem."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileProblem(path, "this is UTF-16", "save it as UTF-8")
+        raise ContentProblem(path, "this is UTF-16", "save it as UTF-8")
     zero = content.find(b"\0")
     if zero >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise FileProblem(path, "this is no text: it holds a NUL byte", "name a text file", line)
+        raise ContentProblem(path, "this is no text: it holds a NUL byte", "name a text file", line)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        raise FileProblem(
+        raise ContentProblem(
             path,
             f"not UTF-8: byte 0x{byte:02x} at offset {error.start}",
             "save it as UTF-8; it looks like Latin-1 or Windows-1252",

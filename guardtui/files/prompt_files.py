@@ -47,7 +47,7 @@ def load_prompts(path: Path) -> PromptSet:
 
     Raises FileProblem when it cannot be read, PromptSetError for its rows, all errors together.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, pipes=True, if_empty="guardtui sample prints an example")
     ending = path.suffix.lower()
     if ending == ".parquet":
         raw, lines = _parquet(path, content)
@@ -131,6 +131,9 @@ def _delimited(
     quotes = np.flatnonzero(data == _QUOTE)
     _check_quotes(path, data, quotes, ord(separator))
     newlines = np.flatnonzero(data == _NEWLINE)
+    if not len(newlines) and (data == _RETURN).any():
+        problem = "its lines end with carriage returns only"
+        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
     # A line feed ends a row when an even number of quotes stands before it.
     ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
     starts = np.concatenate(([0], ends + 1))
@@ -142,6 +145,9 @@ def _delimited(
     separators = np.flatnonzero(data == ord(separator))
     separators = separators[np.searchsorted(quotes, separators) % 2 == 0]
     fields = np.searchsorted(separators, stops) - np.searchsorted(separators, starts) + 1
+    for row in np.flatnonzero(filled & (fields == 1)).tolist():
+        if not content[starts[row] : stops[row]].strip():
+            filled[row] = False  # blanks only: as good as empty
     starts, stops, line_of, fields = (part[filled] for part in (starts, stops, line_of, fields))
     _check_widths(path, line_of, fields)
     if not filled.all():

@@ -18,9 +18,10 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import ContentProblem, FileProblem, decode, read_bytes
 
 _LARGEST = 1024 * 1024
+_KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
 _KEYS = ("name", "description", "examples", "intent")
 
 
@@ -53,7 +54,7 @@ class TopicFile:
 
 def load_topic(path: Path) -> TopicFile:
     """Read a topic file. Raises FileProblem naming all that is wrong with it."""
-    content = read_bytes(path)
+    content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
         raise FileProblem(path, "more than 1 MiB: this is no topic file", "name a topic file")
     loaded = _parse(path, decode(path, content))
@@ -70,19 +71,25 @@ def save_topic(
     when it cannot be written; the file is then as it was.
     """
     path = file.path
+    document: MutableMapping[str, Any] = {}
+    old, before = Topic(), ""
     if path.exists():
-        content = read_bytes(path)
+        try:
+            content = read_bytes(path)
+        except ContentProblem:
+            if not force:
+                raise
+            content = b""
         if not force and hashlib.sha256(content).hexdigest() != file.stamp:
             raise ChangedOnDisk(path)
         try:
-            document = _parse(path, decode(path, content))
+            before = decode(path, content)
+            document = _parse(path, before)
             old, _ = _topic_of(path, document)
         except FileProblem:
             if not force:
                 raise
-            document, old = {}, Topic()
-    else:
-        document, old = {}, Topic()
+            document, old, before = {}, Topic(), ""
     try:
         "".join((topic.name, topic.description, *topic.examples)).encode()
     except UnicodeEncodeError as error:
@@ -90,7 +97,7 @@ def save_topic(
             path, "a text holds half of a character (a lone surrogate)", "remove it"
         ) from error
     _change(document, old, topic)
-    data = _dump(path, document, decode(path, content) if path.exists() else "")
+    data = _dump(path, document, before)
     # Nothing is written that would not read back as what the author typed.
     if _topic_of(path, _parse(path, data.decode()))[0] != topic:
         raise FileProblem(
@@ -98,6 +105,10 @@ def save_topic(
         )
     write_atomically(path, data, backup_folder=backup_folder)
     return TopicFile(path, topic, hashlib.sha256(data).hexdigest())
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_HALF = "holds half of a character (a lone surrogate)"
 
 
 def _is_json(path: Path) -> bool:
@@ -132,10 +143,19 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         remedy = "mend the YAML: quote texts that hold : # or quotes"
         raise FileProblem(path, problem, remedy, line) from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise FileProblem(path, f"this is no YAML ({type(error).__name__})", "mend it") from error
+        kind = "JSON" if _is_json(path) else "YAML"
+        if isinstance(error, RecursionError):
+            raise FileProblem(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
+        # What the reader of characters and the makers of dates and numbers stumble over.
+        position = getattr(error, "position", None)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
+        what = "a character that may not stand in it" if line else "a value that cannot be read"
+        remedy = "remove it" if line else "put dates and numbers in quotes"
+        raise FileProblem(path, f"this {kind} holds {what}", remedy, line) from error
+    if loaded is None:
+        raise FileProblem(path, "nothing but comments stands in it", _KEYS_REMEDY)
     if not isinstance(loaded, MutableMapping):
-        remedy = "write name, description, examples and intent, each with a colon"
-        raise FileProblem(path, "this is no mapping", remedy, 1)
+        raise FileProblem(path, "this is no mapping of keys to texts", _KEYS_REMEDY, 1)
     return loaded
 
 
@@ -159,6 +179,8 @@ def _topic_of(path: Path, document: MutableMapping[str, Any]) -> tuple[Topic, bo
         if value is not None and not isinstance(value, str):
             wrong(key, f"{key} is no text but {type(value).__name__}", "put it in quotes")
         texts[key] = str(value or "")
+        if _LONE_SURROGATE.search(texts[key]):
+            wrong(key, f"{key} {_HALF}", "remove it")
     examples = document.get("examples") or []
     if not isinstance(examples, list):
         wrong("examples", "examples is no list", "write one example a line, each after a dash")
@@ -167,6 +189,8 @@ def _topic_of(path: Path, document: MutableMapping[str, Any]) -> tuple[Topic, bo
         if not isinstance(example, str):
             kind = type(example).__name__
             wrong("examples", f"example {number} is no text but {kind}", "put it in quotes")
+        elif _LONE_SURROGATE.search(example):
+            wrong("examples", f"example {number} {_HALF}", "remove it")
     intent = document.get("intent")
     if intent is not None and str(intent).strip().lower() not in list(Intent):
         wrong("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")

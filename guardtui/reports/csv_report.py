@@ -1,11 +1,11 @@
-"""The report for spreadsheets: one row per prompt, safe against formulas."""
+"""The report for spreadsheets: one row per prompt, inert: no formulas, no controls."""
 
 from __future__ import annotations
 
 import csv
 import io
 
-from guardtui.domain.text import spreadsheet_text
+from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.reports.base import ReportInput
 
 COLUMNS = (
@@ -25,12 +25,14 @@ COLUMNS = (
 def write(report: ReportInput) -> str:
     """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
 
-    A prompt set's column that is called like one of ours gets the ending " (prompt set)".
+    A prompt set's column that is called like one of ours gets the ending " (prompt set)". Control
+    and invisible characters stand as the signs that the screen shows for them, line feeds stay;
+    the JSON report has every prompt as it is.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     extra = (f"{name} (prompt set)" if name in COLUMNS else name for name in report.extra_columns)
-    writer.writerow([*COLUMNS, *map(spreadsheet_text, extra)])
+    writer.writerow([*COLUMNS, *map(_cell, extra)])
     for row in report.rows():
         cells = (
             row.line,
@@ -55,4 +57,6 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     # A negative number is no formula, and is left to be a number.
-    return str(value) if isinstance(value, int | float) else spreadsheet_text(str(value))
+    if isinstance(value, int | float):
+        return str(value)
+    return spreadsheet_text(display_text(str(value), newlines=True))

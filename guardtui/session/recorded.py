@@ -15,6 +15,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.session.store import FILE, FOLDER
 
 SCHEMA_VERSION = 1
@@ -28,13 +29,12 @@ class RecordedError(Exception):
 def evaluation_from_report(path: Path) -> Evaluation:
     """The evaluation that a report in our JSON format tells of; raises `RecordedError`."""
     try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
+        document = json.loads(read_bytes(path, pipes=True))
+    except FileProblem as error:
         raise RecordedError(
-            f"{path}: no such file\n  give a JSON report, the number of an iteration, or 'last'"
+            f"{error.path}: {error.problem}\n"
+            "  give a JSON report, the number of an iteration, or 'last'"
         ) from error
-    except OSError as error:
-        raise RecordedError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise RecordedError(f"{path}{line}: is not JSON\n  {_REMEDY}") from error
@@ -48,7 +48,7 @@ def evaluation_from_report(path: Path) -> Evaluation:
         )
     try:
         return _evaluation(document)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise RecordedError(
             f"{path}: is damaged or was edited ({type(error).__name__})\n  {_REMEDY}"
         ) from error
@@ -70,6 +70,8 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     if not all(answer is None or isinstance(answer, bool) for answer in answers):
         raise ValueError("verdicts are not true, false or null")
     scores = [result["score"] for result in results]
+    if not all(score is None or isinstance(score, int | float) for score in scores):
+        raise ValueError("scores are not numbers or null")
     threshold = document["threshold"]
     verdicts = Verdicts(
         np.array([Triggered.NO_VERDICT if a is None else a for a in answers], np.int8),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from guardtui.cli import diagnostics
 from guardtui.cli.main import cli
 
-from .conftest import NEGATIVE, POSITIVE, TOPIC, Run, prompts_csv
+from .conftest import NEGATIVE, POSITIVE, ROOT, TOPIC, Run, prompts_csv
 
 EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
 
@@ -120,9 +122,9 @@ def test_intents_that_disagree_are_named_with_their_lines(
         ([*EVAL, "--format", "pdf"], "unknown report format 'pdf'"),
         ([*EVAL, "--baseline", "last"], "there is no kept iteration to compare with"),
         ([*EVAL, "--baseline", "3"], "there is no iteration 3 to compare with"),
-        ([*EVAL, "--baseline", "gone.json"], "gone.json: no such file"),
+        ([*EVAL, "--baseline", "gone.json"], "gone.json: there is no such file"),
         ([*EVAL, "--baseline", "prompts.csv"], "prompts.csv:1: is not JSON"),
-        ([*EVAL, "--baseline", "."], ".: cannot be read"),
+        ([*EVAL, "--baseline", "."], ".: this is a folder"),
         ([*EVAL, "--output", "no/such/folder/out.txt"], "no/such/folder"),
         ([*EVAL, "--output", "."], "."),
         (["eval", "gone.yaml", "--prompts", "prompts.csv"], "gone.yaml"),
@@ -205,3 +207,64 @@ def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> No
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"interrupted")
+
+
+@pytest.mark.parametrize("name", ["topic.yaml", "prompts.csv", "link.csv", "./prompts.csv"])
+@pytest.mark.parametrize("command", ["eval", "check"])
+def test_what_is_read_is_never_written_over(
+    run: Run, folder: Path, name: str, command: str
+) -> None:
+    (folder / "link.csv").symlink_to("prompts.csv")
+    before = {path: (folder / path).read_bytes() for path in ("topic.yaml", "prompts.csv")}
+    done = run(command, "topic.yaml", "--prompts", "prompts.csv", "--output", name)
+    assert (done.code, done.out) == (2, "")
+    assert "it would be lost" in done.err
+    assert before == {path: (folder / path).read_bytes() for path in before}
+
+
+def test_a_pipe_is_read_and_written_as_a_pipe(run: Run, folder: Path) -> None:
+    os.mkfifo(folder / "in.csv")
+    os.mkfifo(folder / "out.json")
+    script = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1]), open(sys.argv[2], 'w'))"
+    copy = [sys.executable, "-c", script]
+    with (
+        subprocess.Popen([*copy, "prompts.csv", "in.csv"], cwd=folder),
+        subprocess.Popen([*copy, "out.json", "got"], cwd=folder),
+    ):
+        options = ("--encoder", "static", "--format", "json", "--output", "out.json")
+        assert run("eval", "topic.yaml", "--prompts", "in.csv", *options).code == 0
+    assert not (folder / "out.json").is_file()
+    assert json.loads((folder / "got").read_text())["metrics"]
+
+
+def test_a_closed_standard_output_is_not_taken_for_one(run: Run, folder: Path) -> None:
+    line = f"{sys.executable} -m guardtui {' '.join(EVAL)} >&-"
+    done = subprocess.run(
+        line, shell=True, cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("matched", '"example 99999"'),
+        ("matched", '"example 0x"'),
+        ("score", "1" + "0" * 400),
+        ("score", "[]"),
+        ("triggered", '"yes"'),
+        ("prompt", "7"),
+        ("expected_label", "null"),
+    ],
+)
+def test_an_edited_baseline_is_said_to_be(run: Run, folder: Path, change: tuple[str, str]) -> None:
+    run(*EVAL, "--format", "json", "--output", "base.json")
+    report = (folder / "base.json").read_text()
+    key, value = change
+    (folder / "base.json").write_text(
+        re.sub(rf'"{key}": ("[^"]*"|[^,\n]+)', lambda _: f'"{key}": {value}', report)
+    )
+    done = run(*EVAL, "--baseline", "base.json")
+    assert done.code == 2
+    assert "is damaged or was edited" in done.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.files.atomic import write_atomically
+from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileProblem
 
 
@@ -82,3 +82,45 @@ def test_the_last_ten_backups_are_kept(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in backups.iterdir()} == {
         f"f.{number}.bak": b"%d" % (number - 1) for number in range(4, 14)
     }
+
+
+def test_a_backup_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, backups = tmp_path / "f", tmp_path / "backups"
+    path.write_bytes(b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for _ in range(3):
+        with pytest.raises(FileProblem, match="disk is full"):
+            write_atomically(path, b"new", backup_folder=backups)
+    assert (path.read_bytes(), names(backups)) == (b"old", [])
+
+
+def test_the_same_content_is_backed_up_once(tmp_path: Path) -> None:
+    path, backups = tmp_path / "f", tmp_path / "backups"
+    for content in (b"one", b"two", b"one"):
+        path.write_bytes(b"the same")
+        write_atomically(path, content, backup_folder=backups)
+    assert names(backups) == ["f.1.bak"]
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_an_input_is_known_by_any_of_its_names(tmp_path: Path) -> None:
+    path, hard, other = tmp_path / "f", tmp_path / "hard", tmp_path / "other"
+    path.write_bytes(b"x")
+    other.write_bytes(b"x")
+    hard.hardlink_to(path)
+    with pytest.raises(FileProblem, match="it would be lost"):
+        refuse_overwriting(hard, other, path)
+    refuse_overwriting(tmp_path / "new", other, path, tmp_path / "gone")

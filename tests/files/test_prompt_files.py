@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSetError
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.files.prompt_files import load_prompts, sample_csv
 
 HEADER = "prompt,expected,intent\n"
@@ -212,3 +215,41 @@ def test_the_sample_is_read_here_and_line_by_line(tmp_path: Path) -> None:
     assert prompts.category_column == "category"
     assert 0 < prompts.expected.sum() < 12
     assert not prompts.prompts.str.contains("[\r\n]").any()
+
+
+def test_lines_of_blanks_are_as_good_as_empty(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("prompt,expected,intent\n  \na,true,block\n \t \nb,false,block\n")
+    assert load_prompts(path).frame["line"].to_list() == [3, 5]
+
+
+def test_lines_of_old_macintoshes_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("prompt,expected,intent\ra,true,block\rb,false,block\r", newline="")
+    with pytest.raises(FileProblem, match="carriage returns only"):
+        load_prompts(path)
+
+
+def test_an_endless_pipe_is_cut(tmp_path: Path) -> None:
+    pipe = tmp_path / "p.csv"
+    os.mkfifo(pipe)
+    writer = "import sys\nwith open(sys.argv[1], 'w') as pipe:\n while True: pipe.write('x' * 9999)"
+    with (
+        subprocess.Popen([sys.executable, "-c", writer, str(pipe)], stderr=subprocess.DEVNULL),
+        pytest.raises(FileProblem, match="is more than the"),
+    ):
+        read_bytes(pipe, pipes=True, limit=1_000_000)
+
+
+def test_an_interrupt_ends_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.csv")
+    script = (
+        "import signal, sys, threading; from pathlib import Path\n"
+        "import polars; from guardtui.files.prompt_files import load_prompts\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()\n"
+        "try: load_prompts(Path(sys.argv[1]))\n"
+        "except KeyboardInterrupt: sys.exit(7)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "p.csv")]
+    assert subprocess.run(command, check=False).returncode == 7

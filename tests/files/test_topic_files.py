@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,52 @@ def test_aliases_do_not_explode(tmp_path: Path) -> None:
     file = load_topic(path)
     save_topic(file, TOPIC.model_copy(update={"name": "New"}))
     assert path.stat().st_size < 10_000
+
+
+@pytest.mark.parametrize("left", [b"", b"\xff\xfe\x00", b"name: [half", b"na\xefve: 1", b"\0"])
+def test_over_what_is_no_topic_any_more_only_when_asked(tmp_path: Path, left: bytes) -> None:
+    path = write(tmp_path / "t.yaml", TEXT)
+    file, new = load_topic(path), TOPIC.model_copy(update={"name": "New"})
+    path.write_bytes(left)
+    with pytest.raises(FileProblem) as caught:
+        save_topic(file, new, backup_folder=tmp_path / "backups")
+    assert caught.value.can_force
+    assert path.read_bytes() == left
+    save_topic(file, new, force=True, backup_folder=tmp_path / "backups")
+    assert load_topic(path).topic == new
+    assert (tmp_path / "backups" / "t.yaml.1.bak").read_bytes() == left
+
+
+def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.yaml", TEXT)
+    file = load_topic(path)
+    path.unlink()
+    path.mkdir()
+    for force in (False, True):
+        with pytest.raises(FileProblem, match="this is a folder") as caught:
+            save_topic(file, TOPIC, force=force)
+        assert not caught.value.can_force
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("t.yaml", "# only\n# comments\n", "nothing but comments"),
+        ("t.yaml", "name: a\ndescription: \x07\n", ":2: this YAML holds a character"),
+        ("t.yaml", "name: 2020-99-99\n", "holds a value that cannot be read"),
+        ("t.json", "[" * 100_000, "this JSON is nested too deeply"),
+        ("t.json", '{"name": "a\\ud800"}', "name holds half of a character"),
+        ("t.json", '{"examples": ["a\\ud800"]}', "example 1 holds half of a character"),
+        ("t.yaml", "", "the file is empty\n  write name, description"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_words(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    assert said in str(problem(tmp_path / name, text))
+
+
+def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.yaml")
+    with pytest.raises(FileProblem, match="no ordinary file"):
+        load_topic(tmp_path / "t.yaml")

@@ -122,7 +122,7 @@ def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", ":1: is not JSON"),
+        (b"", "the file is empty"),
         (b"\xff\xfe", "is not JSON"),
         (b'{\n"a": }', ":2: is not JSON"),
         (b"[" * 100_000, "is not JSON"),

@@ -44,8 +44,20 @@ def test_csv_cells_start_no_formula(report: ReportInput) -> None:
             assert cell[:1] not in ("=", "+", "-", "@", "\t", "\r")
 
 
-def test_csv_keeps_a_prompt_as_it_is(report: ReportInput) -> None:
+def test_csv_has_no_control_and_every_line_end_is_quoted(report: ReportInput) -> None:
+    assert not CONTROL.search(csv_report.write(report))
     assert csv_rows(report)[0]["prompt"] == HOSTILE[0]
+    assert csv_rows(report)[3]["prompt"] == "plain ␛]52;c;aGk=␇ and ⟪RLO⟫override"
+
+
+@given(st.text(st.sampled_from('\r\n=＝+@ \t,"a\x1b')))
+def test_a_csv_cell_starts_no_formula_and_no_row(text: str) -> None:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(["1", csv_report._cell(text), "x"])
+    (row,) = csv.reader(io.StringIO(stream.getvalue(), newline=""))
+    assert (row[0], row[2]) == ("1", "x")
+    assert row[1].lstrip()[:1] not in [*"=+-@＝＋－＠"]
+    assert "\r" not in stream.getvalue()
 
 
 def test_tsv_is_the_agreed_log(report: ReportInput) -> None:

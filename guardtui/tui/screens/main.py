@@ -25,6 +25,7 @@ from guardtui.domain.prompts import check_prompt_set
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Outcome
+from guardtui.files.atomic import refuse_overwriting
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.calibration import Calibration, calibrate
@@ -607,6 +608,8 @@ class MainScreen(Screen[None]):
             baseline_number=baseline.number if baseline else None,
         )
         with self._told_problems():
+            workspace = self.workspace
+            refuse_overwriting(targets[chosen], workspace.topic_file.path, workspace.prompts_path)
             await asyncio.to_thread(write_report, chosen, report, targets[chosen])
             self.notify(f"Written: {display_text(str(targets[chosen]))}", markup=False, timeout=10)
 
