@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy import optimize, special
-
 from guardtui.domain.metrics import Metrics
 
 CONFIDENCE = 0.95
+
+# scipy is imported where it is needed: it takes longer than everything before the first screen.
+
+
+_HALVINGS = 40  # to 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> In
         raise ValueError(f"{hits} hits of {total}")
     if total == 0:
         return None
+    from scipy import special
+
     z = float(special.ndtri(0.5 + confidence / 2))
     rate = hits / total
     centre = rate + z * z / (2 * total)
@@ -49,6 +54,8 @@ def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Inter
     """
     if metrics.coverage is None:
         return None
+    from scipy import special
+
     tail = (1 - confidence) / 2
 
     def survival(value: float) -> float:
@@ -57,7 +64,11 @@ def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Inter
         return float((1 - positive) * (1 - negative))
 
     def quantile(probability: float) -> float:
-        return float(optimize.brentq(lambda x: 1 - survival(x) - probability, 0.0, 1.0))
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if 1 - survival(middle) < probability else (low, middle)
+        return (low + high) / 2
 
     # A small sample at 0 or 1 would otherwise leave the point estimate outside of its interval.
     low = min(quantile(tail), metrics.coverage)
@@ -86,4 +97,6 @@ def mcnemar_p_value(regressions: int, fixes: int) -> float:
     discordant = regressions + fixes
     if discordant == 0:
         return 1.0
+    from scipy import special
+
     return min(1.0, 2 * float(special.bdtr(min(regressions, fixes), discordant, 0.5)))

@@ -20,8 +20,9 @@ from textual.widgets import Footer, Static
 
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import metrics_by_group
+from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.prompts import check_prompt_set
+from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Outcome
@@ -191,11 +192,16 @@ class MainScreen(Screen[None]):
     async def _evaluate(self, topic: Topic) -> Evaluation | None:
         self._started = time.monotonic()
         try:
-            await asyncio.to_thread(self.scanner.load)
+            await asyncio.to_thread(self._load)
             return await self.evaluator.evaluate(topic, self.workspace.prompts)
         except ScannerError as error:
             self.notify(str(error), title="Scan failed", severity="error", markup=False)
             return None
+
+    def _load(self) -> None:
+        """What takes long to import and load; quick from the second time on."""
+        self.scanner.load()
+        rate_intervals(Metrics(1, 1, 0, 0))
 
     async def _show(self, evaluation: Evaluation) -> None:
         baseline = self.session.baseline

@@ -1,0 +1,57 @@
+"""Prompt vectors in memory: products are exact, or as near as the compact form promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.scanners.local.matrix import (
+    COMPACT_FROM,
+    CompactMatrix,
+    FloatMatrix,
+    PromptMatrix,
+    new_matrix,
+)
+
+
+def unit(count: int, size: int, seed: int) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(count, size)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def filled(kind: type[FloatMatrix] | type[CompactMatrix], vectors: np.ndarray) -> PromptMatrix:
+    matrix = kind(*vectors.shape)
+    cut = len(vectors) // 3
+    matrix.fill(cut, vectors[cut:])
+    matrix.fill(0, vectors[:cut])
+    return matrix
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5000), st.sampled_from([8, 256, 384]), st.integers(0, 99))
+def test_products(count: int, size: int, seed: int) -> None:
+    vectors, text = unit(count, size, seed), unit(1, size, seed + 1)[0]
+    exact = vectors.astype(np.float64) @ text
+    for kind, error in ((FloatMatrix, 1e-5), (CompactMatrix, 0.01)):
+        out = np.full(count, np.nan, np.float32)
+        filled(kind, vectors).product(text, out)
+        np.testing.assert_allclose(out, exact, atol=error)
+
+
+def test_a_row_of_zeros_stays_one() -> None:
+    matrix = filled(CompactMatrix, np.zeros((3, 4), np.float32))
+    out = np.ones(3, np.float32)
+    matrix.product(np.ones(4, np.float32), out)
+    assert out.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("count", "kind"),
+    [(0, FloatMatrix), (COMPACT_FROM - 1, FloatMatrix), (COMPACT_FROM, CompactMatrix)],
+)
+def test_large_sets_are_held_compactly(count: int, kind: type) -> None:
+    matrix = new_matrix(count, 1)
+    assert type(matrix) is kind
+    assert len(matrix) == count

@@ -1,0 +1,139 @@
+"""The embedded scanner: an edit costs one text, and gives what a fresh scan would give."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.files.prompt_files import load_prompts
+from guardtui.scanners.base import Progress, ScannerError, load_scanner
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import sample_folder
+
+PROMPTS: PromptSet = load_prompts(sample_folder() / "tax-advice.csv")
+TOPIC = Topic(
+    name="Tax advice",
+    description="Personal advice on taxes",
+    examples=("Can I deduct my car?", "How do I pay less tax?"),
+)
+TEXTS = st.sampled_from(
+    ["", "Tax", "weather in Paris", "How do I pay less tax?", "réclamer ça", " "]
+)
+TOPICS = st.builds(
+    Topic,
+    name=TEXTS,
+    description=TEXTS,
+    examples=st.lists(TEXTS, max_size=5).map(tuple),
+    intent=st.sampled_from(Intent),
+)
+
+
+def quiet(progress: Progress) -> None:
+    pass
+
+
+def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
+    verdicts = scanner.scan_now(topic, PROMPTS, quiet)
+    assert verdicts is not None
+    return verdicts
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(TOPICS, min_size=1, max_size=6))
+def test_after_any_edits_it_answers_like_a_fresh_one(edits: list[Topic]) -> None:
+    edited = LocalScanner("static")
+    scan(edited, TOPIC)
+    for topic in edits:
+        found, fresh = scan(edited, topic), scan(LocalScanner("static"), topic)
+        np.testing.assert_allclose(found.score, fresh.score, atol=1e-6)
+        np.testing.assert_array_equal(found.triggered, fresh.triggered)
+        np.testing.assert_array_equal(found.matched, fresh.matched)
+
+
+def test_it_finds_the_topic() -> None:
+    verdicts = scan(LocalScanner("static"), TOPIC)
+    expected = PROMPTS.expected
+    assert np.median(verdicts.score[expected]) > 1.5 * np.median(verdicts.score[~expected])
+
+
+def test_an_allow_topic_triggers_on_everything_else() -> None:
+    scanner = LocalScanner("static")
+    block = scan(scanner, TOPIC)
+    allow = scan(scanner, TOPIC.model_copy(update={"intent": Intent.ALLOW}))
+    np.testing.assert_array_equal(allow.triggered, 1 - block.triggered)
+    np.testing.assert_array_equal(allow.score, block.score)
+
+
+def test_the_threshold_is_a_score() -> None:
+    scanner = LocalScanner("static")
+    default = scanner.settings
+    assert (default.threshold_source, default.name) == ("default", "local")
+    scanner.use_threshold(0.9)
+    verdicts = scan(scanner, TOPIC)
+    np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)
+    assert (scanner.settings.threshold, scanner.settings.threshold_source) == (0.9, "by hand")
+    assert scanner.settings.identity == default.identity
+
+
+def test_an_added_prompt_triggers() -> None:
+    scanner = LocalScanner("static")
+    missed = int(np.flatnonzero(PROMPTS.expected & (scan(scanner, TOPIC).triggered == 0))[0])
+    prompt = PROMPTS.prompts[missed]
+    added = TOPIC.model_copy(update={"examples": (*TOPIC.examples, prompt)})
+    verdicts = scan(scanner, added)
+    assert (verdicts.triggered[missed], verdicts.matched[missed]) == (1, 3)
+
+
+def test_a_topic_without_text_triggers_nothing_and_matches_nothing() -> None:
+    verdicts = scan(LocalScanner("static"), Topic())
+    assert not verdicts.triggered.any()
+    assert (verdicts.matched == -1).all()
+
+
+async def test_the_scan_beside_the_loop_is_the_same_and_tells_its_progress() -> None:
+    told: list[Progress] = []
+    verdicts = await LocalScanner("static").scan(TOPIC, PROMPTS, told.append)
+    np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), TOPIC).score)
+    assert told[-1] == Progress("embedding prompts", len(PROMPTS), len(PROMPTS))
+    assert [one.done for one in told] == sorted(one.done for one in told)
+
+
+async def test_cancelling_stops_and_leaves_a_scanner_that_works() -> None:
+    scanner, told = LocalScanner("static"), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(
+        scanner.scan(TOPIC, PROMPTS, lambda progress: loop.call_soon_threadsafe(told.set) and None)
+    )
+    await told.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(scan(scanner, TOPIC)) == len(PROMPTS)
+
+
+def test_stopping_at_once_gives_nothing() -> None:
+    assert LocalScanner("static").scan_now(TOPIC, PROMPTS, quiet, lambda: True) is None
+
+
+def test_an_explanation_is_of_the_same_score() -> None:
+    scanner = LocalScanner("static")
+    verdicts = scan(scanner, TOPIC)
+    for row in (0, 50, 150):
+        explanation = scanner.explain(TOPIC, PROMPTS.prompts[row])
+        assert explanation.score == pytest.approx(float(verdicts.score[row]), abs=0.01)
+        assert explanation.matched == verdicts.matched[row]
+
+
+def test_it_is_found_by_name() -> None:
+    assert isinstance(load_scanner("local", encoder="static"), LocalScanner)
+    with pytest.raises(ScannerError, match="choose one of"):
+        LocalScanner("glove")
+    with pytest.raises(ScannerError, match="unknown scanner 'nobody'"):
+        load_scanner("nobody")

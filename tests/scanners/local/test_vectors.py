@@ -1,0 +1,146 @@
+"""The cache of vectors saves work and never changes a result, whatever happens to its file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.scanners.local.vectors import VectorCache, embed, rounded, text_key
+
+SIZE = 8
+
+
+class Counting:
+    """An encoder that counts the texts it is asked for."""
+
+    name, id, dimensions = "counting", "counting-1", SIZE
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.asked += texts
+        rows = [np.random.default_rng(abs(hash(text))).normal(size=SIZE) for text in texts]
+        return np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
+
+    def words(self, text: str) -> list[str]:
+        return text.split()
+
+
+def embedded(folder: Path, texts: Sequence[str], encoder: Counting) -> np.ndarray:
+    cache = VectorCache(folder, encoder.id, SIZE)
+    vectors = embed(
+        encoder, cache, texts, chunk=3, advance=lambda done: None, stopped=lambda: False
+    )
+    assert vectors is not None
+    return vectors
+
+
+def cache_file(folder: Path) -> Path:
+    return folder / "vectors-counting-1.sqlite3"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=12))
+def test_cached_and_fresh_vectors_are_the_same(texts: list[str]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as name:
+        encoder = Counting()
+        fresh = embedded(Path(name), texts, encoder)
+        np.testing.assert_array_equal(fresh, rounded(Counting().encode(texts)))
+        encoder.asked.clear()
+        np.testing.assert_array_equal(embedded(Path(name), texts[::-1], encoder)[::-1], fresh)
+        assert encoder.asked == []
+
+
+def test_only_new_texts_are_embedded(tmp_path: Path) -> None:
+    encoder = Counting()
+    embedded(tmp_path, ["a", "b"], encoder)
+    embedded(tmp_path, ["b", "c", "a"], encoder)
+    assert encoder.asked == ["a", "b", "c"]
+
+
+def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
+    one, other = Counting(), Counting()
+    other.id = "counting-2"
+    embedded(tmp_path, ["a"], one)
+    embedded(tmp_path, ["a"], other)
+    assert other.asked == ["a"]
+
+
+def test_stopping_keeps_what_was_done(tmp_path: Path) -> None:
+    encoder, texts = Counting(), [str(number) for number in range(9)]
+    cache = VectorCache(tmp_path, encoder.id, SIZE)
+    done: list[int] = []
+    stopped = embed(
+        encoder, cache, texts, chunk=3, advance=done.append, stopped=lambda: len(encoder.asked) > 3
+    )
+    assert stopped is None
+    assert (len(encoder.asked), done[-1]) == (6, 6)
+    embedded(tmp_path, texts, encoder)
+    assert len(encoder.asked) == 9
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all, but long enough to be one" * 99])
+def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+    encoder = Counting()
+    first = embedded(tmp_path, ["a"], encoder)
+    cache_file(tmp_path).write_bytes(damage)
+    np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
+    embedded(tmp_path, ["a"], encoder)
+    assert encoder.asked == ["a", "a"]
+
+
+@pytest.mark.parametrize("vector", [b"", b"\xff" * 2 * SIZE, bytes(2 * SIZE), b"x"])
+def test_a_damaged_vector_is_computed_again(tmp_path: Path, vector: bytes) -> None:
+    encoder = Counting()
+    first = embedded(tmp_path, ["a"], encoder)
+    with closing(sqlite3.connect(cache_file(tmp_path))) as database:
+        database.execute("UPDATE vectors SET vector = ?", (vector,))
+        database.commit()
+    np.testing.assert_array_equal(embedded(tmp_path, ["a"], encoder), first)
+
+
+def test_without_a_place_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    encoder = Counting()
+    assert not VectorCache(blocked, encoder.id, SIZE).works
+    assert len(embedded(blocked, ["a", "b"], encoder)) == 2
+
+
+def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+    row = 2 * SIZE + 60
+    cache = VectorCache(tmp_path, "e", SIZE, limit=100 * row)
+    vectors = Counting().encode([str(number) for number in range(300)])
+    keys = [text_key(str(number)) for number in range(300)]
+    for start in range(0, 300, 10):
+        cache.write(keys[start : start + 10], vectors[start : start + 10])
+    missing = cache.read(keys, np.zeros((300, SIZE), np.float32))
+    assert missing == list(range(len(missing)))
+    assert 190 < len(missing) < 225
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from tests.scanners.local.test_vectors import Counting, embedded\n"
+        "embedded(Path(sys.argv[1]), [str(n) for n in range(int(sys.argv[2]), 400)], Counting())\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    root = Path(__file__).parents[3]
+    running = [subprocess.Popen([*command, first], cwd=root) for first in ("0", "200")]
+    assert [process.wait() for process in running] == [0, 0]
+    cache = VectorCache(tmp_path, Counting.id, SIZE)
+    keys = [text_key(str(number)) for number in range(400)]
+    assert cache.read(keys, np.zeros((400, SIZE), np.float32)) == []

@@ -1,0 +1,181 @@
+"""A topic, its prompts and its session on disk: what is kept, and what is never touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileProblem
+from guardtui.files.topic_files import ChangedOnDisk, load_topic
+from guardtui.session.session import Decision
+from guardtui.session.store import StoreError
+from guardtui.session.workspace import (
+    Workspace,
+    data_folder,
+    last_opened,
+    remember_opened,
+    scratch_sample,
+)
+from tests.session.test_session import evaluation
+
+TOPIC = """\
+# a comment
+name: Tax
+description: tax advice
+examples:
+  - one
+  - two
+"""
+PROMPTS = "prompt,expected,intent\npay less tax,true,block\nsoup,false,block\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "tax.csv").write_text(PROMPTS)
+    (tmp_path / "tax.yaml").write_text(TOPIC)
+    return tmp_path / "tax.yaml"
+
+
+def edited(workspace: Workspace, description: str) -> Topic:
+    topic = workspace.session.topic.model_copy(update={"description": description})
+    workspace.session.edit(topic)
+    return topic
+
+
+def test_prompts_are_those_named_else_those_used_last_else_the_neighbour(path: Path) -> None:
+    assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
+    other = path.with_name("other.csv")
+    other.write_text(PROMPTS)
+    Workspace.open(path, other)
+    assert Workspace.open(path).prompts_path == other.resolve()
+    other.unlink()
+    assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
+    path.with_suffix(".csv").unlink()
+    with pytest.raises(FileProblem, match="no prompt set is known"):
+        Workspace.open(path)
+
+
+def test_opening_changes_nothing_in_the_files(path: Path) -> None:
+    Workspace.open(path)
+    assert path.read_text() == TOPIC
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".guardtui",
+        "tax.csv",
+        "tax.yaml",
+    ]
+
+
+def test_keeping_records_and_writes_the_file(path: Path) -> None:
+    workspace = Workspace.open(path)
+    topic = edited(workspace, "all tax advice")
+    kept = workspace.write_kept(evaluation(topic, 7))
+    assert (kept.iteration.number, kept.not_saved) == (0, "")
+    assert load_topic(path).topic.description == "all tax advice"
+    assert "# a comment" in path.read_text()
+    assert (path.parent / ".guardtui/backups/tax.yaml.1.bak").read_text() == TOPIC
+    assert not workspace.unsaved
+    again = Workspace.open(path)
+    assert [one.decision for one in again.session.iterations] == [Decision.KEEP]
+
+
+def test_a_file_changed_meanwhile_is_left_and_the_iteration_kept(path: Path) -> None:
+    workspace = Workspace.open(path)
+    topic = edited(workspace, "all tax advice")
+    path.write_text(TOPIC + "more: theirs\n")
+    kept = workspace.write_kept(evaluation(topic, 7))
+    assert "changed by another program" in kept.not_saved
+    assert path.read_text() == TOPIC + "more: theirs\n"
+    assert len(Workspace.open(path).session.iterations) == 1
+    with pytest.raises(ChangedOnDisk):
+        workspace.save(topic)
+    workspace.save(topic, force=True)
+    assert "more: theirs" in path.read_text()
+    assert load_topic(path).topic == topic.model_copy(update={"intent": topic.intent})
+
+
+def test_a_draft_comes_back_and_can_be_refused(path: Path) -> None:
+    workspace = Workspace.open(path)
+    edited(workspace, "half a sen")
+    assert not workspace.draft_is_safe
+    workspace.save_draft()
+    assert workspace.draft_is_safe
+    workspace.store.close()
+    again = Workspace.open(path)
+    assert again.draft_offer is not None
+    assert again.offer_fits
+    again.take_draft()
+    assert again.session.topic.description == "half a sen"
+    assert again.session.undo()
+    assert not again.unsaved
+    again.save_draft()
+    again.store.close()
+    assert Workspace.open(path).draft_offer is None
+
+
+def test_a_draft_of_an_older_file_is_offered_but_does_not_fit(path: Path) -> None:
+    workspace = Workspace.open(path)
+    edited(workspace, "half a sen")
+    workspace.save_draft()
+    workspace.store.close()
+    path.write_text(TOPIC.replace("Tax", "Taxes"))
+    again = Workspace.open(path)
+    assert again.draft_offer is not None
+    assert not again.offer_fits
+    again.refuse_draft()
+    assert Workspace.open(path).draft_offer is None
+
+
+def test_the_intent_of_the_prompts_holds_where_the_file_has_none(path: Path) -> None:
+    path.with_suffix(".csv").write_text(PROMPTS.replace("block", "allow"))
+    workspace = Workspace.open(path)
+    assert workspace.session.topic.intent == "allow"
+    assert not workspace.unsaved
+
+
+def test_pinning_is_remembered(path: Path) -> None:
+    workspace = Workspace.open(path)
+    for hits in (3, 5):
+        iteration = workspace.write(evaluation(workspace.session.topic, hits), Decision.KEEP)
+        workspace.session.record(iteration)
+    workspace.pin(0)
+    baseline = Workspace.open(path).session.baseline
+    assert baseline is not None
+    assert baseline.number == 0
+
+
+def test_the_last_session_is_found_again_until_its_files_are_gone(path: Path) -> None:
+    assert last_opened() is None
+    remember_opened(Workspace.open(path))
+    assert last_opened() == (path, path.with_suffix(".csv"))
+    (data_folder() / "last.json").write_text("[1]")
+    assert last_opened() is None
+    remember_opened(Workspace.open(path))
+    path.unlink()
+    assert last_opened() is None
+
+
+def test_the_scratch_sample_is_a_copy_that_stays_as_it_was_left() -> None:
+    topic, prompts = scratch_sample()
+    topic.write_text("name: mine\n")
+    assert scratch_sample() == (topic, prompts)
+    assert topic.read_text() == "name: mine\n"
+    assert data_folder() in topic.parents
+
+
+def test_a_folder_that_cannot_be_made_is_said(path: Path) -> None:
+    (path.parent / ".guardtui").write_text("in the way")
+    with pytest.raises(StoreError, match=r"\.guardtui"):
+        Workspace.open(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_linked_topic_file_is_written_where_it_lies(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    workspace = Workspace.open(link, path.with_suffix(".csv"))
+    workspace.save(edited(workspace, "by way of the link"))
+    assert link.is_symlink()
+    assert load_topic(path).topic.description == "by way of the link"

@@ -1,0 +1,143 @@
+"""What the results table shows: filters, order, search and cells, without a screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.comparison import Change, Comparison, compare
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome, Verdicts
+from guardtui.files.prompt_files import load_prompts
+from guardtui.tui.results import FILTERS, SORTS, Results, View, build_results
+
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> PromptSet:
+    path: Path = tmp_path_factory.mktemp("prompts") / "p.csv"
+    rows = [
+        f"{text} {row},{str(row % 2 == 0).lower()},block,c{row % 4}"
+        for row, text in enumerate(["soup [b]", "Pay LESS tax", "less"] * 14)
+        if row < COUNT
+    ]
+    path.write_text("\n".join(["prompt,expected,intent,category", *rows]))
+    return load_prompts(path)
+
+
+def evaluation(prompts: PromptSet, seed: int) -> Evaluation:
+    random = np.random.default_rng(seed)
+    return Evaluation(
+        Topic(),
+        ScannerSettings("local", "x", 0.5),
+        prompts.fingerprint,
+        prompts.keys,
+        prompts.expected,
+        Verdicts(
+            random.integers(-1, 2, COUNT).astype(np.int8),
+            random.random(COUNT).astype(np.float32),
+            random.integers(-1, 5, COUNT).astype(np.int16),
+        ),
+    )
+
+
+def pair(prompts: PromptSet) -> tuple[Evaluation, Comparison]:
+    now = evaluation(prompts, 1)
+    return now, compare(evaluation(prompts, 0), now)
+
+
+VIEWS = st.builds(
+    View,
+    filter=st.sampled_from(list(FILTERS)),
+    category=st.sampled_from([None, "c1", "gone"]),
+    search=st.sampled_from(["", "less", "SOUP", "[b]", ".*", "nowhere"]),
+    sort=st.sampled_from(SORTS),
+    descending=st.booleans(),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(view=VIEWS, compared=st.booleans())
+def test_every_view_shows_what_it_says(prompts: PromptSet, view: View, compared: bool) -> None:
+    now, comparison = pair(prompts)
+    results = build_results(prompts, now, comparison if compared else None, view)
+    changes = comparison.changes if compared else np.zeros(COUNT, np.int8)
+    wanted = {
+        "mistakes": lambda row: now.codes[row] in (Outcome.FP, Outcome.FN),
+        "fp": lambda row: now.codes[row] == Outcome.FP,
+        "fn": lambda row: now.codes[row] == Outcome.FN,
+        "regressions": lambda row: changes[row] == Change.REGRESSION,
+        "fixes": lambda row: changes[row] == Change.FIX,
+        "errors": lambda row: now.codes[row] == Outcome.ERROR,
+        "all": lambda row: True,
+    }
+    counted = {name: sum(map(keep, range(COUNT))) for name, keep in wanted.items()}
+    assert results.counts == counted
+    shown = [
+        row
+        for row in range(COUNT)
+        if wanted[view.filter](row)
+        and view.search.lower() in prompts.prompts[row].lower()
+        and (view.category is None or f"c{row % 4}" == view.category)
+    ]
+    assert sorted(results.order.tolist()) == shown
+    assert [results.position_of(results.row_id(place)) for place in range(len(results))] == list(
+        range(len(results))
+    )
+    keys = [_sort_key(view, results, place) for place in range(len(results))]
+    assert keys == sorted(keys, reverse=view.descending)
+
+
+def _sort_key(view: View, results: Results, place: int) -> object:
+    row = int(results.order[place])
+    now, comparison = results.evaluation, results.comparison
+    if view.sort == "change":
+        if comparison is None:
+            return row
+        change = comparison.changes[row]
+        rank = {Change.REGRESSION: 0, Change.SAME: 2}.get(Change(int(change)), 1)
+        return (rank, row)
+    if view.sort == "was" and comparison is not None:
+        return int(comparison.before[row])
+    if view.sort == "category":
+        return row % 4
+    if view.sort == "prompt":
+        return results.prompts.prompts[row]
+    columns = {"score": now.verdicts.score, "matched": now.verdicts.matched}
+    return float(columns.get(view.sort, now.codes)[row])
+
+
+def test_cells_say_what_happened(prompts: PromptSet) -> None:
+    now, comparison = pair(prompts)
+    results = build_results(prompts, now, comparison, View(filter="all", sort="score"))
+    for place, cells in enumerate(results.cells(0, COUNT)):
+        row = int(results.order[place])
+        mark, outcome, prompt, score, part, was, category = (text for text, _ in cells)
+        assert outcome == Outcome(int(now.codes[row])).name
+        assert prompt == prompts.prompts[row]
+        assert score == f"{now.verdicts.score[row]:.2f}"
+        matched = int(now.verdicts.matched[row])
+        assert part == ("" if matched < 0 else "desc" if matched == 0 else f"ex {matched}")
+        before = Outcome(int(comparison.before[row]))
+        assert was == ("" if before == now.codes[row] else f"was {before.name}")
+        assert category == f"c{row % 4}"
+        marks = {Change.REGRESSION: "✗R", Change.FIX: "✓F", Change.NO_VERDICT: "?", Change.SAME: ""}
+        assert mark == marks[Change(int(comparison.changes[row]))]
+
+
+def test_the_next_regression_goes_round(prompts: PromptSet) -> None:
+    now, comparison = pair(prompts)
+    results = build_results(prompts, now, comparison, View(filter="all", sort="prompt"))
+    found: list[int | None] = [results.next_regression(None)]
+    for _ in range(comparison.regressions):
+        found.append(results.next_regression(found[-1]))
+    assert len(set(found)) == comparison.regressions
+    assert found[0] == found[-1]
+    assert build_results(prompts, now, None, View()).next_regression(None) is None
