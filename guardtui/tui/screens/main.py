@@ -1,46 +1,32 @@
-"""The one screen of the loop: it turns what panes say into session edits and evaluations."""
+"""The one screen of the loop: what the author's keys do to the session."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from rich.text import Text
-from textual import on, work
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual import work
 
-from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics, metrics_by_group
+from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.prompts import check_prompt_set
-from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import Outcome
+from guardtui.domain.topic import violations
 from guardtui.files.atomic import refuse_overwriting
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.calibration import Calibration, calibrate
-from guardtui.scanners.local.explanation import Explanation
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
-from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import SCREEN, bindings
-from guardtui.tui.messages import TopicEdited, ViewChanged
 from guardtui.tui.pages import category_text, check_text, help_text, iteration_options
-from guardtui.tui.results import Results, View, build_results
 from guardtui.tui.screens.dialogs import (
     Choice,
     Confirm,
@@ -49,321 +35,16 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
-from guardtui.tui.widgets.detail import DetailPane, PromptDetail
-from guardtui.tui.widgets.editor import Field, TopicEditor
-from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, summary
-from guardtui.tui.widgets.results_pane import ResultsPane
-
-PAUSE = 0.03
-"""Seconds without a key that count as a pause in typing."""
-
-DRAFT_EVERY = 2.0
-POLL_EVERY = 0.1
-LONG_WAIT = 60.0
-"""Seconds of embedding from which on the faster encoder is pointed out."""
+from guardtui.tui.screens.loop import LoopScreen
+from guardtui.tui.widgets.editor import Field
 
 _PANES = ("editor", "metrics", "results")
 
 
-class MainScreen(Screen[None]):
-    """Editor, dashboard, progress, results and detail of one workspace."""
+class MainScreen(LoopScreen):
+    """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
-
-    def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
-        super().__init__()
-        self.workspace = workspace
-        self.session = workspace.session
-        self.evaluator = Evaluator(scanner)
-        self.evaluation: Evaluation | None = None
-        self.comparison: Comparison | None = None
-        self.results: Results | None = None
-        self._alignment: tuple[int, Alignment] | None = None
-        self._started = 0.0
-        self._draft_problem = ""
-        self._draft_is_back = workspace.offer_fits
-        if self._draft_is_back:
-            # Before anything can be typed, and before the editor is made.
-            with contextlib.suppress(StoreError):
-                workspace.take_draft()
-        self._editor = TopicEditor(self.session.topic)
-        self._metrics = MetricsPanel()
-        self._results = ResultsPane()
-        self._detail = DetailPane()
-        self._progress = Static("", id="progress", markup=False)
-        self._summary = Static("", id="summary", markup=False)
-        self._header = Static("", id="header", markup=False)
-
-    @property
-    def scanner(self) -> LocalScanner:
-        scanner = self.evaluator.scanner
-        assert isinstance(scanner, LocalScanner)  # noqa: S101 - the only kind there is so far
-        return scanner
-
-    @property
-    def results_pane(self) -> ResultsPane:
-        """The pane that the actions of the results belong to."""
-        return self._results
-
-    def compose(self) -> ComposeResult:
-        yield self._header
-        yield self._summary
-        with Horizontal(id="top"):
-            yield self._editor
-            yield self._metrics
-        yield self._progress
-        with Vertical(id="bottom"):
-            yield self._results
-            yield self._detail
-        yield Footer(compact=True, show_command_palette=False)
-
-    def on_mount(self) -> None:
-        self._detail.show(None)
-        self._show_header()
-        self.set_class(True, "-pane-editor")
-        self.set_interval(POLL_EVERY, self._poll)
-        self.set_interval(DRAFT_EVERY, self._save_draft)
-        self._editor.query(Field).first().focus()
-        self.call_after_refresh(self._begin)
-
-    # --- opening --------------------------------------------------------------------------
-
-    @work(exclusive=True, group="begin")
-    async def _begin(self) -> None:
-        """Load the encoder beside the screen, then evaluate the file's definition once."""
-        workspace = self.workspace
-        if self._draft_is_back:
-            self.notify("Your unsaved edits are back; Undo returns to the file.")
-        elif workspace.draft_offer is not None:
-            question = (
-                "The topic file was changed since you last edited it here.\n"
-                "Continue with your unsaved edits?"
-            )
-            taken = await self.app.push_screen_wait(Confirm(question, "Continue", "Use the file"))
-            with self._told_problems():
-                if taken:
-                    workspace.take_draft()
-                    self._topic_replaced()
-                else:
-                    workspace.refuse_draft()
-        if not self.session.iterations:
-            evaluation = await self._evaluate(workspace.topic_file.topic)
-            if evaluation is None:
-                return
-            with self._told_problems():
-                self.session.record(
-                    await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
-                )
-        # What is loaded by now stays for good. Not looked through again, it spares the screen
-        # pauses of up to 100 ms, in which Python's collector holds everything.
-        gc.freeze()
-        self._preview()
-
-    # --- edits and previews ---------------------------------------------------------------
-
-    @on(TopicEdited)
-    def topic_edited(self, event: TopicEdited) -> None:
-        if self.session.edit(event.topic, event.group):
-            if event.ends_group:
-                self.session.end_group()
-            self._show_header()
-            self._preview()
-
-    def _edit(self, topic: Topic) -> None:
-        if self.session.edit(topic):
-            self._topic_replaced()
-
-    def _topic_replaced(self) -> None:
-        self._editor.show(self.session.topic)
-        self._show_header()
-        self._preview()
-
-    @work(exclusive=True, group="preview")
-    async def _preview(self) -> None:
-        """Evaluate the definition as it is after a pause; a newer edit cancels this."""
-        await asyncio.sleep(PAUSE)
-        evaluation = await self._evaluate(self.session.topic)
-        if evaluation is not None:
-            await self._show(evaluation)
-
-    async def _evaluate(self, topic: Topic) -> Evaluation | None:
-        self._started = time.monotonic()
-        try:
-            await asyncio.to_thread(self._load)
-            return await self.evaluator.evaluate(topic, self.workspace.prompts)
-        except ScannerError as error:
-            self.notify(str(error), title="Scan failed", severity="error", markup=False)
-            return None
-
-    def _load(self) -> None:
-        """What takes long to import and load; quick from the second time on."""
-        self.scanner.load()
-        rate_intervals(Metrics(1, 1, 0, 0))
-
-    async def _show(self, evaluation: Evaluation) -> None:
-        baseline = self.session.baseline
-        view = self._results.view
-        prompts = self.workspace.prompts
-
-        def work_out() -> tuple[Comparison | None, Results]:
-            comparison = None
-            if baseline is not None:
-                alignment = self._aligned(baseline.number, baseline.evaluation, evaluation)
-                comparison = compare(baseline.evaluation, evaluation, alignment)
-            return comparison, build_results(prompts, evaluation, comparison, view)
-
-        comparison, results = await asyncio.to_thread(work_out)
-        self.evaluation, self.comparison = evaluation, comparison
-        self._show_dashboard()
-        self._show_results(results)
-
-    def _aligned(self, number: int, baseline: Evaluation, current: Evaluation) -> Alignment:
-        # The prompts do not change while a definition is edited: aligned once for a baseline.
-        if self._alignment is None or self._alignment[0] != number:
-            self._alignment = number, align(baseline.keys, current.keys)
-        return self._alignment[1]
-
-    @on(ViewChanged)
-    def view_changed(self, event: ViewChanged) -> None:
-        self._rebuild(event.view)
-
-    @work(exclusive=True, group="view")
-    async def _rebuild(self, view: View) -> None:
-        evaluation, comparison = self.evaluation, self.comparison
-        if evaluation is None:
-            return
-        results = await asyncio.to_thread(
-            build_results, self.workspace.prompts, evaluation, comparison, view
-        )
-        # While this was worked out, a newer evaluation may have come.
-        if evaluation is self.evaluation and view == self._results.view:
-            self._show_results(results)
-
-    def _show_results(self, results: Results) -> None:
-        self.results = results
-        self._results.show(results)
-        self._show_detail(self._results.table.cursor_row_id)
-
-    def _show_dashboard(self) -> None:
-        evaluation = self.evaluation
-        if evaluation is None:
-            return
-        session, best, baseline = self.session, self.session.best, self.session.baseline
-        dashboard = Dashboard(
-            evaluation=evaluation,
-            comparison=self.comparison,
-            baseline=baseline.number if baseline else None,
-            pinned=session.pinned is not None,
-            history=[one.evaluation.metrics.coverage for one in session.iterations],
-            best=best.number if best else None,
-            best_coverage=best.evaluation.metrics.coverage if best else None,
-            discards=session.discards_in_a_row,
-            plateau=PLATEAU,
-            changes=self.workspace.changes,
-            recorded=self._is_recorded(evaluation),
-        )
-        self._metrics.dashboard = dashboard
-        self._summary.update(summary(dashboard), layout=False)
-
-    def _is_recorded(self, evaluation: Evaluation) -> bool:
-        last = self.session.iterations[-1].evaluation if self.session.iterations else None
-        return (
-            last is not None
-            and last.topic == evaluation.topic
-            and last.settings == evaluation.settings
-            and last.prompt_set == evaluation.prompt_set
-        )
-
-    def _show_header(self) -> None:
-        file = display_text(self.workspace.topic_file.path.name)
-        prompts = display_text(self.workspace.prompts_path.name)
-        text = Text(f"guardtui  {file} × {prompts} ({len(self.workspace.prompts)} prompts)")
-        if self.workspace.unsaved:
-            text.append("  ● unsaved", "bold yellow")
-        if self.session.topic.intent is not self.workspace.prompts.intent:
-            text.append(
-                f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold red"
-            )
-        self._header.update(text, layout=False)
-
-    # --- progress -------------------------------------------------------------------------
-
-    def _poll(self) -> None:
-        progress = self.evaluator.progress
-        running = progress is not None and progress.done < progress.total
-        self._progress.set_class(running, "running")
-        if progress is None or not running:
-            return
-        elapsed = max(time.monotonic() - self._started, 0.001)
-        rate = progress.done / elapsed
-        width = max(10, min(40, self.size.width // 4))
-        filled = int(width * progress.done / max(progress.total, 1))
-        line = f"{progress.phase} {'█' * filled}{'░' * (width - filled)} "
-        line += f"{progress.done}/{progress.total}"
-        if rate > 0 and elapsed > 0.5:
-            eta = (progress.total - progress.done) / rate
-            line += f"  {rate:.0f}/s  {eta:.0f} s left, once"
-            if eta > LONG_WAIT and self.scanner.encoder_name != "static":
-                line += "  (F9: the static encoder needs seconds)"
-        self._progress.update(line, layout=False)
-
-    # --- the selected prompt --------------------------------------------------------------
-
-    @on(FrameTable.RowSelected)
-    def row_selected(self, event: FrameTable.RowSelected) -> None:
-        self._show_detail(event.row_id)
-
-    @on(FrameTable.RowActivated)
-    def row_activated(self) -> None:
-        self._detail.focus()
-
-    def _show_detail(self, row_id: int | None) -> None:
-        detail = self._detail_of(row_id)
-        self._detail.show(detail)
-        if detail is not None:
-            self._explain(detail)
-
-    def _detail_of(self, row_id: int | None) -> PromptDetail | None:
-        results, evaluation = self.results, self.evaluation
-        if row_id is None or results is None or evaluation is None:
-            return None
-        row = results.row_of(row_id)
-        if row is None:
-            return None
-        frame = self.workspace.prompts.frame
-        score = float(evaluation.verdicts.score[row])
-        return PromptDetail(
-            prompt=frame["prompt"][row],
-            line=int(frame["line"][row]),
-            expected=bool(evaluation.expected[row]),
-            outcome=Outcome(int(evaluation.codes[row])),
-            score=None if np.isnan(score) else score,
-            threshold=evaluation.settings.threshold,
-            matched=int(evaluation.verdicts.matched[row]),
-            error=evaluation.verdicts.errors.get(row, ""),
-            topic=evaluation.topic,
-            history=[
-                (one.number, _outcome_of(one.evaluation, row_id))
-                for one in self.session.iterations[-20:]
-            ],
-        )
-
-    @work(exclusive=True, group="explain")
-    async def _explain(self, detail: PromptDetail) -> None:
-        """The words behind the score, for the prompt looked at only, a moment later."""
-        await asyncio.sleep(PAUSE)
-        try:
-            explanation: Explanation = await asyncio.to_thread(
-                self.scanner.explain, detail.topic, detail.prompt
-            )
-        except ScannerError:
-            return
-        self._detail.show(replace(detail, explanation=explanation))
-
-    # --- actions --------------------------------------------------------------------------
 
     async def _take_typed(self) -> None:
         """Let keys that are still on their way to a field reach it, and the session.
@@ -664,32 +345,3 @@ class MainScreen(Screen[None]):
         with contextlib.suppress(StoreError):
             self.workspace.save_draft()
         self.workspace.store.close()
-
-    # --- what must not get lost -----------------------------------------------------------
-
-    def _save_draft(self) -> None:
-        try:
-            self.workspace.save_draft()
-        except StoreError as problem:
-            # Told once, not every two seconds: it may last.
-            if str(problem) != self._draft_problem:
-                self._draft_problem = str(problem)
-                self.notify(
-                    f"Your edits are not kept on disk: {problem}", severity="error", markup=False
-                )
-            return
-        if self._draft_problem:
-            self._draft_problem = ""
-            self.notify("Your edits are kept on disk again.")
-
-    @contextlib.contextmanager
-    def _told_problems(self) -> Iterator[None]:
-        try:
-            yield
-        except (FileProblem, StoreError) as problem:
-            self.notify(str(problem), severity="error", markup=False, timeout=15)
-
-
-def _outcome_of(evaluation: Evaluation, row_id: int) -> Outcome | None:
-    found = np.flatnonzero(evaluation.keys == np.uint64(row_id))
-    return Outcome(int(evaluation.codes[found[0]])) if len(found) else None
