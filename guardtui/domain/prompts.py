@@ -104,6 +104,11 @@ class PromptSet:
         return self.frame["prompt"]
 
     @cached_property
+    def lower_prompts(self) -> pl.Series:
+        """The texts in small letters, String [N], for finding words in them in any case."""
+        return self.prompts.str.to_lowercase()
+
+    @cached_property
     def expected(self) -> NDArray[np.bool_]:
         """The labels, bool [N]: does the prompt belong to the topic."""
         return self.frame["expected"].to_numpy()

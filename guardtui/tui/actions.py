@@ -105,9 +105,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s", "Save", "Write the definition to the topic file"),
     Action("quit", "ctrl+q", "Quit", "Leave; everything is kept", shown=True),
-    Action("search", "slash,ctrl+f", "Search", "Find prompts by their words", RESULTS, shown=True),
     Action(
-        "next_hit", "n", "Next hit", "Go to the next prompt that holds the searched words", RESULTS
+        "search",
+        "slash,ctrl+f",
+        "Filter",
+        "Find prompts by words, outcome, category, score and more",
+        RESULTS,
+        shown=True,
+    ),
+    Action(
+        "next_hit", "n", "Next hit", "Go to the next prompt that the filter lets through", RESULTS
     ),
     Action("previous_hit", "N", "Previous hit", "Go to the hit before", RESULTS),
     Action("filter('mistakes')", "1", "Mistakes", "Show false positives and negatives", RESULTS),
@@ -128,7 +135,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("next_sort", "s", "Sort", "Sort by the next column", RESULTS),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
     Action("next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS),
-    Action("leave_search", "escape", "Leave the search", "Clear the searched words", RESULTS),
+    Action("leave_search", "escape", "Leave the filter", "Show all of the group again", RESULTS),
 )
 
 

@@ -25,6 +25,17 @@ decides and not subject (a hint at harm, or a plea for protection from it), and 
 than English: there the real guardrail or a judge must decide.
 """
 
+FILTER_EXAMPLES = (
+    ("tax home", "prompts that hold both words, in any case"),
+    ('"home office"', "these words, as they stand"),
+    ("fn, fp, tp, tn", "by outcome; also error, mistake, right, regression, fix, added, all"),
+    ("-regression", "all but those; a minus turns any term round"),
+    ("category:short,story", "by a column of the prompt set; commas mean or"),
+    ("score>0.4 score<=0.6", "by score; also line, and match: 0 the description, 2 example 2"),
+    ("was:fn expected:true", "by the outcome in the baseline, and by the label"),
+)
+"""Terms of the filter language and what they let through."""
+
 
 def help_text() -> Text:
     """What the app is about, and every key."""
@@ -35,6 +46,10 @@ def help_text() -> Text:
         for action in in_scope(scope):
             text.append(f"  {key_names(action):<20}", "bold")
             text.append(f"{action.title}: {action.tooltip}\n")
+    text.append("\nThe filter\n", "bold")
+    for example, meaning in FILTER_EXAMPLES:
+        text.append(f"  {example:<20}", "bold")
+        text.append(f"{meaning}\n")
     text.append("\nIn the definition\n", "bold")
     text.append(f"  {'Tab, Enter':<20}", "bold")
     text.append("Go to the next field\n")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.row_filter import Rows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 
 FILTERS: dict[str, str] = {
@@ -66,7 +67,7 @@ _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcom
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the author asked to see."""
+    """What the author asked to see; `search` is a line of the filter language."""
 
     filter: str = "mistakes"
     category: str | None = None
@@ -171,7 +172,10 @@ def _part_cell(matched: int) -> tuple[str, str]:
 def build_results(
     prompts: PromptSet, evaluation: Evaluation, comparison: Comparison | None, view: View
 ) -> Results:
-    """Filter, search and sort; numpy and polars only, so that it can run beside the screen."""
+    """Filter, search and sort; numpy and polars only, so that it can run beside the screen.
+
+    Raises `FilterError` for a search that cannot be understood.
+    """
     codes = evaluation.codes
     changes = comparison.changes if comparison else None
     mask = _MASKS[view.filter](codes, changes)
@@ -179,10 +183,10 @@ def build_results(
         groups, names = prompts.groups(prompts.category_column)
         wanted = names.index(view.category) if view.category in names else -1
         mask &= groups == wanted
-    order = np.flatnonzero(mask)
     if view.search:
-        shown = prompts.prompts.gather(order).str.to_lowercase()
-        order = order[shown.str.contains(view.search.lower(), literal=True).to_numpy()]
+        chosen = parse_filter(view.search, prompts.extra_columns)
+        mask &= chosen.mask(Rows(prompts, evaluation, comparison))
+    order = np.flatnonzero(mask)
     order = _sorted(order, view, prompts, evaluation, comparison)
     counts = _counts(evaluation, comparison)
     return Results(prompts, evaluation, comparison, view, order, counts)

@@ -290,8 +290,8 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     """The columns, from left to right."""
     sort: reactive[tuple[str, bool] | None] = reactive(None, init=False)
     """Key of the column the rows are sorted by, and whether descending; the source does it."""
-    search: reactive[str] = reactive("", init=False)
-    """Text marked, in any case, wherever it is seen in the search column."""
+    search: reactive[tuple[str, ...]] = reactive((), init=False)
+    """Texts marked, in any case, wherever they are seen in the search column."""
     empty_text: reactive[str] = reactive("", init=False)
     """What is drawn when there are no rows."""
 
@@ -455,10 +455,12 @@ class FrameTable(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_empty_text(self) -> None:
         self._repaint()
 
-    def watch_search(self, search: str) -> None:
-        # IGNORECASE, not lower(): positions must be those of the text that is drawn.
-        needle = display_text(search)
-        self._pattern = re.compile(re.escape(needle), re.IGNORECASE) if needle else None
+    def watch_search(self, search: tuple[str, ...]) -> None:
+        # IGNORECASE, not lower(): positions must be those of the text that is drawn. The longest
+        # comes first, so that a word inside of it does not cut it short.
+        needles = sorted(filter(None, map(display_text, search)), key=len, reverse=True)
+        pattern = "|".join(map(re.escape, needles))
+        self._pattern = re.compile(pattern, re.IGNORECASE) if pattern else None
         self._repaint()
 
     def notify_style_update(self) -> None:

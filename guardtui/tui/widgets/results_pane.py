@@ -7,9 +7,11 @@ from dataclasses import replace
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from guardtui.domain.row_filter import FilterError, parse_filter
 from guardtui.domain.text import display_text
 from guardtui.tui.actions import RESULTS, bindings
 from guardtui.tui.messages import ViewChanged
@@ -28,6 +30,42 @@ _COLUMNS = (
 """On a narrow screen the table leaves out the last of them first."""
 
 
+_HINT = 'words, "exact words", fn, -regression, category:…, score>0.4, was:fp, match:2, line<50'
+_REMEMBERED = 50
+
+
+class FilterInput(Input):
+    """A line of the filter language; up and down bring back the lines used before."""
+
+    BINDINGS = [
+        Binding("up", "earlier", "Earlier filter", show=False),
+        Binding("down", "later", "Later filter", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder=_HINT, id="search", compact=True)
+        self._lines: list[str] = []
+        self._place = 0
+
+    def remember(self) -> None:
+        """Put the line into the history, once."""
+        line = self.value.strip()
+        if line:
+            self._lines = [*(one for one in self._lines if one != line), line][-_REMEMBERED:]
+        self._place = len(self._lines)
+
+    def action_earlier(self) -> None:
+        self._go(-1)
+
+    def action_later(self) -> None:
+        self._go(1)
+
+    def _go(self, step: int) -> None:
+        self._place = max(0, min(len(self._lines), self._place + step))
+        self.value = self._lines[self._place] if self._place < len(self._lines) else ""
+        self.cursor_position = len(self.value)
+
+
 class ResultsPane(Vertical):
     """Owns the view the author asked for; the screen answers with the rows of it."""
 
@@ -40,23 +78,26 @@ class ResultsPane(Vertical):
         self._results: Results | None = None
         self._chosen = False
         self._bar = Static("", id="filters", markup=False)
-        self._input = Input(placeholder="words to find", id="search", compact=True)
+        self._input = FilterInput()
+        self._problem = Static("", id="search-problem", markup=False)
+        self._texts: tuple[str, ...] = ()
         self.table = FrameTable(_COLUMNS, search_column="prompt", id="table")
 
     def compose(self) -> ComposeResult:
         yield self._bar
         yield self._input
+        yield self._problem
         yield self.table
 
     def on_mount(self) -> None:
-        self._input.display = False
+        self._input.display = self._problem.display = False
         self.table.empty_text = "Prompts appear here as soon as they are evaluated."
 
     def show(self, results: Results) -> None:
         """Show other rows; the selected prompt stays selected."""
         self._results = results
         self.table.empty_text = f"No {FILTERS[self.view.filter]} here: 7 shows all prompts."
-        self.table.search = self.view.search
+        self.table.search = self._texts
         has_category = results.prompts.category_column is not None
         self.table.set_columns(_COLUMNS if has_category else _COLUMNS[:-1])
         self.table.sort = (self.view.sort, self.view.descending)
@@ -120,8 +161,9 @@ class ResultsPane(Vertical):
         self._input.focus()
 
     def action_leave_search(self) -> None:
+        self._input.remember()
         self._input.value = ""
-        self._input.display = False
+        self._input.display = self._problem.display = False
         self.table.focus()
         if self.view.search:
             self._ask(search="")
@@ -129,12 +171,25 @@ class ResultsPane(Vertical):
     @on(Input.Changed, "#search")
     def search_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value != self.view.search:
-            self._ask(search=event.value)
+        line = event.value.strip()
+        columns = self._results.prompts.extra_columns if self._results else ()
+        try:
+            self._texts = parse_filter(line, columns).texts
+        except FilterError as error:
+            # What is shown stays until the line makes sense again.
+            start = len(event.value) - len(event.value.lstrip()) + error.start
+            pointer = " " * start + "▔" * max(1, error.end - error.start)
+            self._problem.update(Text(f"{pointer} {display_text(str(error))}"))
+            self._problem.display = True
+            return
+        self._problem.display = False
+        if line != self.view.search:
+            self._ask(search=line)
 
     @on(Input.Submitted, "#search")
     def search_done(self, event: Input.Submitted) -> None:
         event.stop()
+        self._input.remember()
         self.table.focus()
 
     def action_next_hit(self) -> None:

@@ -374,11 +374,11 @@ async def test_search_marks_hits_in_any_case_and_in_wide_text() -> None:
             ("e", 5, "e\u0301|e\u0301"),
             ("(", 1, ""),
         ):
-            app.table.search = needle
+            app.table.search = (needle,)
             await pilot.pause()
             assert marked(app.table, line) == hits
             assert {s.cell_length for s in strips(app.table)} == {60}
-        app.table.search = ""
+        app.table.search = ()
         await pilot.pause()
         assert marked(app.table, 1) == ""
 
@@ -491,7 +491,7 @@ async def test_no_hostile_text_leaves_a_rendered_line_or_changes_its_length() ->
             table.empty_text = title
             table.set_source(Rows(range(len(prompts)), dict(enumerate(prompts))))
             for needle in (search, prompts[0][1:3]):
-                table.search = needle
+                table.search = (needle,)
                 for strip in strips(table):
                     assert not CONTROL.search(strip.text)
                     assert strip.cell_length == 60
@@ -512,7 +512,7 @@ def test_an_accent_without_a_letter_cannot_attach_to_what_is_before_the_cell() -
 async def test_search_for_a_control_character_marks_its_sign() -> None:
     app = TableApp(Rows(range(1), {0: "one\ttwo"}))
     async with app.run_test(size=(40, 12)) as pilot:
-        app.table.search = "\tT"
+        app.table.search = ("\tT",)
         await pilot.pause()
         assert marked(app.table, 1) == "⇥t"
 
