@@ -45,7 +45,7 @@ WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "all")
 """Words with a meaning of their own; the plural does as well."""
 
 FIELDS = ("score", "line", "match", "was", "expected")
-"""Fields besides the prompt set's own columns; `match:0` is the description, `match:2` an example."""
+"""Fields besides the prompt set's own columns. `match` is 0 for the description."""
 
 _PLURALS = {f"{word}s": word for word in WORDS} | {"fixes": "fix"}
 

@@ -330,3 +330,23 @@ def test_no_key_is_taken_twice() -> None:
     for scope in ("screen", "results"):
         keys = [key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")]
         assert len(keys) == len(set(keys))
+
+
+async def test_a_filter_is_typed_pointed_at_and_remembered(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.results_pane.table.focus()
+        await pilot.press("7", "slash", *"line<6 nobody")
+        await until(pilot, lambda: main.results is not None and len(main.results) == 0)
+        await pilot.press(*" colour:red")
+        await pilot.pause()
+        assert "no field colour: there are score, line" in frame(app)
+        assert main.results_pane.view.search == "line<6 nobody colour"
+        await pilot.press("ctrl+u", *'line<6 -"tax"', "enter")
+        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+        assert "no field" not in frame(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
+        await pilot.press("slash", "up")
+        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+
+    await drive(topic_path, run)

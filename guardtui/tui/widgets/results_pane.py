@@ -132,11 +132,12 @@ class ResultsPane(Vertical):
         self._ask(filter=names[(names.index(self.view.filter) + 1) % len(names)])
 
     def action_next_category(self) -> None:
-        column = self._results.prompts.category_column if self._results else None
-        if self._results is None or column is None:
+        known = self._results
+        column = None if known is None else known.prompts.category_column
+        if known is None or column is None:
             self.notify("The prompt set has no column named category.", severity="warning")
             return
-        names: list[str | None] = [None, *self._results.prompts.groups(column)[1]]
+        names: list[str | None] = [None, *known.prompts.groups(column)[1]]
         place = names.index(self.view.category) if self.view.category in names else 0
         self._ask(category=names[(place + 1) % len(names)])
 
@@ -172,7 +173,8 @@ class ResultsPane(Vertical):
     def search_changed(self, event: Input.Changed) -> None:
         event.stop()
         line = event.value.strip()
-        columns = self._results.prompts.extra_columns if self._results else ()
+        known = self._results  # may have no rows, and is then as good as False
+        columns = known.prompts.extra_columns if known is not None else ()
         try:
             self._texts = parse_filter(line, columns).texts
         except FilterError as error:
