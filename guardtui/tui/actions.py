@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 
 SCREEN = "screen"
 RESULTS = "results"
+EDITOR = "editor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,20 @@ ACTIONS: tuple[Action, ...] = (
         "Scanner",
         "Threshold (default, by hand, calibrated) and encoder",
     ),
+    Action(
+        "show_difference",
+        "f12,alt+d",
+        "Difference",
+        "What the edit changes against the baseline, word by word",
+    ),
+    Action(
+        "open_editor",
+        "alt+o",
+        "Your editor",
+        "Edit the definition in $VISUAL or $EDITOR, and come back with it",
+    ),
+    Action("to_regression(1)", "f10,alt+r", "To the next regression", "From any pane"),
+    Action("to_regression(-1)", "shift+f10,alt+t", "To the previous regression", "From any pane"),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s", "Save", "Write the definition to the topic file"),
@@ -135,7 +150,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("next_sort", "s", "Sort", "Sort by the next column", RESULTS),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
     Action("next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS),
+    Action("previous_regression", "R", "Previous regression", "Go to the prompt before", RESULTS),
+    Action("use_as_example", "e", "Use as example", "Add this prompt to the examples", RESULTS),
+    Action("copy_prompt", "y", "Copy", "Copy the prompt to the clipboard", RESULTS),
     Action("leave_search", "escape", "Leave the filter", "Show all of the group again", RESULTS),
+    Action("move_example(-1)", "alt+up,alt+k", "Move the example up", "Change places", EDITOR),
+    Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
+    Action("remove_example", "alt+x", "Remove the example", "Undo brings it back", EDITOR),
 )
 
 

@@ -19,7 +19,7 @@ from guardtui.session.workspace import (
     remember_opened,
     scratch_sample,
 )
-from guardtui.tui.actions import ACTIONS, RESULTS
+from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, SCREEN
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.terminal import accept_stray_bytes, on_leaving
@@ -67,10 +67,9 @@ class GuardtuiApp(App[int]):
         """Every action of the registry under its one name, then Textual's theme and screenshot."""
         if isinstance(screen, MainScreen):
             main: MainScreen = screen
-            results = main.results_pane
+            targets = {SCREEN: main, RESULTS: main.results_pane, EDITOR: main.editor}
             for action in ACTIONS:
-                target = results if action.scope == RESULTS else main
-                run = partial(self.run_action, action.name, target)
+                run = partial(self.run_action, action.name, targets[action.scope])
                 yield SystemCommand(action.title, action.tooltip, run)
         for command in super().get_system_commands(screen):
             if command.title in ("Theme", "Screenshot", "Maximize", "Minimize"):

@@ -24,3 +24,11 @@ class ViewChanged(Message):
     def __init__(self, view: View) -> None:
         self.view = view
         super().__init__()
+
+
+class ExampleWanted(Message):
+    """The author wants a prompt among the examples."""
+
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+        super().__init__()

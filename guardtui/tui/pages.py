@@ -9,9 +9,10 @@ from rich.text import Text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Violation, describe_changes
+from guardtui.domain.topic import Topic, Violation, describe_changes
+from guardtui.domain.word_diff import Kind, word_diff
 from guardtui.session.session import Decision, Session
-from guardtui.tui.actions import RESULTS, SCREEN, in_scope, key_names
+from guardtui.tui.actions import EDITOR, RESULTS, SCREEN, in_scope, key_names
 from guardtui.tui.widgets.metrics_panel import number
 
 _INTRODUCTION = """\
@@ -40,19 +41,45 @@ FILTER_EXAMPLES = (
 def help_text() -> Text:
     """What the app is about, and every key."""
     text = Text(_INTRODUCTION)
-    titles = ((SCREEN, "Everywhere"), (RESULTS, "In the results"))
+    titles = ((SCREEN, "Everywhere"), (RESULTS, "In the results"), (EDITOR, "In the definition"))
     for scope, title in titles:
         text.append(f"\n{title}\n", "bold")
         for action in in_scope(scope):
             text.append(f"  {key_names(action):<20}", "bold")
             text.append(f"{action.title}: {action.tooltip}\n")
+    text.append(f"  {'Tab, Enter':<20}", "bold")
+    text.append("Go to the next field\n")
     text.append("\nThe filter\n", "bold")
     for example, meaning in FILTER_EXAMPLES:
         text.append(f"  {example:<20}", "bold")
         text.append(f"{meaning}\n")
-    text.append("\nIn the definition\n", "bold")
-    text.append(f"  {'Tab, Enter':<20}", "bold")
-    text.append("Go to the next field\n")
+    return text
+
+
+_DIFFERENCE_STYLES = {
+    Kind.SAME: ("{}", ""),
+    Kind.ADDED: ("{{+{}+}}", "bold green"),
+    Kind.REMOVED: ("[-{}-]", "strike red"),
+}
+"""The signs say what the colours say."""
+
+
+def difference_text(old: Topic, new: Topic) -> Text:
+    """Two definitions word by word, then the changes in a sentence."""
+    count = max(len(old.examples), len(new.examples))
+    rows = [("name", old.name, new.name), ("description", old.description, new.description)]
+    for place in range(count):
+        before, after = ("".join(topic.examples[place : place + 1]) for topic in (old, new))
+        rows.append((f"example {place + 1}", before, after))
+    rows.append(("intent", old.intent.value, new.intent.value))
+    text = Text()
+    for name, before, after in rows:
+        text.append(f"{name:<12}", "bold")
+        for kind, part in word_diff(before, after):
+            form, style = _DIFFERENCE_STYLES[kind]
+            text.append(form.format(display_text(part)), style)
+        text.append("\n")
+    text.append("\n" + (", ".join(describe_changes(old, new)) or "nothing differs"))
     return text
 
 

@@ -112,16 +112,22 @@ class Results:
         """The row of the prompt set, whether it is shown or not."""
         return self.prompts.row_of(row_id)
 
-    def next_regression(self, row_id: int | None) -> int | None:
-        """Id of the first regression shown after this row, going round; None without any."""
+    def next_regression(self, row_id: int | None, step: int = 1) -> int | None:
+        """Id of the first regression shown after this row, going round; None without any.
+
+        With a step of -1 the first before it.
+        """
         if self.comparison is None:
             return None
         places = np.flatnonzero(self.comparison.changes[self.order] == Change.REGRESSION)
         if not len(places):
             return None
         here = self.position_of(row_id) if row_id is not None else None
-        later = places[places > (-1 if here is None else here)]
-        return self.row_id(int(later[0] if len(later) else places[0]))
+        if step > 0:
+            later = places[places > (-1 if here is None else here)]
+            return self.row_id(int(later[0] if len(later) else places[0]))
+        earlier = places[places < (len(self.order) if here is None else here)]
+        return self.row_id(int(earlier[-1] if len(earlier) else places[-1]))
 
     def cells(self, start: int, stop: int) -> list[tuple[tuple[str, str], ...]]:
         rows = self.order[start:stop]

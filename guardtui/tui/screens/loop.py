@@ -93,6 +93,11 @@ class LoopScreen(Screen[None]):
         """The pane that the actions of the results belong to."""
         return self._results
 
+    @property
+    def editor(self) -> TopicEditor:
+        """The pane that the actions of the definition belong to."""
+        return self._editor
+
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._summary

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from rich.text import Text
-from textual import work
+from textual import on, work
+from textual.app import SuspendNotSupported
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import metrics_by_group
@@ -26,7 +27,15 @@ from guardtui.session.evaluator import Evaluator
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
 from guardtui.tui.actions import SCREEN, bindings
-from guardtui.tui.pages import category_text, check_text, help_text, iteration_options
+from guardtui.tui.elsewhere import edit_elsewhere
+from guardtui.tui.messages import ExampleWanted
+from guardtui.tui.pages import (
+    category_text,
+    check_text,
+    difference_text,
+    help_text,
+    iteration_options,
+)
 from guardtui.tui.screens.dialogs import (
     Choice,
     Confirm,
@@ -300,6 +309,43 @@ class MainScreen(LoopScreen):
             await asyncio.to_thread(write_report, chosen, report, targets[chosen])
             self.notify(f"Written: {display_text(str(targets[chosen]))}", markup=False, timeout=10)
 
+    # --- the definition -------------------------------------------------------------------
+
+    @on(ExampleWanted)
+    def example_wanted(self, event: ExampleWanted) -> None:
+        problem = self._editor.add_example(event.prompt)
+        self.notify(problem or "Added to the examples; Undo takes it back.", timeout=3)
+
+    def action_to_regression(self, step: int) -> None:
+        self._show_pane("results")
+        self._results.action_next_regression(step)
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_difference(self) -> None:
+        await self._take_typed()
+        baseline = self.session.baseline
+        origin = baseline.evaluation.topic if baseline else self.workspace.topic_file.topic
+        name = f"#{baseline.number}" if baseline else "the file"
+        page = TextPage(f"Difference to {name}", difference_text(origin, self.session.topic))
+        await self.app.push_screen_wait(page)
+
+    @work(exclusive=True, group="dialog")
+    async def action_open_editor(self) -> None:
+        await self._take_typed()
+        try:
+            with self.app.suspend():
+                topic = edit_elsewhere(self.session.topic)
+        except SuspendNotSupported:
+            self.notify("This terminal cannot be lent to another program.", severity="warning")
+        except FileProblem as problem:
+            self.notify(str(problem), severity="error", markup=False, timeout=15)
+        else:
+            if topic == self.session.topic:
+                self.notify("Nothing was changed.")
+            self._edit(topic)
+
+    # --- panes and leaving ----------------------------------------------------------------
+
     def action_next_pane(self) -> None:
         shown = next((pane for pane in _PANES if self.has_class(f"-pane-{pane}")), "editor")
         focused = self.focused
@@ -308,6 +354,9 @@ class MainScreen(LoopScreen):
             following = "results" if shown == "editor" else "editor"
         else:
             following = _PANES[(_PANES.index(shown) + 1) % len(_PANES)]
+        self._show_pane(following)
+
+    def _show_pane(self, following: str) -> None:
         for pane in _PANES:
             self.set_class(pane == following, f"-pane-{pane}")
         if following == "editor":

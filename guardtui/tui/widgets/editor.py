@@ -21,6 +21,7 @@ from guardtui.domain.topic import (
     total_bytes,
     violations,
 )
+from guardtui.tui.actions import EDITOR, bindings
 from guardtui.tui.messages import TopicEdited
 
 NEAR = 0.9
@@ -75,6 +76,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
     """
 
     BORDER_TITLE = "Topic"
+    BINDINGS = bindings(EDITOR)
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(id="editor")
@@ -83,6 +85,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._fields: list[Field] = []
         self._counters: dict[str, Label] = {}
         self._notes: list[str] = []
+        self._last_field: Field | None = None
         # What a field gave back for a text it was given: line breaks of other kinds come back as
         # line feeds, and must not be taken for an edit.
         self._given: dict[str, tuple[str, str]] = {}
@@ -180,6 +183,54 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self._topic = topic
             self._show_limits(topic)
             self.post_message(TopicEdited(topic, field, ends_group=ends_group))
+
+    # --- examples as rows -----------------------------------------------------------------
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        if isinstance(event.widget, Field):
+            self._last_field = event.widget
+
+    def add_example(self, text: str) -> str:
+        """Add an example at the end; returns why not, or ""."""
+        topic = self.typed
+        if text in topic.examples:
+            return "This prompt is an example already."
+        if len([example for example in topic.examples if example]) >= EXAMPLES_AT_MOST:
+            return f"There are {EXAMPLES_AT_MOST} examples already: remove one first."
+        self._use_examples((*(one for one in topic.examples if one), text))
+        return ""
+
+    def action_move_example(self, step: int) -> None:
+        place, examples = self._chosen_example()
+        other = place + step
+        if place < 0:
+            self.notify("Go to an example first.")
+        elif 0 <= other < len(examples):
+            examples[place], examples[other] = examples[other], examples[place]
+            self._use_examples(tuple(examples), other)
+
+    def action_remove_example(self) -> None:
+        place, examples = self._chosen_example()
+        if place < 0:
+            self.notify("Go to an example first.")
+            return
+        del examples[place]
+        self._use_examples(tuple(examples), min(place, len(examples)))
+        self.notify("Removed; Undo brings it back.", timeout=2)
+
+    def _chosen_example(self) -> tuple[int, list[str]]:
+        """Place of the example the cursor is or was in, or -1, and all that are not empty."""
+        rows = [(field, field.text) for field in self._fields if field.field.startswith("ex")]
+        filled = [field for field, text in rows if text]
+        place = filled.index(self._last_field) if self._last_field in filled else -1
+        return place, [example for example in self.typed.examples if example]
+
+    def _use_examples(self, examples: tuple[str, ...], place: int | None = None) -> None:
+        topic = self.typed.model_copy(update={"examples": examples})
+        self.show(topic)
+        self.post_message(TopicEdited(topic, "examples", ends_group=True))
+        if place is not None:
+            self.query_one(f"#field-example-{place + 1}", Field).focus()
 
     def _show_limits(self, topic: Topic) -> None:
         for field in self._fields:

@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from guardtui.domain.row_filter import FilterError, parse_filter
-from guardtui.domain.text import display_text
+from guardtui.domain.text import display_text, hidden_characters
 from guardtui.tui.actions import RESULTS, bindings
-from guardtui.tui.messages import ViewChanged
+from guardtui.tui.messages import ExampleWanted, ViewChanged
 from guardtui.tui.results import FILTERS, SORTS, Results, View
 from guardtui.tui.widgets.frame_table import Column, FrameTable
 
@@ -209,14 +209,42 @@ class ResultsPane(Vertical):
             # The search leaves only hits in the view, so the next row is the next hit.
             self.table.select_row(self._results.row_id((self.table.cursor_index + step) % rows))
 
-    def action_next_regression(self) -> None:
+    def action_previous_regression(self) -> None:
+        self.action_next_regression(-1)
+
+    def action_use_as_example(self) -> None:
+        prompt = self._selected
+        if prompt is not None:
+            self.post_message(ExampleWanted(prompt))
+
+    def action_copy_prompt(self) -> None:
+        prompt = self._selected
+        if prompt is None:
+            return
+        # On the clipboard too: a terminal acts on what is pasted into it.
+        self.app.copy_to_clipboard(display_text(prompt, newlines=True))
+        hidden = hidden_characters(prompt)
+        note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
+        self.notify(f"Copied{note}.")
+
+    @property
+    def _selected(self) -> str | None:
+        """The prompt under the cursor; None, and a word to the author, when there is none."""
+        row_id = self.table.cursor_row_id
+        row = None if row_id is None or self._results is None else self._results.row_of(row_id)
+        if row is None or self._results is None:
+            self.notify("Select a prompt first.")
+            return None
+        return str(self._results.prompts.prompts[row])
+
+    def action_next_regression(self, step: int = 1) -> None:
         if self._results is None or not self._results.counts["regressions"]:
             self.notify("No regressions: nothing that was right is wrong now.")
             return
         if self.view.filter not in ("regressions", "mistakes", "all"):
             self._ask(filter="regressions")
             return
-        following = self._results.next_regression(self.table.cursor_row_id)
+        following = self._results.next_regression(self.table.cursor_row_id, step)
         if following is not None:
             self.table.select_row(following)
 

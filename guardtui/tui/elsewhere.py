@@ -1,0 +1,38 @@
+"""The definition in the author's own editor, while the app has lent it the terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileProblem
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+
+USUAL = "vi"
+
+
+def edit_elsewhere(topic: Topic) -> Topic:
+    """Have $VISUAL or $EDITOR edit the definition as YAML; blocks until it ends.
+
+    Raises FileProblem when there is no such program, it failed, or left no readable topic: what it
+    left then stays in the file that the problem names.
+    """
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or USUAL
+    folder = Path(tempfile.mkdtemp(prefix="guardtui-"))
+    path = folder / "topic.yaml"
+    save_topic(TopicFile(path, Topic(), ""), topic)
+    try:
+        done = subprocess.run([*shlex.split(command), str(path)], check=False)  # noqa: S603
+    except (OSError, ValueError) as error:
+        raise FileProblem(command, "cannot be started", "set EDITOR to a program") from error
+    if done.returncode:
+        problem = f"{command} ended with {done.returncode}, so nothing was taken over"
+        raise FileProblem(path, problem, "what you wrote is in that file")
+    edited = load_topic(path).topic
+    path.unlink()
+    folder.rmdir()
+    return edited

@@ -1,0 +1,36 @@
+"""Differences by words lose nothing of either text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.word_diff import Kind, word_diff
+
+TEXT = st.lists(st.sampled_from(["tax", "pay", " ", ",", "\n", "é", "less"]), max_size=12).map(
+    "".join
+)
+
+
+@given(TEXT, TEXT)
+def test_both_texts_can_be_read_off(old: str, new: str) -> None:
+    found = word_diff(old, new)
+    assert "".join(text for kind, text in found if kind is not Kind.ADDED) == old
+    assert "".join(text for kind, text in found if kind is not Kind.REMOVED) == new
+    assert all(text for _, text in found)
+    assert all(kind is Kind.SAME for kind, _ in found) == (old == new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("pay less tax", "pay more tax", "pay [-less][+more] tax"),
+        ("tax", "tax, fees", "tax[+, fees]"),
+        ("", "new", "[+new]"),
+        ("same", "same", "same"),
+    ],
+)
+def test_reads_as_an_author_would_mark_it(old: str, new: str, shown: str) -> None:
+    signs = {Kind.SAME: "{}", Kind.ADDED: "[+{}]", Kind.REMOVED: "[-{}]"}
+    assert "".join(signs[kind].format(text) for kind, text in word_diff(old, new)) == shown
