@@ -38,8 +38,9 @@ class Action:
             show=self.shown,
             tooltip=self.tooltip,
             id=f"{self.scope}.{self.name}",
-            # The editor's fields have undo and redo of their own, for one field only.
-            priority=self.scope == SCREEN,
+            # The editor's fields have undo and redo of their own, for one field only, and take a
+            # letter with Alt for a letter.
+            priority=self.scope != RESULTS,
         )
 
 

@@ -29,8 +29,10 @@ def test_both_texts_can_be_read_off(old: str, new: str) -> None:
         ("tax", "tax, fees", "tax[+, fees]"),
         ("", "new", "[+new]"),
         ("same", "same", "same"),
+        ("Can I deduct it?", "How should I report this money?", "[-…][+…]"),
     ],
 )
 def test_reads_as_an_author_would_mark_it(old: str, new: str, shown: str) -> None:
     signs = {Kind.SAME: "{}", Kind.ADDED: "[+{}]", Kind.REMOVED: "[-{}]"}
+    shown = shown.replace("-…", f"-{old}").replace("+…", f"+{new}")
     assert "".join(signs[kind].format(text) for kind, text in word_diff(old, new)) == shown
