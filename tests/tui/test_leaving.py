@@ -15,7 +15,7 @@ from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.main import MainScreen
-from tests.tui.test_loop import drive, main_screen, make_app, topic_path, until
+from tests.tui.test_loop import drive, frame, main_screen, make_app, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -117,3 +117,62 @@ def test_bytes_that_are_no_text_do_not_end_the_app(topic_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "\N{REPLACEMENT CHARACTER}" in str(SessionStore(topic_path).abandoned_drafts()[0])
+
+
+@pytest.mark.parametrize("size", [(20, 5), (39, 40), (120, 11)])
+async def test_too_small_a_window_says_so_and_comes_back(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.resize_terminal(*size)
+        await until(pilot, lambda: "Nothing is lost" in " ".join(frame(app).split()))
+        assert "Tax advice" not in frame(app)
+        await pilot.press("tab", *" half")
+        await pilot.resize_terminal(60, 20)
+        await until(pilot, lambda: "Personal tax advice half" in frame(app))
+
+    await drive(topic_path, run)
+
+
+async def test_what_stays_in_the_terminal(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        said = str(main._leaving_text())
+        assert "tax.yaml" in said
+        assert "coverage" in said
+        assert "1 iteration in" in said
+        assert "come back" not in said
+        await pilot.press("tab", *" half")
+        await until(pilot, lambda: main.session.topic.description.endswith("half"))
+        assert "tax.yaml is as it was: your edits come back" in str(main._leaving_text())
+
+    await drive(topic_path, run)
+
+
+def test_a_crash_is_told_without_prompts(topic_path: Path, own_folders: Path) -> None:
+    script = (
+        "import sys; from guardtui.tui.screens.main import MainScreen\n"
+        "def fail(self): raise RuntimeError('How can I pay less tax?')\n"
+        "MainScreen.action_show_help = fail\n"
+        "from guardtui.cli.main import main; main(sys.argv[1:])\n"
+    )
+    body = BYTES.replace('"-m", "guardtui", sys.argv[1]', f'"-c", {script!r}, sys.argv[1]').replace(
+        r"\x11", r"\x1bOP"
+    )
+    assert body != BYTES
+    body = body.replace("    while os.read(terminal, 65536):\n        pass", READ)
+    run = subprocess.run(
+        [sys.executable, "-c", body, str(topic_path)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 3, run.stderr
+    assert "guardtui failed unexpectedly (RuntimeError)" in run.stdout
+    assert "Traceback" not in run.stdout
+    (crash,) = (own_folders / "cache" / "crashes").iterdir()
+    assert "pay less" not in crash.read_text()
+    assert "action_show_help" in crash.read_text() or "fail" in crash.read_text()
+    assert len(drafts(topic_path)) == 1
+
+
+READ = (
+    "    while part := os.read(terminal, 65536):\n"
+    "        sys.stdout.buffer.write(part); sys.stdout.flush()"
+)

@@ -46,6 +46,9 @@ from guardtui.tui.widgets.results_pane import ResultsPane
 PAUSE = 0.03
 """Seconds without a key that count as a pause in typing."""
 
+LEAST = (40, 12)
+"""Columns and lines below which nothing useful can be shown."""
+
 DRAFT_EVERY = 2.0
 POLL_EVERY = 0.1
 LONG_WAIT = 60.0
@@ -55,8 +58,8 @@ LONG_WAIT = 60.0
 class LoopScreen(Screen[None]):
     """Editor, dashboard, progress, results and detail of one workspace."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST[0], "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST[1], "-short"), (30, "-tall")]
 
     def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
         super().__init__()
@@ -109,6 +112,12 @@ class LoopScreen(Screen[None]):
             yield self._results
             yield self._detail
         yield Footer(compact=True, show_command_palette=False)
+        yield Static(
+            f"guardtui needs {LEAST[0]} columns and {LEAST[1]} lines.\n"
+            "Nothing is lost: make the window larger.",
+            id="too-small",
+            markup=False,
+        )
 
     def on_mount(self) -> None:
         self._detail.show(None)

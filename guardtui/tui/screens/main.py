@@ -15,6 +15,7 @@ from textual.app import SuspendNotSupported
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.prompts import check_prompt_set
+from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import violations
 from guardtui.files.atomic import refuse_overwriting
@@ -46,6 +47,7 @@ from guardtui.tui.screens.dialogs import (
 )
 from guardtui.tui.screens.loop import LoopScreen
 from guardtui.tui.widgets.editor import Field
+from guardtui.tui.widgets.metrics_panel import number
 
 _PANES = ("editor", "metrics", "results")
 
@@ -379,7 +381,32 @@ class MainScreen(LoopScreen):
             if not await self.app.push_screen_wait(Confirm(question, "Leave", "Stay")):
                 return
         await self.evaluator.close()
-        self.app.exit(0)
+        self.app.exit(0, message=self._leaving_text())
+
+    def _leaving_text(self) -> Text:
+        """What stays in the terminal: the last metrics, and where everything is."""
+        workspace, evaluation = self.workspace, self.evaluation
+        file = workspace.topic_file.path
+        lines = [f"guardtui  {file} × {workspace.prompts_path} ({len(workspace.prompts)} prompts)"]
+        if evaluation is not None and evaluation.topic == self.session.topic:
+            metrics = evaluation.metrics
+            intervals = rate_intervals(metrics)
+            shown = []
+            for name, rate in (
+                ("coverage", "coverage"),
+                ("TPR", "true_positive_rate"),
+                ("TNR", "true_negative_rate"),
+            ):
+                interval = intervals[rate]
+                span = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval else ""
+                shown.append(f"{name} {number(getattr(metrics, rate))}{span}")
+            shown.append(f"FP {metrics.fp}  FN {metrics.fn}  errors {metrics.errors}")
+            lines.append("  ".join(shown))
+        count = len(self.session.iterations)
+        lines.append(f"{count} iteration{'s' * (count != 1)} in {workspace.store.path}")
+        if workspace.unsaved:
+            lines.append(f"{file.name} is as it was: your edits come back when you open it again")
+        return Text("\n".join(map(display_text, lines)))
 
     def leave(self, code: int) -> None:
         """Leave at once, as the system asks: the draft is kept first."""
