@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "Write a report of a session's iterations."),
     "check": ("check", "Check a definition and its labelled prompts."),
     "sample": ("sample", "Print a small prompt set to start from."),
+    "serve": ("serve", "Show the app in a browser of this machine."),
     "doctor": ("doctor", "Say what is installed, what works and what is missing."),
     "completion": ("completion", "Print the shell's completion script."),
 }

@@ -104,14 +104,22 @@ def command(
         raise click.UsageError("NAME and --name differ: give one of them")
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder\n  make it first, or name another")
-    stripped = (text if text is None else text.strip() for text in (name or words, description))
-    answers = _Answers(*stripped, intent, [text.strip() for text in examples])
+    answers = _Answers(
+        name=_stripped(words if name is None else name),
+        description=_stripped(description),
+        intent=intent,
+        examples=[text.strip() for text in examples],
+    )
     _check_given(answers)
     if answers.name is not None:
         _refuse_existing(*_paths(folder, answers.name))
     _ask_missing(answers, folder)
     _write_both(*_paths(folder, answers.name or ""), answers.topic())
     return None
+
+
+def _stripped(text: str | None) -> str | None:
+    return text if text is None else text.strip()
 
 
 def _check_given(answers: _Answers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import click
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import FILE, scanner_options
+
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""What textual-serve names in TEXTUAL_DRIVER: the terminal is then a browser behind two pipes."""
 
 
 @click.command("open")
@@ -26,7 +30,8 @@ def command(
         require_topic(str(topic))
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    if not (sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()):
+    terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
+    if not terminal and os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
         raise InputError(
             "the app needs a terminal, and this is none\n"
             "  in a script use 'guardtui eval' or 'guardtui export'"

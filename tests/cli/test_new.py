@@ -1,0 +1,306 @@
+"""`guardtui new`: asked on a real terminal, and with options."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.cli.new import CATEGORY, first_rows, slug
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Intent, Topic
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
+
+from .conftest import Run
+
+pty = pytest.importorskip("pty")
+
+OPTIONS = ("--description", "About tea", "--intent", "allow", "--example", "a", "--example", "b")
+QUESTIONS = ("name of the topic?", "in a sentence?", "(block)", "one a line")
+
+
+class Terminal:
+    """`guardtui new` on a terminal of its own."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
+        import fcntl
+        import termios
+
+        self.handle, inner = pty.openpty()
+        self.seen = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "guardtui", "new", *arguments],
+            cwd=folder,
+            env={**environment, "TERM": "xterm"},
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(inner)
+
+    def expect(self, text: str) -> str:
+        """Read until the text comes; what came before it and with it is used up."""
+        end = time.monotonic() + 30
+        while text not in self.seen:
+            assert select.select([self.handle], [], [], max(0, end - time.monotonic()))[0], (
+                f"{text!r} did not come after {self.seen!r}"
+            )
+            part = os.read(self.handle, 65536)
+            self.seen += part.decode("utf-8", "replace")
+        came, self.seen = self.seen.split(text, 1)
+        return came
+
+    def type(self, text: str, answer_to: str = "> ") -> None:
+        self.expect(answer_to)
+        os.write(self.handle, text.encode("utf-8", "surrogateescape"))
+
+    def leave(self, key: str) -> str:
+        """Press a key at a question until it is heard; what was said then.
+
+        An interrupt in the microseconds between a prompt and the reading behind it is only heard
+        at the next key: no person is that fast, but a test is.
+        """
+        self.expect("> ")
+        os.write(self.handle, key.encode())
+        while not select.select([self.handle], [], [], 2)[0]:
+            os.write(self.handle, key.encode())
+        return self.rest()
+
+    def rest(self) -> str:
+        """All that still comes, until the process has let go of the terminal."""
+        while select.select([self.handle], [], [], 30)[0]:
+            try:
+                part = os.read(self.handle, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            self.seen += part.decode("utf-8", "replace")
+        self.process.wait(30)
+        return self.seen.replace("\r", "")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def terminal(here: Path, environment: dict[str, str]) -> Iterator[Terminal]:
+    opened = Terminal(here, environment)
+    yield opened
+    opened.process.kill()
+    opened.process.wait()
+    os.close(opened.handle)
+
+
+def test_four_questions_make_two_files(terminal: Terminal, here: Path) -> None:
+    terminal.expect(QUESTIONS[0])
+    terminal.type("Tax: advice\r")
+    terminal.expect(QUESTIONS[1])
+    terminal.type("Advice on # taxes\r")
+    terminal.expect(QUESTIONS[2])
+    terminal.type("perhaps\r")
+    terminal.expect("write block or allow")
+    terminal.type("Allow\r")
+    terminal.expect(QUESTIONS[3])
+    terminal.type("\r", "1> ")
+    terminal.expect("at least 2 are needed")
+    terminal.type('How, "exactly"?\r', "1> ")
+    terminal.type('How, "exactly"?\r', "2> ")
+    terminal.expect("there already")
+    terminal.type("=cmd\r", "2> ")
+    terminal.type("\r", "3> ")
+    assert "guardtui tax-advice.yaml --prompts tax-advice.csv\n" in terminal.rest()
+    assert terminal.process.returncode == 0
+    topic = Topic(
+        name="Tax: advice",
+        description="Advice on # taxes",
+        examples=('How, "exactly"?', "=cmd"),
+        intent=Intent.ALLOW,
+    )
+    assert load_topic(here / "tax-advice.yaml").topic == topic
+    prompts = load_prompts(here / "tax-advice.csv")
+    assert prompts.prompts.to_list()[:2] == list(topic.examples)
+    assert prompts.expected.tolist() == [True, True, False, False, False]
+    assert prompts.intent is Intent.ALLOW
+    assert set(prompts.frame["category"]) == {CATEGORY}
+    assert len(list(here.iterdir())) == 2
+
+
+def test_a_broken_limit_is_named_and_asked_again(terminal: Terminal, here: Path) -> None:
+    terminal.type("ä" * 51 + "\r")
+    terminal.expect("name has 102 bytes, 2 more than the 100 allowed")
+    terminal.type("\r")
+    terminal.expect("name is empty")
+    terminal.type("Tea\r")
+    terminal.expect(QUESTIONS[1])
+    terminal.type("d" * 251 + "\r")
+    terminal.expect("description has 251 bytes, 1 more than the 250 allowed")
+    terminal.type("d" * 250 + "\r")
+    terminal.type("b\r")
+    for number, sign in enumerate("xy", start=1):
+        terminal.type(sign * 250 + "\r", f"{number}> ")
+    terminal.type("z" * 248 + "\r", "3> ")
+    terminal.expect("1001 bytes together, 1 more than the 1000 allowed")
+    terminal.type("z" * 2 + "\r", "3> ")
+    terminal.type("four\r", "4> ")
+    terminal.type("five\r", "5> ")  # the fifth is the last, without an empty line
+    terminal.rest()
+    assert terminal.process.returncode == 0
+    assert len(load_topic(here / "tea.yaml").topic.examples) == 5
+
+
+def test_hostile_answers_are_inert(terminal: Terminal, here: Path) -> None:
+    terminal.type("x" * 3000 + "\r")  # a terminal without readline takes 4095 bytes in a line
+    terminal.expect("name has 3000 bytes")
+    terminal.type("a\x16\x1b]52;c;eA==\x16\x07\r")  # ^V has the line take the next key as it is
+    terminal.expect("holds a control character ('\\x1b')")
+    terminal.leave("\x03")
+    assert terminal.process.returncode == 130
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_leaving_at_any_question_leaves_nothing(
+    terminal: Terminal, here: Path, answers: int, key: str
+) -> None:
+    for answer in ("Tea", "About tea", "block", "first")[:answers]:
+        terminal.type(f"{answer}\r")
+    assert "interrupted\n" in terminal.leave(key)
+    assert terminal.process.returncode == 130
+    assert list(here.iterdir()) == []
+
+
+def test_only_what_is_missing_is_asked(here: Path, environment: dict[str, str]) -> None:
+    terminal = Terminal(here, environment, "Tea", *OPTIONS[:4])
+    terminal.type("green\r", "1> ")
+    terminal.type("black\r", "2> ")
+    terminal.type("\x04", "3> ")  # the end of input ends the examples too
+    said = terminal.rest()
+    os.close(terminal.handle)
+    assert terminal.process.returncode == 0, said
+    assert load_topic(here / "tea.yaml").topic.examples == ("green", "black")
+
+
+def test_an_existing_file_is_told_after_the_first_answer(terminal: Terminal, here: Path) -> None:
+    (here / "tea.csv").write_text("mine", "utf-8")
+    terminal.type("Tea\r")
+    assert "tea.csv: this is there already" in terminal.rest()
+    assert terminal.process.returncode == 2
+    assert [path.name for path in here.iterdir()] == ["tea.csv"]
+
+
+def test_options_alone(run: Run, folder: Path) -> None:
+    (folder / "-my topics").mkdir()
+    result = run("new", "Tea", *OPTIONS, "--folder=-my topics")
+    assert result.code == 0, result.err
+    words = shlex.split(result.out)
+    assert words[0] == "guardtui"
+    assert words[1:] == ["./-my topics/tea.yaml", "--prompts", "./-my topics/tea.csv"]
+    check = run("check", *words[1:], "--format", "json")
+    assert (check.code, '"errors": 0' in check.out) == (0, True)
+    assert run("eval", *words[1:], "--encoder", "static").code == 0
+    again = run("new", "Tea", *OPTIONS, "--folder=-my topics")
+    assert (again.code, again.out) == (2, "")
+    assert "tea.yaml: this is there already" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "--name, --description, --intent, --example: not given"),
+        (["Tea", *OPTIONS[:4]], "--example: not given, and without a terminal nobody can be asked"),
+        (["Tea", *OPTIONS[:-2]], "1 example: at least 2 are needed"),
+        (["Tea", *OPTIONS, *["--example", "a"]], "--example 3 is the same as one before it"),
+        (["", *OPTIONS], "name is empty"),
+        (["\x1b]52;c;x\x07", *OPTIONS], "--name holds a control character ('\\x1b')"),
+        (["x" * 10240, *OPTIONS], "name has 10240 bytes, 10140 more than the 100 allowed"),
+        (["caf\udce9", *OPTIONS], "--name holds bytes that are no UTF-8"),
+        (["Tea", *OPTIONS[:-1], "y\ny"], "--example 2 holds a control character"),
+        (["Tea", "--name", "Coffee", *OPTIONS], "NAME and --name differ"),
+        (["Tea", *OPTIONS, "--folder", "gone"], "gone: there is no such folder"),
+        (["Tea", *OPTIONS, "--intent", "deny"], "'deny' is not one of"),
+    ],
+)
+def test_bad_options_are_refused(run: Run, folder: Path, arguments: list[str], said: str) -> None:
+    before = sorted(folder.iterdir())
+    result = run("new", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert result.err.replace("\n", "").isprintable()
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> None:
+    (folder / "tea.yaml").symlink_to(folder / "elsewhere.yaml")
+    assert run("new", "Tea", *OPTIONS).code == 2
+    assert not (folder / "elsewhere.yaml").exists()
+    assert not (folder / "tea.csv").exists()
+
+
+def test_both_files_or_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from guardtui.cli.main import cli
+    from guardtui.files import prompt_files
+
+    def interrupted(path: Path) -> None:
+        assert path.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prompt_files, "load_prompts", interrupted)
+    before = sorted(folder.iterdir())
+    with pytest.raises(click.exceptions.Abort):
+        cli.main(["new", "Tea", *OPTIONS, "--folder", str(folder)], standalone_mode=False)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Tax Advice", "tax-advice"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("税務 相談", "税務-相談"),
+        ("कर सलाह", "कर-सलाह"),
+        ("...", "topic"),
+        ("Aux", "topic-aux"),
+        ("-rf\u202e *", "rf"),
+        ("ﷺ" * 33, slug("ﷺ" * 33)),
+    ],
+)
+def test_slug(name: str, expected: str) -> None:
+    assert slug(name) == expected
+
+
+@given(st.text(max_size=100))
+def test_a_slug_is_always_a_file_name(name: str) -> None:
+    made = slug(name)
+    assert made
+    assert len(made.encode()) <= 200
+    assert not set(made) & set('/\\:*?"<>|. \n')
+    assert not made.startswith("-")
+    assert display_text(made) == made
+    assert slug(made) == made or len(made) >= 50
+
+
+def test_everyday_requests_are_never_examples() -> None:
+    everyday = first_rows(Topic(examples=("a", "b"))).splitlines()[3:]
+    prompts = tuple(row.split(",")[0].upper() for row in everyday)
+    rows = first_rows(Topic(examples=(*prompts, "c", "d"))).splitlines()[1:]
+    texts = [row.split(",")[0].casefold() for row in rows]
+    assert len(set(texts)) == len(texts) == 8
