@@ -56,6 +56,7 @@ class Workspace:
             elif self.draft_offer is None:
                 self.draft_offer = draft
         self._saved_draft: Topic | None = None
+        self._signature: tuple[int, int, int] | None = None
         self.store.use_prompt_file(str(prompts_path.resolve()))
 
     @classmethod
@@ -67,10 +68,27 @@ class Workspace:
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
         prompts = load_prompts(chosen)
-        if not topic_file.intent_given:
-            topic = topic_file.topic.model_copy(update={"intent": prompts.intent})
-            topic_file = topic_file.with_topic(topic)
-        return cls(topic_file, chosen, prompts)
+        return cls(_with_intent(topic_file, prompts), chosen, prompts)
+
+    def changed_file(self) -> TopicFile | None:
+        """The topic file as another program left it since it was read or written here, or None.
+
+        Cheap while nothing happened. A file that is gone or half-written is looked at again later.
+        """
+        try:
+            status = self.topic_file.path.stat()
+            signature = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if signature == self._signature:
+                return None
+            found = load_topic(self.topic_file.path)
+        except (OSError, FileProblem):
+            return None
+        self._signature = signature
+        return None if found.stamp == self.topic_file.stamp else _with_intent(found, self.prompts)
+
+    def adopt(self, file: TopicFile) -> None:
+        """Go on from the topic file as another program left it."""
+        self.topic_file = file
 
     @property
     def unsaved(self) -> bool:
@@ -157,6 +175,13 @@ class Workspace:
             draft = Draft(topic, self.topic_file.topic.fingerprint) if topic else None
             self.store.save_draft(draft)
             self._saved_draft = topic
+
+
+def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
+    """A file without an intent takes that of the prompts."""
+    if file.intent_given:
+        return file
+    return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
 
 
 def _usual_prompts(topic_path: Path) -> Path:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from guardtui.files.problems import FileProblem
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.elsewhere import edit_elsewhere
-from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.editor import Field
 from tests.tui.test_loop import ROWS, drive, frame, topic_path, until
@@ -135,3 +135,27 @@ def test_another_editor_changes_the_definition(
     monkeypatch.setenv("VISUAL", "/no/such/editor")
     with pytest.raises(FileProblem, match="cannot be started"):
         edit_elsewhere(topic)
+
+
+async def test_what_another_program_writes_is_taken_over_with_what_is_typed(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.tui.screens.loop.WATCH_EVERY", 0.01)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab", *" mine")
+        text = topic_path.read_text("utf-8")
+        topic_path.write_text(text.replace("Tax advice", "Taxes").replace("block", "allow"))
+        await until(pilot, lambda: main.session.topic.name == "Taxes")
+        assert main.session.topic.description == "Personal tax advice mine"
+        assert main.editor.typed == main.session.topic
+        await until(pilot, lambda: "changed by another program: name changed" in said(app))
+        topic_path.write_text(text.replace("Personal tax advice", "Theirs"))
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "changed description in the topic file, and so did you" in frame(app)
+        await pilot.press("y")
+        await until(pilot, lambda: main.session.topic.description == "Theirs")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: main.session.topic.description == "Personal tax advice mine")
+
+    await drive(topic_path, run)

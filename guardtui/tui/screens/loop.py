@@ -22,7 +22,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.topic_merge import merge_topics
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
@@ -50,6 +51,7 @@ LEAST = (40, 12)
 """Columns and lines below which nothing useful can be shown."""
 
 DRAFT_EVERY = 2.0
+WATCH_EVERY = 2.0
 POLL_EVERY = 0.1
 LONG_WAIT = 60.0
 """Seconds of embedding from which on the faster encoder is pointed out."""
@@ -125,6 +127,7 @@ class LoopScreen(Screen[None]):
         self.set_class(True, "-pane-editor")
         self.set_interval(POLL_EVERY, self._poll)
         self.set_interval(DRAFT_EVERY, self._save_draft)
+        self.set_interval(WATCH_EVERY, self._watch)
         self._editor.query(Field).first().focus()
         self.call_after_refresh(self._begin)
 
@@ -287,6 +290,37 @@ class LoopScreen(Screen[None]):
                 f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold red"
             )
         self._header.update(text, layout=False)
+
+    # --- other programs -------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if self.app.screen is self:  # not while a question is open
+            self._look()
+
+    @work(exclusive=True, group="watch")
+    async def _look(self) -> None:
+        """Take over what another program wrote to the topic file, together with what is typed."""
+        workspace = self.workspace
+        theirs = await asyncio.to_thread(workspace.changed_file)
+        if theirs is None:
+            return
+        base, mine = workspace.topic_file.topic, self.session.topic
+        workspace.adopt(theirs)
+        merge = merge_topics(base, mine, theirs.topic)
+        topic = merge.topic
+        if merge.conflicts:
+            names = " and ".join(merge.conflicts)
+            question = f"Another program changed {names} in the topic file, and so did you."
+            answer = Confirm(question, "Take theirs", "Keep mine")
+            if await self.app.push_screen_wait(answer):
+                chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
+                topic = topic.model_copy(update=chosen)
+        changes = ", ".join(describe_changes(self.session.topic, topic))
+        self._edit(topic)
+        if changes:
+            note = f"The topic file was changed by another program: {changes}. Undo is yours."
+            self.notify(note, markup=False, timeout=8)
+        self._show_header()
 
     # --- progress -------------------------------------------------------------------------
 
