@@ -1,0 +1,170 @@
+"""The served app in a real chromium: metrics, an edit, the next metrics, an export."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .test_serve import Served
+
+aiohttp = pytest.importorskip("aiohttp")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium here"),
+]
+
+SCREENSHOTS = os.environ.get("GUARDTUI_SCREENSHOTS")
+"""A folder to keep pictures of what the browser showed."""
+
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z$]|\x1b.")
+
+
+class Page:
+    """One tab, driven through the DevTools protocol."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.shown = ""
+        """What the app sent to the screen since it was last cleared, without control sequences."""
+        self.requested: dict[str, str] = {}
+        self.blocked: dict[str, str] = {}
+        self.problems: list[str] = []
+        self._number = 0
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._news = asyncio.Event()
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for message in self.channel:
+            body = message.json()
+            if "id" in body:
+                self._answers.pop(body["id"]).set_result(body.get("result", body))
+            elif body["method"] == "Network.webSocketFrameReceived":
+                frame = body["params"]["response"]
+                if frame["opcode"] == 2:
+                    text = base64.b64decode(frame["payloadData"]).decode("utf-8", "replace")
+                    self.shown += _CONTROL.sub("", text)
+            elif body["method"] == "Network.requestWillBeSent":
+                self.requested[body["params"]["requestId"]] = body["params"]["request"]["url"]
+            elif body["method"] == "Network.loadingFailed":
+                number = body["params"]["requestId"]
+                if body["params"].get("blockedReason") == "csp":
+                    self.blocked[number] = self.requested[number]
+            elif body["method"] == "Runtime.exceptionThrown":
+                self.problems.append(str(body["params"]))
+            self._news.set()
+
+    async def ask(self, method: str, **parameters: Any) -> Any:
+        self._number += 1
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[self._number] = answer
+        await self.channel.send_json({"id": self._number, "method": method, "params": parameters})
+        return await asyncio.wait_for(answer, 30)
+
+    async def see(self, pattern: str) -> str:
+        """Wait until the app has shown something that matches; returns it."""
+        async with asyncio.timeout(30):
+            while not (found := re.search(pattern, self.shown)):
+                self._news.clear()
+                await self._news.wait()
+        return found[0]
+
+    async def press(self, key: str, code: int) -> None:
+        same = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        await self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **same)
+        await self.ask("Input.dispatchKeyEvent", type="keyUp", **same)
+
+    async def click(self, x: int, y: int) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.ask(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
+
+    async def type(self, text: str) -> None:
+        for character in text:
+            await self.ask("Input.dispatchKeyEvent", type="char", text=character)
+
+    async def picture(self, name: str) -> bytes:
+        data = base64.b64decode((await self.ask("Page.captureScreenshot"))["data"])
+        if SCREENSHOTS:
+            Path(SCREENSHOTS, f"{name}.png").write_bytes(data)
+        return data
+
+
+@contextlib.asynccontextmanager
+async def chromium(profile: Path) -> AsyncIterator[Page]:
+    assert CHROMIUM is not None
+    process = await asyncio.create_subprocess_exec(
+        CHROMIUM,
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", f"--user-data-dir={profile}"),
+        *("--remote-debugging-port=0", "--window-size=1280,900", "about:blank"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            while b"DevTools listening on" not in (line := await process.stderr.readline()):
+                assert line, "chromium did not start"
+        port = re.search(rb":(\d+)/", line)
+        assert port is not None
+        address = f"http://127.0.0.1:{port[1].decode()}/json"
+        async with aiohttp.ClientSession() as client:
+            async with client.get(address) as answer:
+                tabs = [tab for tab in await answer.json() if tab["type"] == "page"]
+            async with client.ws_connect(
+                tabs[0]["webSocketDebuggerUrl"], max_msg_size=0
+            ) as channel:
+                yield Page(channel)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.fixture
+def served(folder: Path, environment: dict[str, str]) -> Iterator[Served]:
+    server = Served(folder, environment, "topic.yaml", "--prompts", "prompts.csv")
+    yield server
+    server.process.kill()
+    server.process.communicate()
+
+
+async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Path) -> None:
+    async with chromium(tmp_path / "profile") as page:
+        for domain in ("Page", "Network", "Runtime"):
+            await page.ask(f"{domain}.enable")
+        await page.ask("Page.navigate", url=served.url)
+        assert await page.see(r"TNR\s+[01]\.\d{3}") == "TNR       1.000"
+        opened = await page.picture("serve-1-opened")
+        await page.click(300, 123)  # the third example
+        page.shown = ""
+        await page.type("How do I bake some bread?")
+        await page.see("example 3 added")
+        await page.see(r"TNR\s+0\.800")
+        await page.see(r"regressions 1 ")
+        assert await page.picture("serve-2-edited") != opened
+        page.shown = ""
+        await page.press("F8", 119)
+        await page.see("Enter chooses")
+        await page.picture("serve-3-export")
+        await page.press("Enter", 13)
+        await page.see("Written: topic-report")
+        await page.picture("serve-4-exported")
+        assert (folder / "topic-report.txt").stat().st_size > 0
+        assert page.problems == []
+        foreign = {url for url in page.requested.values() if not url.startswith(served.url)}
+        assert foreign == set(page.blocked.values())  # the template's font is never asked for
+        code, said = await asyncio.to_thread(served.end)
+        assert (code, "Traceback" in said) == (130, False)
