@@ -45,7 +45,7 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("show_help", "f1", "Help", "Every key, and what the words mean", shown=True),
+    Action("show_help", "f1,alt+h", "Help", "Every key, and what the words mean", shown=True),
     Action(
         "keep",
         "f2,ctrl+g",
@@ -85,7 +85,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "pin_baseline",
-        "f7",
+        "f7,alt+p",
         "Pin or unpin the baseline",
         "Compare with the last iteration from now on, or with the last kept one again",
         footer="Pin",
@@ -111,7 +111,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "open_editor",
-        "alt+o",
+        "f11,alt+o",
         "Your editor",
         "Edit the definition in $VISUAL or $EDITOR, and come back with it",
     ),
@@ -119,8 +119,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("to_regression(-1)", "shift+f10,alt+t", "To the previous regression", "From any pane"),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
-    Action("save", "ctrl+s", "Save", "Write the definition to the topic file"),
-    Action("quit", "ctrl+q", "Quit", "Leave; everything is kept", shown=True),
+    Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
+    Action("quit", "ctrl+q,alt+q", "Quit", "Leave; everything is kept", shown=True),
     Action(
         "search",
         "slash,ctrl+f",

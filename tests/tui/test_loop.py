@@ -331,6 +331,11 @@ def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-u
     assert callable(getattr(owner, f"action_{action.name.split('(')[0]}"))
 
 
+def test_every_action_of_the_screen_has_a_second_key() -> None:
+    # Terminals swallow F10, F11 and the flow control keys; window managers take what holds Alt.
+    assert not [one.name for one in ACTIONS if one.scope == "screen" and "," not in one.keys]
+
+
 def test_no_key_is_taken_twice() -> None:
     for scope in ("results", "editor"):
         # What the screen binds holds everywhere, and so may not be bound below it.
