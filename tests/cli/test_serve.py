@@ -7,9 +7,11 @@ import os
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,8 @@ def test_an_edit_over_the_websocket(served: Served, folder: Path) -> None:
     assert code == 130, said
     assert "Traceback" not in said
     assert not (folder / "pwned").exists()
+    with closing(sqlite3.connect(folder / ".guardtui" / "sessions.sqlite3")) as store:
+        assert "zq" in "\n".join(store.iterdump())  # the draft of the app that was open
 
 
 def test_terminated(served: Served) -> None:
