@@ -15,12 +15,14 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 NETWORK = {"httpx", "requests", "urllib3", "aiohttp"}
 SCREEN = {"textual"}
 COMMANDS = {"click"}
+SERVING = PACKAGE / "cli" / "serve.py"
+"""The one module that may know the network: its command shows the app in a browser."""
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
 
 
 def imported(statement: str) -> set[str]:
     """All modules that are loaded after a statement."""
-    script = f"import sys; {statement}; print(*sys.modules)"
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True,
         cwd=PACKAGE.parent,
@@ -72,3 +74,77 @@ def test_the_package_knows_no_place_but_its_own() -> None:
         text = path.read_text("utf-8")
         assert "/work/" not in text
         assert "../shared" not in text
+
+
+def test_help_is_shown_without_what_is_slow_to_load() -> None:
+    loaded = imported(
+        "import contextlib, io, guardtui.cli.main as cli\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        "    cli.main(['--help'])\n"
+    )
+    assert "guardtui.cli.main" in loaded
+    slow = SCREEN | NETWORK | HEAVY | {"numpy", "polars", "pydantic", "asyncio", "sqlite3"}
+    assert sorted(slow & loaded) == []
+    assert not [name for name in loaded if name.startswith("guardtui.domain")]
+
+
+def statements(path: Path) -> set[str]:
+    """All modules that a file imports anywhere, also those that a function imports when it runs."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("room", "known"),
+    [
+        ("domain", ("domain",)),
+        ("files", ("files", "domain")),
+        ("scanners", ("scanners", "domain")),
+        ("session", ("session", "scanners.base", "files", "domain")),
+        ("tui", ("tui", "reports", "session", "scanners", "files", "domain")),
+    ],
+)
+def test_arrows_run_downward_also_inside_functions(room: str, known: tuple[str, ...]) -> None:
+    allowed = tuple(f"guardtui.{name}." for name in known)
+    upward = {
+        f"{path.name}: {name}"
+        for path in (PACKAGE / room).rglob("*.py")
+        for name in statements(path)
+        if name.startswith("guardtui.") and not f"{name}.".startswith(allowed)
+    }
+    assert sorted(upward) == []
+
+
+def test_the_domain_does_no_input_or_output() -> None:
+    outside = {
+        "asyncio", "datetime", "io", "os", "pathlib", "random", "shutil", "socket", "sqlite3",
+        "subprocess", "sys", "tempfile", "threading", "time",
+    }  # fmt: skip
+    for path in (PACKAGE / "domain").rglob("*.py"):
+        assert not {name.split(".")[0] for name in statements(path)} & outside, path.name
+        calls = [
+            node.func
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Call)
+        ]
+        names = {function.id for function in calls if isinstance(function, ast.Name)}
+        assert not names & {"open", "print", "input"}, path.name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_a_module_reaches_for_no_network_and_no_fixed_place(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    network = NETWORK | {"socket", "ssl", "http", "ftplib", "smtplib", "urllib.request"}
+    names = statements(path)
+    reached = [name for name in names if f"{name}.".startswith(tuple(f"{one}." for one in network))]
+    assert bool(reached) == (path == SERVING), reached
+    assert not [name for name in names if name.startswith("os.path")]
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    homes = ("/home/", "/Users/", "/root/", "/tmp/", "/var/", "/usr/", "/etc/", "C:\\")
+    assert not [text for text in texts if isinstance(text, str) and text.startswith(homes)]

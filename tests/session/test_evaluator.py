@@ -7,12 +7,13 @@ import asyncio
 import numpy as np
 import pytest
 
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_correct, is_wrong
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, Report, ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.workspace import sample_folder
 
@@ -58,11 +59,20 @@ async def begun(evaluator: Evaluator, scanner: Slow, name: str) -> asyncio.Task[
     return task
 
 
+async def ended(*tasks: asyncio.Future[object]) -> None:
+    """Wait for tasks; a run that nobody cancels would let a test wait for ever."""
+    _, waiting = await asyncio.wait(tasks, timeout=20)
+    for task in waiting:
+        task.cancel()
+    assert not waiting
+
+
 async def test_the_newest_run_cancels_the_one_before() -> None:
     scanner = Slow()
     evaluator = Evaluator(scanner)
     old = await begun(evaluator, scanner, "old")
     new = await begun(evaluator, scanner, "new")
+    await ended(old)
     with pytest.raises(asyncio.CancelledError):
         await old
     assert scanner.cancelled == ["old"]
@@ -116,3 +126,86 @@ async def test_cancelling_the_caller_cancels_the_scan() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert scanner.cancelled == ["t"]
+
+
+async def test_progress_is_told_in_order_and_gone_at_the_end() -> None:
+    scanner, told = Slow(), list[Progress]()
+    scanner.go["t"] = asyncio.Event()
+    scanner.go["t"].set()
+    evaluator = Evaluator(scanner)
+    await evaluator.evaluate(Topic(name="t"), PROMPTS, told.append)
+    total = len(PROMPTS)
+    assert told == [Progress("waiting", 0, total), Progress("waiting", total, total)]
+    assert evaluator.progress is None
+
+
+async def test_a_run_that_was_cancelled_tells_nothing_any_more() -> None:
+    class Talkative(Slow):
+        def __init__(self) -> None:
+            super().__init__()
+            self.reports: list[Report] = []
+
+        async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+            self.reports.append(report)
+            return await super().scan(topic, prompts, report)
+
+    scanner, told = Talkative(), list[Progress]()
+    evaluator = Evaluator(scanner)
+    old = asyncio.ensure_future(evaluator.evaluate(Topic(name="old"), PROMPTS, told.append))
+    await scanner.started.wait()
+    new = await begun(evaluator, scanner, "new")
+    told.clear()
+    scanner.reports[0](Progress("late", 5, 9))  # its thread has not noticed yet
+    assert told == []
+    assert evaluator.progress == Progress("waiting", 0, len(PROMPTS))
+    scanner.reports[1](Progress("waiting", 7, 9))
+    assert evaluator.progress == Progress("waiting", 7, 9)
+    await ended(old)
+    with pytest.raises(asyncio.CancelledError):
+        await old
+    await evaluator.close()
+    assert new.done()
+
+
+async def test_after_a_failed_run_the_next_one_works() -> None:
+    scanner = Slow()
+    evaluator = Evaluator(scanner)
+    scanner.go["t"] = asyncio.Event()
+    scanner.go["t"].set()
+    scanner.fails = True
+    with pytest.raises(ScannerError):
+        await evaluator.evaluate(Topic(name="t"), PROMPTS)
+    scanner.fails = False
+    assert (await evaluator.evaluate(Topic(name="t"), PROMPTS)).metrics.total == len(PROMPTS) - 1
+
+
+async def test_of_many_edits_the_last_is_evaluated() -> None:
+    scanner = LocalScanner("static")
+    evaluator = Evaluator(scanner)
+    text = "Personal tax advice"
+    topics = [Topic(name="Tax", description=text[: end + 1]) for end in range(len(text))]
+    runs = []
+    for topic in topics:
+        runs.append(asyncio.ensure_future(evaluator.evaluate(topic, PROMPTS)))
+        await asyncio.sleep(0)
+    *older, newest = await asyncio.gather(*runs, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError) for one in older)
+    assert isinstance(newest, Evaluation)
+    assert newest.topic == topics[-1]
+    assert newest.settings == scanner.settings
+    fresh = LocalScanner("static").scan_now(topics[-1], PROMPTS, lambda progress: None)
+    assert fresh is not None
+    np.testing.assert_array_equal(newest.verdicts.score, fresh.score)
+    np.testing.assert_array_equal(newest.verdicts.triggered, fresh.triggered)
+
+
+async def test_no_verdict_is_neither_right_nor_wrong() -> None:
+    scanner = Slow()
+    evaluator = Evaluator(scanner)
+    scanner.go["t"] = asyncio.Event()
+    scanner.go["t"].set()
+    evaluation = await evaluator.evaluate(Topic(name="t"), PROMPTS)
+    assert evaluation.codes[1] == Outcome.ERROR
+    assert not is_wrong(evaluation.codes)[1]
+    assert not is_correct(evaluation.codes)[1]
+    assert evaluation.verdicts.errors == {1: "timeout"}

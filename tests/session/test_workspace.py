@@ -13,6 +13,7 @@ from guardtui.files.topic_files import ChangedOnDisk, load_topic
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
+    SAMPLE,
     Workspace,
     data_folder,
     last_opened,
@@ -179,3 +180,55 @@ def test_a_linked_topic_file_is_written_where_it_lies(path: Path, tmp_path: Path
     workspace.save(edited(workspace, "by way of the link"))
     assert link.is_symlink()
     assert load_topic(path).topic.description == "by way of the link"
+
+
+def test_what_was_written_over_is_kept_as_a_backup(path: Path) -> None:
+    workspace = Workspace.open(path)
+    topic = edited(workspace, "mine")
+    theirs = TOPIC.replace("tax advice", "theirs")
+    path.write_text(theirs)
+    with pytest.raises(ChangedOnDisk):
+        workspace.save(topic)
+    assert path.read_text() == theirs
+    assert workspace.unsaved
+    workspace.save_draft()
+    workspace.save(topic, force=True)
+    assert load_topic(path).topic.description == "mine"
+    backups = (path.parent / ".guardtui/backups").iterdir()
+    assert theirs in [backup.read_text() for backup in backups]
+
+
+def test_a_draft_of_somebody_who_still_edits_is_not_offered(path: Path) -> None:
+    mine = Workspace.open(path)
+    edited(mine, "half a sen")
+    mine.save_draft()
+    assert Workspace.open(path).draft_offer is None
+    mine.store.close()
+    assert Workspace.open(path).draft_offer is not None
+
+
+def test_what_is_edited_against_the_baseline_is_told(path: Path) -> None:
+    workspace = Workspace.open(path)
+    assert workspace.changes == ()
+    edited(workspace, "tax")
+    assert workspace.changes == ("description −7 bytes",)
+    workspace.session.record(workspace.write(evaluation(workspace.session.topic, 5), Decision.KEEP))
+    assert workspace.changes == ()
+
+
+def test_a_data_folder_that_cannot_be_written_is_said_or_done_without(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path.parent / "in the way").write_text("")
+    monkeypatch.setenv("GUARDTUI_DATA", str(path.parent / "in the way" / "data"))
+    remember_opened(Workspace.open(path))
+    assert last_opened() is None
+    with pytest.raises(FileProblem, match="set GUARDTUI_DATA"):
+        scratch_sample()
+
+
+def test_the_scratch_sample_opens() -> None:
+    workspace = Workspace.open(*scratch_sample())
+    assert workspace.topic_file.path.stem == SAMPLE
+    assert len(workspace.prompts) == 200
+    assert workspace.prompts.intent is workspace.session.topic.intent

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guardtui.files.prompt_files import load_prompts
+from guardtui.scanners.local.encoder import load_encoder
 from guardtui.scanners.local.matrix import (
     COMPACT_FROM,
     CompactMatrix,
@@ -14,6 +16,7 @@ from guardtui.scanners.local.matrix import (
     PromptMatrix,
     new_matrix,
 )
+from guardtui.session.workspace import sample_folder
 
 
 def unit(count: int, size: int, seed: int) -> np.ndarray:
@@ -55,3 +58,33 @@ def test_large_sets_are_held_compactly(count: int, kind: type) -> None:
     matrix = new_matrix(count, 1)
     assert type(matrix) is kind
     assert len(matrix) == count
+
+
+@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+def test_a_set_without_prompts(kind: type[FloatMatrix] | type[CompactMatrix]) -> None:
+    matrix = filled(kind, np.zeros((0, 4), np.float32))
+    out = np.empty(0, np.float32)
+    matrix.product(np.ones(4, np.float32), out)
+    assert (len(matrix), out.shape) == (0, (0,))
+
+
+@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+def test_rows_filled_again_hold_the_newer_vectors(
+    kind: type[FloatMatrix] | type[CompactMatrix],
+) -> None:
+    older, newer = unit(9, 256, 1), unit(3, 256, 2)
+    matrix = filled(kind, older)
+    matrix.fill(4, newer * np.float32(0.5))
+    text, out = unit(1, 256, 3)[0], np.empty(9, np.float32)
+    matrix.product(text, out)
+    wanted = np.concatenate([older[:4], newer * 0.5, older[7:]]) @ text
+    np.testing.assert_allclose(out, wanted, atol=0.01)
+
+
+def test_the_compact_form_keeps_its_promise_for_real_prompts() -> None:
+    prompts = load_prompts(sample_folder() / "tax-advice.csv").prompts.to_list()
+    vectors = load_encoder("static").encode(prompts)
+    matrix, out = filled(CompactMatrix, vectors), np.empty(len(vectors), np.float32)
+    for text in vectors:
+        matrix.product(text, out)
+        assert np.abs(out - vectors @ text).max() < 0.01

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError, load_scanner
+from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
 
@@ -137,3 +140,150 @@ def test_it_is_found_by_name() -> None:
         LocalScanner("glove")
     with pytest.raises(ScannerError, match="unknown scanner 'nobody'"):
         load_scanner("nobody")
+
+
+# --- edits, one after the other -----------------------------------------------------------
+
+
+def add(topic: Topic, place: int, text: str) -> dict[str, object]:
+    examples = list(topic.examples)
+    examples.insert(place % (len(examples) + 1), text)
+    return {"examples": tuple(examples)}
+
+
+def remove(topic: Topic, place: int, text: str) -> dict[str, object]:
+    examples = list(topic.examples)
+    if examples:
+        del examples[place % len(examples)]
+    return {"examples": tuple(examples)}
+
+
+def replace(topic: Topic, place: int, text: str) -> dict[str, object]:
+    examples = list(topic.examples)
+    if examples:
+        examples[place % len(examples)] = text
+    return {"examples": tuple(examples)}
+
+
+def describe(topic: Topic, place: int, text: str) -> dict[str, object]:
+    return {"description": text}
+
+
+def rename(topic: Topic, place: int, text: str) -> dict[str, object]:
+    return {"name": text}
+
+
+EDITS = st.tuples(
+    st.sampled_from([add, remove, replace, describe, rename]), st.integers(0, 5), TEXTS
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(EDITS, min_size=1, max_size=8))
+def test_z_after_each_edit_is_exactly_that_of_a_fresh_one(edits: list) -> None:
+    edited, topic = LocalScanner("static"), TOPIC
+    scan(edited, topic)
+    for change, place, text in edits:
+        topic = topic.model_copy(update=change(topic, place, text))
+        kept, fresh = (one.z(topic, PROMPTS, quiet) for one in (edited, LocalScanner("static")))
+        assert kept is not None
+        assert fresh is not None
+        np.testing.assert_array_equal(kept[0], fresh[0])
+        np.testing.assert_array_equal(kept[1], fresh[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "embedded", "products"),
+    [
+        ({}, [], 0),
+        ({"intent": Intent.ALLOW}, [], 0),
+        ({"description": "Tax"}, ["Tax advice: Tax"], 1),
+        ({"examples": (TOPIC.examples[0], "new")}, ["new"], 1),
+        ({"examples": (*TOPIC.examples, "new")}, ["new"], 1),
+        ({"examples": TOPIC.examples[:1]}, [], 0),
+        ({"examples": TOPIC.examples[1:]}, [], 0),
+    ],
+)
+def test_an_edit_costs_what_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, object],
+    embedded: list[str],
+    products: int,
+) -> None:
+    scanner = LocalScanner("static")
+    scan(scanner, TOPIC)
+    encoder, _, _ = scanner.load()
+    asked: list[str] = []
+    computed: list[int] = []
+    encode, product = encoder.encode, FloatMatrix.product
+
+    def counting_encode(texts: Sequence[str]) -> np.ndarray:
+        asked.extend(texts)
+        return encode(texts)
+
+    def counting_product(matrix: FloatMatrix, vector: np.ndarray, out: np.ndarray) -> None:
+        computed.append(len(out))
+        product(matrix, vector, out)
+
+    monkeypatch.setattr(encoder, "encode", counting_encode)
+    monkeypatch.setattr(FloatMatrix, "product", counting_product)
+    scan(scanner, TOPIC.model_copy(update=change))
+    assert asked == embedded
+    assert computed == [len(PROMPTS)] * products
+
+
+def test_other_prompts_are_scored_like_by_a_fresh_one() -> None:
+    scanner = LocalScanner("static")
+    other = load_prompts(sample_folder() / "airline-service.csv")
+    scan(scanner, TOPIC)
+    for prompts in (other, PROMPTS):
+        found, fresh = (one.z(TOPIC, prompts, quiet) for one in (scanner, LocalScanner("static")))
+        assert found is not None
+        assert fresh is not None
+        np.testing.assert_array_equal(found[0], fresh[0])
+
+
+def test_the_default_threshold_can_be_had_back() -> None:
+    scanner = LocalScanner("static")
+    default, before = scanner.settings, scan(scanner, TOPIC)
+    scanner.use_threshold(0.9, "calibrated")
+    assert scanner.settings.threshold_source == "calibrated"
+    scanner.use_threshold(None)
+    assert scanner.settings == default
+    np.testing.assert_array_equal(scan(scanner, TOPIC).triggered, before.triggered)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5, unique=True))
+def test_a_higher_threshold_triggers_a_part_of_what_a_lower_one_does(values: list[float]) -> None:
+    scanner = LocalScanner("static")
+    score = scan(scanner, TOPIC).score
+    triggered = np.ones(len(PROMPTS), bool)
+    for value in sorted(values):
+        scanner.use_threshold(value)
+        fewer = scan(scanner, TOPIC).triggered == 1
+        assert not (fewer & ~triggered).any()
+        clear = np.abs(score - value) > 1e-6
+        np.testing.assert_array_equal(fewer[clear], (score > value)[clear])
+        triggered = fewer
+
+
+async def test_scans_at_once_do_not_mix(eager_threads: None) -> None:
+    scanner = LocalScanner("static")
+    topics = [
+        TOPIC.model_copy(update={"description": text, "examples": (text, "bread", "tax")[:count]})
+        for text in PROMPTS.prompts.head(40)
+        for count in (1, 3)
+    ]
+    found = await asyncio.gather(*(scanner.scan(topic, PROMPTS, quiet) for topic in topics))
+    for topic, verdicts in zip(topics, found, strict=True):
+        np.testing.assert_array_equal(verdicts.score, scan(LocalScanner("static"), topic).score)
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads take turns as often as they can, so that what is not guarded shows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

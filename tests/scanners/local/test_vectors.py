@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -144,3 +145,51 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path, Counting.id, SIZE)
     keys = [text_key(str(number)) for number in range(400)]
     assert cache.read(keys, np.zeros((400, SIZE), np.float32)) == []
+
+
+def test_vectors_come_back_as_they_were_rounded(tmp_path: Path) -> None:
+    texts = ["", "tax", "réclamer ça", "\ud800", "x" * 10_000]
+    vectors, keys = Counting().encode(texts), [text_key(text) for text in texts]
+    VectorCache(tmp_path, "e", SIZE).write(keys, vectors)
+    again = np.zeros_like(vectors)
+    assert VectorCache(tmp_path, "e", SIZE).read(keys, again) == []
+    np.testing.assert_array_equal(again, rounded(vectors))
+
+
+def test_two_caches_on_one_file_see_what_the_other_keeps(tmp_path: Path) -> None:
+    one, other = VectorCache(tmp_path, "e", SIZE), VectorCache(tmp_path, "e", SIZE)
+    vectors, keys = Counting().encode(["a", "b"]), [text_key("a"), text_key("b")]
+    one.write(keys[:1], vectors[:1])
+    other.write(keys[1:], vectors[1:])
+    for cache in (one, other):
+        found = np.zeros_like(vectors)
+        assert cache.read(keys, found) == []
+        np.testing.assert_array_equal(found, rounded(vectors))
+
+
+@pytest.mark.parametrize("damage", ["folder deleted", "file deleted", "file overwritten"])
+def test_damage_while_it_is_open_changes_no_result(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "cache"
+    encoder = Counting()
+    cache = VectorCache(folder, encoder.id, SIZE)
+
+    def vectors(texts: list[str]) -> np.ndarray:
+        found = embed(
+            encoder, cache, texts, chunk=3, advance=lambda done: None, stopped=lambda: False
+        )
+        assert found is not None
+        return found
+
+    first = vectors(["a", "b"])
+    if damage == "folder deleted":
+        shutil.rmtree(folder)
+    elif damage == "file deleted":
+        cache_file(folder).unlink()
+    else:
+        cache_file(folder).write_bytes(b"spoilt" * 9999)
+    np.testing.assert_array_equal(vectors(["a", "b", "c"])[:2], first)
+    assert encoder.asked == ["a", "b", "a", "b", "c"]
+    np.testing.assert_array_equal(embedded(folder, ["a", "b"], encoder), first)
+    encoder.asked.clear()
+    embedded(folder, ["a", "b"], encoder)
+    assert encoder.asked == []
