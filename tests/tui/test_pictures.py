@@ -21,6 +21,7 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.dialogs import Iterations, ScannerDialog, TextPage
 from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import frame, main_screen, until
 
@@ -152,6 +153,11 @@ def test_regressions_stand_out(snap_compare: Compare, topic_path: Path) -> None:
     assert pictured(snap_compare, topic_path, WIDE, scene)
 
 
+@pytest.mark.parametrize(
+    ("key", "screen", "size"),
+    [("f1", TextPage, WIDE), ("f6", TextPage, WIDE), ("f9", ScannerDialog, SMALL)],
+    ids=["help", "check", "scanner"],
+)
 def test_a_page(
     snap_compare: Compare, topic_path: Path, key: str, screen: type, size: tuple[int, int]
 ) -> None:
@@ -170,5 +176,27 @@ def test_a_hostile_prompt_is_inert(snap_compare: Compare, topic_path: Path) -> N
         await until(pilot, lambda: main.results is not None and len(main.results) == 2)
         await rested(pilot, main)
         assert "hidden characters" in frame(main.app)  # type: ignore[arg-type]
+
+    assert pictured(snap_compare, topic_path, WIDE, scene)
+
+
+def test_the_iterations(snap_compare: Compare, topic_path: Path) -> None:
+    topic = Workspace.open(topic_path).session.topic
+    shorter = topic.model_copy(update={"description": "Personal tax advice"})
+    for day, (decision, tried) in enumerate(
+        ((Decision.KEEP, topic), (Decision.KEEP, shorter), (Decision.DISCARD, topic)), start=1
+    ):
+        record(topic_path, day, decision, tried)
+
+    async def scene(pilot: Pilot[int], main: MainScreen) -> None:
+        await opened(pilot, "f4", Iterations)
+
+    assert pictured(snap_compare, topic_path, WIDE, scene)
+
+
+def test_limits_that_are_broken(snap_compare: Compare, topic_path: Path) -> None:
+    async def scene(pilot: Pilot[int], main: MainScreen) -> None:
+        await edited(pilot, main, " and everything near it" * 9)
+        assert "250" in frame(main.app)  # type: ignore[arg-type]
 
     assert pictured(snap_compare, topic_path, WIDE, scene)
