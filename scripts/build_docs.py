@@ -1,0 +1,174 @@
+"""Makes the generated parts of docs/pages: keys.md from the registry of actions, and the pictures.
+
+python scripts/build_docs.py            keys.md
+python scripts/build_docs.py pictures   keys.md and the pictures of the tutorial, drawn by the app
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+    from guardtui.tui.app import GuardtuiApp
+    from guardtui.tui.screens.main import MainScreen
+
+PAGES = Path(__file__).parent.parent / "docs" / "pages"
+KEYS = PAGES / "keys.md"
+PICTURES = PAGES / "pictures"
+
+EDIT = " and how to declare income"
+"""What the tutorial types at the end of the description."""
+
+SEARCHED = "muss ich den gewinn"
+"""The prompt that the tutorial takes as an example."""
+
+_SIZE = (120, 40)
+_CLOCK = "2026-01-05T09:00:00+00:00"
+
+_KEYS_HEAD = """\
+<!-- Made by scripts/build_docs.py from guardtui/tui/actions.py: edit there, then run it. -->
+
+# Keys
+
+`^` stands for Ctrl: `^q` is Ctrl and Q. The second key of an action is for terminals that swallow
+the first. F1 shows this list in the app; Ctrl and P opens the command palette, which has every
+action under the name used here.
+"""
+
+
+def keys_page() -> str:
+    """The text of keys.md."""
+    from guardtui.tui.actions import EDITOR, RESULTS, SCREEN, in_scope, key_names
+
+    parts = [_KEYS_HEAD]
+    titles = (
+        (SCREEN, "Everywhere"),
+        (RESULTS, "While the results have the focus"),
+        (EDITOR, "While a field of the definition has the focus"),
+    )
+    for scope, title in titles:
+        parts.append(f"\n## {title}\n\n| key | action | what it does |\n|---|---|---|\n")
+        for action in in_scope(scope):
+            keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or "))
+            parts.append(f"| {keys} | {_cell(action.title)} | {_cell(action.tooltip)} |\n")
+    return "".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def offline(svg: str) -> str:
+    """The picture without the fonts that it would load from elsewhere."""
+    return re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+class Camera:
+    """Takes pictures of one run of the app, when nothing in it moves any more."""
+
+    def __init__(self, app: GuardtuiApp, main: MainScreen, pilot: Pilot[int], folder: Path) -> None:
+        self._app, self._main, self._pilot, self._folder = app, main, pilot, folder
+
+    async def press(self, *keys: str, typed: str = "") -> None:
+        """Press keys, then type a text, and wait for what that starts."""
+        await self._pilot.press(*keys, *typed)
+        await self._settle()
+
+    async def take(self, name: str) -> None:
+        """Write NAME.svg."""
+        await self._settle()
+        self._app.clear_notifications()
+        await self._pilot.pause()
+        svg = offline(self._app.export_screenshot(title="guardtui"))
+        (self._folder / f"{name}.svg").write_text(svg, "utf-8")
+
+    async def _settle(self) -> None:
+        def moves() -> bool:
+            evaluation = self._main.evaluation
+            late = evaluation is None or evaluation.topic != self._main.session.topic
+            # A dialog waits inside of a worker, and waits for us.
+            asked = self._app.screen is not self._main
+            return late or (not asked and any(one.is_running for one in self._app.workers))
+
+        await self._pilot.pause()
+        while moves():
+            await asyncio.sleep(0.02)
+        await self._pilot.pause()
+        if moves():
+            await self._settle()
+
+
+async def walk(camera: Camera) -> None:
+    """The tutorial's way through the sample topic, with its pictures."""
+    await camera.take("start")
+    await camera.press("tab", typed=EDIT)
+    await camera.take("edit")
+    await camera.press("f2")
+    await camera.press("f5", "3")
+    await camera.press("slash", typed=SEARCHED)
+    await camera.press("enter")
+    await camera.press("e")
+    await camera.press("escape")
+    await camera.press("4")
+    await camera.take("regressions")
+    await camera.press("f12")
+    await camera.take("difference")
+    await camera.press("escape")
+    await camera.press("f3")
+    await camera.press("f4")
+    await camera.take("iterations")
+    await camera.press("escape")
+
+
+async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) -> None:
+    """Run the app on a copy of the sample and write the pictures to `folder`."""
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.workspace import Workspace, scratch_sample
+    from guardtui.tui.app import GuardtuiApp
+    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.widgets.editor import Field
+
+    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner())
+    app.animation_level = "none"
+    with patch("guardtui.session.workspace.now", lambda: _CLOCK):
+        async with app.run_test(size=_SIZE) as pilot:
+            main = app.screen_stack[0]
+            assert isinstance(main, MainScreen)
+            for field in main.query(Field):
+                field.cursor_blink = False
+            await way(Camera(app, main, pilot, folder))
+
+
+def build_pictures() -> None:
+    """Draw all pictures anew; one that is no longer made is removed."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["GUARDTUI_DATA"] = str(Path(folder) / "data")
+        made = Path(folder) / "pictures"
+        made.mkdir()
+        asyncio.run(draw(made))
+        shutil.rmtree(PICTURES, ignore_errors=True)
+        shutil.copytree(made, PICTURES)
+
+
+def main() -> None:
+    PAGES.mkdir(parents=True, exist_ok=True)
+    KEYS.write_text(keys_page(), "utf-8")
+    print(KEYS)
+    if "pictures" in sys.argv[1:]:
+        build_pictures()
+        print(*sorted(PICTURES.iterdir()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""The documentation says what is so: keys, links, pictures, command lines, and no loads."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from guardtui.cli.main import COMMANDS, cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", *PAGES]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+LOADED = re.compile(r"url\(\s*[\"']?(?:https?:)?//|@import\s+[\"'](?:https?:)?//")
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _prose(path: Path) -> str:
+    return FENCE.sub("", path.read_text("utf-8"))
+
+
+def _anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", _prose(path), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title.lower())) for title in titles}
+
+
+def _lines() -> list[str]:
+    """Every command line of ours in a shell block, and every one in backticks that has options."""
+    found: dict[str, None] = {}
+    for path in DOCUMENTS:
+        text = path.read_text("utf-8")
+        for language, body in FENCE.findall(text):
+            if language == "sh":
+                lines = body.replace("\\\n", " ").splitlines()
+                found.update(dict.fromkeys(one for one in lines if one.startswith("guardtui")))
+        for line in re.findall(r"`(guardtui [^`\n]+)`", _prose(path)):
+            if "COMMAND" not in line:
+                found[line] = None
+    return list(found)
+
+
+def test_keys_page_is_current() -> None:
+    script = _script("build_docs")
+    current = script.KEYS.read_text("utf-8")
+    assert current == script.keys_page(), "run: python scripts/build_docs.py"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_and_pictures_exist(path: Path) -> None:
+    for target in LINK.findall(_prose(path)):
+        name, _, anchor = target.partition("#")
+        assert "://" not in name, f"{target}: nothing is linked that needs the network"
+        file = path.parent / name if name else path
+        assert file.is_file(), target
+        if path.parent.name == "pages":
+            assert (ROOT / "docs" / "pages") in file.resolve().parents, f"{target}: not in the site"
+        if anchor:
+            assert anchor in _anchors(file), target
+
+
+def test_every_page_is_linked_from_readme_and_every_picture_is_used() -> None:
+    linked = LINK.findall(_prose(ROOT / "README.md"))
+    pages = {f"docs/pages/{page.name}" for page in PAGES} - {"docs/pages/index.md"}
+    assert pages <= {target.partition("#")[0] for target in linked}
+    used = {target for page in PAGES for target in LINK.findall(_prose(page))}
+    pictures = {f"pictures/{one.name}" for one in (ROOT / "docs/pages/pictures").iterdir()}
+    assert pictures == {target for target in used if target.startswith("pictures/")}
+
+
+def test_pictures_load_nothing() -> None:
+    pictures = sorted((ROOT / "docs" / "pages" / "pictures").glob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        text = picture.read_text("utf-8")
+        assert not LOADED.search(text), picture.name
+        assert not re.search(r"(?:href|src)=[\"']https?:", text), picture.name
+
+
+def test_commands_page_shows_every_command() -> None:
+    page = (ROOT / "docs" / "pages" / "commands.md").read_text("utf-8")
+    blocks = "".join(body for language, body in FENCE.findall(page) if language == "sh")
+    shown = {line.split()[1] for line in blocks.splitlines() if len(line.split()) > 1}
+    assert shown >= set(COMMANDS)
+
+
+@pytest.mark.parametrize("line", _lines())
+def test_command_lines_parse(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("tax.yaml", "tax-advice.yaml"):
+        Path(name).touch()
+    _parse(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("line", ["eval tax.yaml", "open --nonsense", "tax.yaml --prompt", "x y z"])
+def test_a_line_that_is_wrong_would_be_found(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        _parse(shlex.split(line))
+
+
+def _parse(words: list[str]) -> None:
+    """Parse as the command line does, and run nothing; raises `click.UsageError`."""
+    if len(words) == 1 and words[0] in COMMANDS:
+        return  # a bare `guardtui eval` in a sentence names the command, and is no line to run
+    if words == ["--help"]:
+        return
+    with click.Context(cli, info_name="guardtui") as context:
+        rest = [*words] if words and words[0] in COMMANDS else ["open", *words]
+        name, command, arguments = cli.resolve_command(context, rest)
+        assert command is not None
+        command.make_context(name, list(arguments), parent=context)
+
+
+def test_figures_of_the_engine_are_those_of_the_benchmarks() -> None:
+    measured = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    page = (ROOT / "docs" / "pages" / "engine.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| \w+ \(\d+\) \|", line)]
+    assert len(rows) == 5
+    for row in rows:
+        assert row in measured
+    for figure in re.findall(r"\d+\.\d+ ms|\d+ MiB|\b\d+(?:\.\d+)? s\b", page):
+        assert figure in measured, figure
+
+
+class _Loads(HTMLParser):
+    """Collects what a page loads by itself; links that a reader follows are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        for name in ("src", "srcset", "data", "poster"):
+            self.found.append(values.get(name) or "")
+        if tag == "link":
+            self.found.append(values.get("href") or "")
+
+
+def test_site_is_built_strictly_and_loads_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    config = ROOT / "docs" / "mkdocs.yml"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    command += ["--config-file", str(config), "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = sorted(tmp_path.rglob("*.html"))
+    assert len(pages) >= len(PAGES)
+    for page in pages:
+        text = page.read_text("utf-8")
+        parser = _Loads()
+        parser.feed(text)
+        foreign = [one for one in parser.found if re.match(r"(?:https?:)?//", one.strip())]
+        assert not foreign, page.name
+        assert not LOADED.search(text), page.name
+    for sheet in tmp_path.rglob("*.css"):
+        assert not LOADED.search(sheet.read_text("utf-8")), sheet.name
