@@ -57,6 +57,7 @@ class Workspace:
                 self.draft_offer = draft
         self._saved_draft: Topic | None = None
         self._signature: tuple[int, int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self.store.use_prompt_file(str(prompts_path.resolve()))
 
     @classmethod
@@ -73,12 +74,16 @@ class Workspace:
     def changed_file(self) -> TopicFile | None:
         """The topic file as another program left it since it was read or written here, or None.
 
-        Cheap while nothing happened. A file that is gone or half-written is looked at again later.
+        Cheap while nothing happened. A file is read when it stayed the same between two calls, so
+        that no half of it is taken for the whole; one that is gone is looked at again later.
         """
         try:
             status = self.topic_file.path.stat()
             signature = (status.st_mtime_ns, status.st_size, status.st_ino)
             if signature == self._signature:
+                return None
+            if signature != self._seen:
+                self._seen = signature
                 return None
             found = load_topic(self.topic_file.path)
         except (OSError, FileProblem):

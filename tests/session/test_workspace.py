@@ -232,3 +232,32 @@ def test_the_scratch_sample_opens() -> None:
     assert workspace.topic_file.path.stem == SAMPLE
     assert len(workspace.prompts) == 200
     assert workspace.prompts.intent is workspace.session.topic.intent
+
+
+def test_a_file_is_taken_over_once_it_rests(path: Path) -> None:
+    workspace = Workspace.open(path)
+    for _ in range(3):
+        assert workspace.changed_file() is None
+    path.write_text(TOPIC.replace("Tax", "Half"))
+    assert workspace.changed_file() is None
+    path.write_text(TOPIC.replace("Tax", "Taxes, whole"))
+    assert workspace.changed_file() is None
+    found = workspace.changed_file()
+    assert found is not None
+    assert found.topic.name == "Taxes, whole"
+    workspace.adopt(found)
+    assert workspace.changed_file() is None
+    path.write_text("name: [half")
+    assert workspace.changed_file() is None
+    assert workspace.changed_file() is None
+    path.unlink()
+    assert workspace.changed_file() is None
+    path.write_text(TOPIC)
+    assert workspace.changed_file() is None
+    assert workspace.changed_file() is not None
+
+
+def test_what_is_saved_here_is_no_change_of_another(path: Path) -> None:
+    workspace = Workspace.open(path)
+    workspace.save(edited(workspace, "mine"))
+    assert [workspace.changed_file() for _ in range(3)] == [None] * 3

@@ -74,6 +74,7 @@ class LoopScreen(Screen[None]):
         self._alignment: tuple[int, Alignment] | None = None
         self._started = 0.0
         self._draft_problem = ""
+        self._looking = False
         self._draft_is_back = workspace.offer_fits
         if self._draft_is_back:
             # Before anything can be typed, and before the editor is made.
@@ -294,12 +295,21 @@ class LoopScreen(Screen[None]):
     # --- other programs -------------------------------------------------------------------
 
     def _watch(self) -> None:
-        if self.app.screen is self:  # not while a question is open
+        # Not while a question is open, nor while the last look is under way: cancelled, it would
+        # have seen the change and told nobody.
+        if self.app.screen is self and not self._looking:
+            self._looking = True
             self._look()
 
-    @work(exclusive=True, group="watch")
+    @work(group="watch")
     async def _look(self) -> None:
         """Take over what another program wrote to the topic file, together with what is typed."""
+        try:
+            await self._take_over()
+        finally:
+            self._looking = False
+
+    async def _take_over(self) -> None:
         workspace = self.workspace
         theirs = await asyncio.to_thread(workspace.changed_file)
         if theirs is None:
