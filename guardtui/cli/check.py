@@ -91,11 +91,14 @@ def _remarks(topic_path: Path, prompts_path: Path) -> list[Remark]:
 
 
 def _definition(path: Path, topic: Topic) -> list[Remark]:
-    from guardtui.domain.topic import violations
+    from guardtui.domain.topic import line_breaks, violations
 
     return [
         Remark(str(path), "error", f"limit.{violation.field}", violation.message)
         for violation in violations(topic)
+    ] + [
+        Remark(str(path), "warning", f"line-break.{found.field}", found.message)
+        for found in line_breaks(topic)
     ]
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from guardtui.cli.leaving import ending
+
 
 class Exit(IntEnum):
     """Exit codes of all commands."""
@@ -111,8 +113,9 @@ def run(command: Callable[[], Any]) -> int:
         return int(result) if isinstance(result, int) else Exit.DONE
     except (KeyboardInterrupt, click.exceptions.Abort):
         progress("")
-        note("interrupted")
-        return Exit.INTERRUPTED
+        word, code = ending()
+        note(word)
+        return code
     except click.ClickException as problem:
         return _usage(problem)
     except InputError as problem:

@@ -79,7 +79,7 @@ def command(
     """Evaluate a topic file against labelled prompts and report.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed. 130: interrupted.
+    completed. 129, 130, 143: ended by a signal.
     """
     if max_regressions is not None and baseline is None:
         raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
@@ -87,9 +87,12 @@ def command(
     from guardtui.domain.comparison import compare
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
+    from guardtui.session.recorded import session_file
 
     writer = load_writer(format_name)  # an unknown format fails before the work, not after it
-    check_output(output, topic, prompts, *([Path(baseline)] if baseline else []))
+    recorded = baseline is not None and is_recorded(baseline)
+    compared = [] if baseline is None or recorded else [Path(baseline)]
+    check_output(output, topic, prompts, session_file(topic), *compared)
     definition, prompt_set = load_inputs(topic, prompts)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
@@ -111,6 +114,11 @@ def command(
     return Exit.GATE_FAILED if failures else Exit.DONE
 
 
+def is_recorded(word: str) -> bool:
+    """Whether a --baseline names an iteration of the session, and not a file."""
+    return word == "last" or (word.isascii() and word.isdigit())
+
+
 def find_baseline(word: str, topic: Path) -> tuple[Evaluation, int | None]:
     """The evaluation to compare with, and its number in the session if it is from there.
 
@@ -120,7 +128,7 @@ def find_baseline(word: str, topic: Path) -> tuple[Evaluation, int | None]:
     from guardtui.session.recorded import RecordedError, evaluation_from_report, has_session
     from guardtui.session.session import Decision
 
-    if word != "last" and not (word.isascii() and word.isdigit()):
+    if not is_recorded(word):
         try:
             return evaluation_from_report(Path(word)), None
         except RecordedError as error:

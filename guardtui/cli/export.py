@@ -43,7 +43,12 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
     from guardtui.domain.comparison import compare
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
-    from guardtui.session.recorded import RecordedError, has_session, recorded_topics
+    from guardtui.session.recorded import (
+        RecordedError,
+        has_session,
+        recorded_topics,
+        session_file,
+    )
     from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
@@ -61,7 +66,8 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
     store = SessionStore(topic, reading=True) if has_session(topic) else None
     iterations = store.iterations() if store else []
     remembered = store.prompt_file() if store else ""
-    check_output(output, topic, *([topic.parent / remembered] if remembered else []))
+    read = [topic.parent / remembered] if remembered else []
+    check_output(output, topic, session_file(topic), *read)
     if store is None or not iterations:
         problem = "no iterations are recorded" if topic.exists() else "no such file"
         raise InputError(

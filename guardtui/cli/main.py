@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from guardtui import __version__
+from guardtui.cli import leaving
 from guardtui.cli.diagnostics import run
 
 if TYPE_CHECKING:
@@ -112,12 +113,27 @@ def cli() -> None:
     """
 
 
+def _fill_closed_streams() -> None:
+    """Keep the numbers of closed standard streams taken: no file of ours must get one of them.
+
+    Whatever a library prints would end up in that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with its exit code."""
     # One edit is one small matrix product: a second BLAS thread gains nothing, and on busy cores
     # waiting for it costs a hundred times the product. Read by numpy when it is first imported.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+    _fill_closed_streams()
+    leaving.listen()
 
     def command() -> Any:
         return cli.main(arguments, prog_name="guardtui", standalone_mode=False)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TypeGuard
 
 from guardtui.cli.diagnostics import InputError
 
@@ -17,13 +18,12 @@ def write(text: str, output: Path | None = None) -> None:
     with what could control it made visible; to a pipe or file as it is, in UTF-8. Raises
     `FileProblem` when the file, and `OSError` when standard output cannot be written.
     """
-    if output is not None and str(output) != "-":
+    if _is_file(output):
         from guardtui.files.atomic import write_atomically
 
         write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
         return
-    if sys.stdout is None:  # closed by the caller
-        raise InputError("standard output is closed\n  name a file with --output")
+    _require_stdout()
     if sys.stdout.isatty():
         from guardtui.domain.text import display_text
 
@@ -44,11 +44,30 @@ def write(text: str, output: Path | None = None) -> None:
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:
-    """Before the work: raise `FileProblem` when the output is one of the inputs."""
-    if output is not None and str(output) != "-":
+    """Before the work: see that the output can be delivered and is none of the inputs.
+
+    Raises `FileProblem`, and `InputError` when standard output is meant and closed.
+    """
+    if _is_file(output):
         from guardtui.files.atomic import refuse_overwriting
 
         refuse_overwriting(output, *inputs)
+    else:
+        _require_stdout()
+
+
+def _is_file(output: Path | None) -> TypeGuard[Path]:
+    """Whether this names anything but standard output."""
+    if output is None or str(output) == "-":
+        return False
+    from guardtui.files.atomic import descriptor_of
+
+    return descriptor_of(output) != 1
+
+
+def _require_stdout() -> None:
+    if sys.stdout is None:  # closed by the caller
+        raise InputError("standard output is closed\n  name a file with --output")
 
 
 def forget_stdout() -> None:

@@ -98,12 +98,17 @@ def hidden_characters(text: str) -> int:
     return len(_HIDDEN.findall(_EMOJI_JOINER.sub("", text)))
 
 
+_FORMULA = "[=+@＝＋－＠-]"
+_STARTS_FORMULA = re.compile(rf"[\t\r\n]|\s*{_FORMULA}")
+_INNER_FORMULA = re.compile(rf"([,;|\t\r\n\"]\s*)(?={_FORMULA})")
+
+
 def spreadsheet_text(text: str) -> str:
-    """The text made safe for a spreadsheet cell: one that would start a formula gets a quote.
+    """The text made safe for a spreadsheet cell: what would start a formula gets a "'" before it.
 
     Source: OWASP, "CSV Injection": a cell starting with = + - @ (also full-width), tab or a line
-    end. Blanks before the sign do not help.
+    end, and the same signs behind a separator, a quote or a line end, where a spreadsheet that
+    takes another separator (as many languages' do) begins a cell. Blanks in between do not help.
     """
-    first = text.lstrip()[:1]
-    starts = text[:1] in ("\t", "\r", "\n") or (first and first in "=+-@＝＋－＠")
-    return f"'{text}" if starts else text
+    text = _INNER_FORMULA.sub(r"\1'", text)
+    return f"'{text}" if _STARTS_FORMULA.match(text) else text

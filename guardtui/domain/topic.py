@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -100,6 +101,30 @@ def violations(topic: Topic) -> tuple[Violation, ...]:
         )
         found.append(Violation("total", message, total, TOTAL_BYTES))
     return tuple(found)
+
+
+_LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+def line_breaks(topic: Topic) -> tuple[Violation, ...]:
+    """Fields whose text has a line break of any kind, which an editor of one line cannot hold.
+
+    No limit of a definition, so they are not among its violations. `used` is the number of line
+    breaks, `limit` is 0.
+    """
+    texts = [("name", "name", topic.name), ("description", "description", topic.description)]
+    texts += [(f"examples.{k}", f"example {k}", text) for k, text in enumerate(topic.examples, 1)]
+    found = []
+    for field, label, text in texts:
+        if breaks := _LINE_BREAKS.findall(text):
+            kinds = ", ".join(dict.fromkeys(_break_name(one) for one in breaks))
+            message = f"{label} holds a line break ({kinds}): write it in one line"
+            found.append(Violation(field, message, len(breaks), 0))
+    return tuple(found)
+
+
+def _break_name(text: str) -> str:
+    return " ".join(f"U+{ord(character):04X}" for character in text)
 
 
 def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:

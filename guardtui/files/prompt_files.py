@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -49,15 +50,35 @@ def load_prompts(path: Path) -> PromptSet:
     """
     content = read_bytes(path, pipes=True, if_empty="guardtui sample prints an example")
     ending = path.suffix.lower()
+    unread: list[Finding] = []
     if ending == ".parquet":
         raw, lines = _parquet(path, content)
     elif ending in (".jsonl", ".ndjson"):
-        raw, lines = _json_lines(path, decode(path, content))
+        raw, lines, unread = _json_lines(path, decode(path, content))
     else:
         decode(path, content)
         separator = "\t" if ending == ".tsv" else ","
-        raw, lines = _delimited(path, content.removeprefix(b"\xef\xbb\xbf"), separator)
+        raw, lines, unread = _delimited(path, content.removeprefix(b"\xef\xbb\xbf"), separator)
+    if unread:
+        raise _all_errors(path, raw, lines, unread)
     return build_prompt_set(raw, lines, str(path))
+
+
+def _all_errors(
+    path: Path, raw: pl.DataFrame, lines: NDArray[np.uint32], unread: list[Finding]
+) -> PromptSetError:
+    """The errors of rows that could not be read, together with those of the rows that could."""
+    others: tuple[Finding, ...] = ()
+    total = len(unread)
+    if raw.height:
+        try:
+            build_prompt_set(raw, lines, str(path))
+        except PromptSetError as error:
+            # What is missing in the whole may stand in the rows that could not be read.
+            others = tuple(one for one in error.findings if one.lines)
+            total += error.total - len(error.findings) + len(others)
+    findings = sorted([*unread, *others], key=lambda one: one.lines[0])
+    return PromptSetError(str(path), findings, total)
 
 
 def _parquet(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.uint32]]:
@@ -76,7 +97,9 @@ def _parquet(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.uint3
     return raw, np.arange(1, frame.height + 1, dtype=np.uint32)
 
 
-def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]]:
+def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:
+    if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
+        raise _returns_only(path)
     columns: dict[str, list[str | None]] = {}
     lines: list[int] = []
     errors: list[Finding] = []
@@ -100,9 +123,14 @@ def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]
         for name, values in columns.items():
             values.append(_json_text(row.get(name)))
         lines.append(number)
-    if errors:
-        raise PromptSetError(str(path), errors)
-    return pl.DataFrame(columns, dict.fromkeys(columns, pl.String)), np.array(lines, np.uint32)
+    frame = pl.DataFrame(columns, dict.fromkeys(columns, pl.String))
+    return frame, np.array(lines, np.uint32), errors
+
+
+def _returns_only(path: Path) -> FileProblem:
+    """Line ends as Macintoshes wrote them until 2001."""
+    problem = "its lines end with carriage returns only"
+    return FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
 
 
 def _json_problem(row: dict[str, object]) -> str:
@@ -125,15 +153,18 @@ def _json_text(value: object) -> str | None:
 
 def _delimited(
     path: Path, content: bytes, separator: str
-) -> tuple[pl.DataFrame, NDArray[np.uint32]]:
-    """Rows as RFC 4180 has them. Structure is read off the bytes, values by polars."""
+) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:
+    """Rows as RFC 4180 has them, and which are too long or too short.
+
+    Structure is read off the bytes, values by polars.
+    """
     data = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
     _check_quotes(path, data, quotes, ord(separator))
     newlines = np.flatnonzero(data == _NEWLINE)
-    if not len(newlines) and (data == _RETURN).any():
-        problem = "its lines end with carriage returns only"
-        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
+    body = content.rstrip(b"\r\n")
+    if b"\n" not in body and b"\r" in body:
+        raise _returns_only(path)
     # A line feed ends a row when an even number of quotes stands before it.
     ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
     starts = np.concatenate(([0], ends + 1))
@@ -148,9 +179,11 @@ def _delimited(
     for row in np.flatnonzero(filled & (fields == 1)).tolist():
         if not content[starts[row] : stops[row]].strip():
             filled[row] = False  # blanks only: as good as empty
-    starts, stops, line_of, fields = (part[filled] for part in (starts, stops, line_of, fields))
-    _check_widths(path, line_of, fields)
-    if not filled.all():
+    width = int(fields[filled][0])
+    even = filled & (fields == width)
+    ragged = _ragged(line_of[filled & ~even], fields[filled & ~even], width)
+    starts, stops, line_of = (part[even] for part in (starts, stops, line_of))
+    if not even.all():
         content = b"\n".join(
             content[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
         )
@@ -173,7 +206,7 @@ def _delimited(
     if len(set(names)) != len(names):
         raise FileProblem(path, "a column stands twice in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
-    return raw, line_of[1:].astype(np.uint32)
+    return raw, line_of[1:].astype(np.uint32), ragged
 
 
 def _check_quotes(
@@ -211,18 +244,14 @@ def _check_quotes(
         )
 
 
-def _check_widths(path: Path, lines: NDArray[np.intp], fields: NDArray[np.intp]) -> None:
-    width = int(fields[0])
-    ragged = np.flatnonzero(fields != width)
-    if len(ragged):
-        errors = [
-            Finding(
-                Severity.ERROR,
-                "ragged",
-                f"{fields[row]} fields where the header has {width}: a text that holds a comma "
-                "needs quotes",
-                (int(lines[row]),),
-            )
-            for row in ragged[:100].tolist()
-        ]
-        raise PromptSetError(str(path), errors, len(ragged))
+def _ragged(lines: NDArray[np.intp], fields: NDArray[np.intp], width: int) -> list[Finding]:
+    """An error for each row that has not as many fields as the header."""
+    return [
+        Finding(
+            Severity.ERROR,
+            "ragged",
+            f"{count} fields where the header has {width}: a text that holds a comma needs quotes",
+            (line,),
+        )
+        for line, count in zip(lines.tolist(), fields.tolist(), strict=True)
+    ]

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+import warnings
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import ScalarEvent
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
@@ -22,6 +24,10 @@ from guardtui.files.problems import ContentProblem, FileProblem, decode, read_by
 
 _LARGEST = 1024 * 1024
 _KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
+_JSON_REMEDY = (
+    "keys and texts stand in double quotes, a comma between two entries and none after the last; "
+    "is the file half-written?"
+)
 _KEYS = ("name", "description", "examples", "intent")
 
 
@@ -57,8 +63,8 @@ def load_topic(path: Path) -> TopicFile:
     content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
         raise FileProblem(path, "more than 1 MiB: this is no topic file", "name a topic file")
-    loaded = _parse(path, decode(path, content))
-    topic, intent_given = _topic_of(path, loaded)
+    text = decode(path, content)
+    topic, intent_given = _topic_of(path, _parse(path, text), text)
     return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given)
 
 
@@ -85,7 +91,7 @@ def save_topic(
         try:
             before = decode(path, content)
             document = _parse(path, before)
-            old, _ = _topic_of(path, document)
+            old, _ = _topic_of(path, document, before)
         except FileProblem:
             if not force:
                 raise
@@ -99,7 +105,8 @@ def save_topic(
     _change(document, old, topic)
     data = _dump(path, document, before)
     # Nothing is written that would not read back as what the author typed.
-    if _topic_of(path, _parse(path, data.decode()))[0] != topic:
+    after = data.decode()
+    if _topic_of(path, _parse(path, after), after)[0] != topic:
         raise FileProblem(
             path, "this definition cannot be written as text", "remove odd characters"
         )
@@ -133,45 +140,89 @@ def _yaml(text: str = "") -> YAML:
 
 def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
     try:
-        loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
+        with warnings.catch_warnings(action="ignore"):  # an anchor that stands twice
+            loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
-        raise FileProblem(path, error.msg, "mend the JSON", error.lineno) from error
+        problem = f"this is no JSON: {error.msg} (column {error.colno})"
+        raise FileProblem(path, problem, _JSON_REMEDY, error.lineno) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         remedy = "mend the YAML: quote texts that hold : # or quotes"
         raise FileProblem(path, problem, remedy, line) from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:  # the reader of YAML raises many kinds for odd tags and comments
         kind = "JSON" if _is_json(path) else "YAML"
         if isinstance(error, RecursionError):
             raise FileProblem(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
         # What the reader of characters and the makers of dates and numbers stumble over.
         position = getattr(error, "position", None)
-        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
-        what = "a character that may not stand in it" if line else "a value that cannot be read"
-        remedy = "remove it" if line else "put dates and numbers in quotes"
-        raise FileProblem(path, f"this {kind} holds {what}", remedy, line) from error
-    if loaded is None:
+        if isinstance(position, int):
+            line = text.count("\n", 0, position) + 1
+            problem = f"this {kind} holds a character that may not stand in it"
+            raise FileProblem(path, problem, "remove it", line) from error
+        problem = f"this {kind} holds a value that cannot be read"
+        line = None if _is_json(path) else _unreadable_line(text)
+        remedy = "put dates and numbers in quotes, and leave out tags (!!…)"
+        raise FileProblem(path, problem, remedy, line) from error
+    if loaded is None and not _is_json(path):
         raise FileProblem(path, "nothing but comments stands in it", _KEYS_REMEDY)
     if not isinstance(loaded, MutableMapping):
         raise FileProblem(path, "this is no mapping of keys to texts", _KEYS_REMEDY, 1)
     return loaded
 
 
-def _line(document: MutableMapping[str, Any], key: str) -> int | None:
-    position = getattr(document, "lc", None)
-    if position is None or key not in document:
+def _unreadable_line(text: str) -> int | None:
+    """The line of the first plain value that looks like a date or number and is none."""
+    try:
+        events = list(_yaml().parse(text))
+    except Exception:  # noqa: BLE001 - then there is no line to tell
         return None
-    return int(position.key(key)[0]) + 1
+    for event in events:
+        if isinstance(event, ScalarEvent) and event.style in (None, ""):
+            try:
+                _yaml().load(event.value)
+            except YAMLError:
+                continue
+            except Exception:  # noqa: BLE001 - as above: many kinds
+                return int(event.start_mark.line) + 1
+    return None
 
 
-def _topic_of(path: Path, document: MutableMapping[str, Any]) -> tuple[Topic, bool]:
-    """The topic of a parsed file, and whether it names an intent."""
+def _line(document: MutableMapping[str, Any], key: str, text: str) -> int | None:
+    """The line of a key at the top of the document, whose text this is."""
+    if key not in document:
+        return None
+    position = getattr(document, "lc", None)
+    if position is not None:
+        return int(position.key(key)[0]) + 1
+    return _json_key_lines(text).get(key)
+
+
+def _json_key_lines(text: str) -> dict[str, int]:
+    """The line of each key of a JSON object, whose text is known to be valid."""
+    decoder, blanks = json.JSONDecoder(), re.compile(r"[\s:,]*")
+
+    def skip(place: int) -> int:
+        found = blanks.match(text, place)
+        return found.end() if found else place
+
+    lines: dict[str, int] = {}
+    place = skip(text.index("{") + 1)
+    while text[place : place + 1] == '"':
+        key, end = decoder.raw_decode(text, place)
+        lines[key] = text.count("\n", 0, place) + 1
+        _, end = decoder.raw_decode(text, skip(end))
+        place = skip(end)
+    return lines
+
+
+def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tuple[Topic, bool]:
+    """The topic of a parsed file with this text, and whether it names an intent."""
     problems: list[FileProblem] = []
 
     def wrong(key: str, problem: str, remedy: str) -> None:
-        problems.append(FileProblem(path, problem, remedy, _line(document, key)))
+        problems.append(FileProblem(path, problem, remedy, _line(document, key, text)))
 
     texts = {}
     for key in ("name", "description"):

@@ -26,13 +26,19 @@ def write(report: ReportInput) -> str:
     """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
 
     A prompt set's column that is called like one of ours gets the ending " (prompt set)". Control
-    and invisible characters stand as the signs that the screen shows for them, line feeds stay;
-    the JSON report has every prompt as it is.
+    and invisible characters stand as the signs that the screen shows for them, line ends too: each
+    prompt is one line, for a reader of any separator. What could start a formula has a "'" before
+    it. The JSON report has every prompt as it is.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    extra = (f"{name} (prompt set)" if name in COLUMNS else name for name in report.extra_columns)
-    writer.writerow([*COLUMNS, *map(_cell, extra)])
+    header = list(COLUMNS)
+    for name in map(_cell, report.extra_columns):
+        # Two names may look the same once they are inert.
+        while name in header:
+            name += " (prompt set)"
+        header.append(name)
+    writer.writerow(header)
     for row in report.rows():
         cells = (
             row.line,
@@ -59,4 +65,4 @@ def _cell(value: object) -> str:
     # A negative number is no formula, and is left to be a number.
     if isinstance(value, int | float):
         return str(value)
-    return spreadsheet_text(display_text(str(value), newlines=True))
+    return spreadsheet_text(display_text(str(value)))

@@ -68,10 +68,15 @@ class Evaluator:
                 if report is not None:
                     report(progress)
 
-        verdicts = await self.scanner.scan(topic, prompts, store)
+        while True:
+            settings = self.scanner.settings
+            verdicts = await self.scanner.scan(topic, prompts, store)
+            # A threshold moved meanwhile: verdicts must be recorded with what they were made with.
+            if self.scanner.settings == settings:
+                break
         return Evaluation(
             topic=topic,
-            settings=self.scanner.settings,
+            settings=settings,
             prompt_set=prompts.fingerprint,
             keys=prompts.keys,
             expected=prompts.expected,

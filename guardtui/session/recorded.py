@@ -41,7 +41,7 @@ def evaluation_from_report(path: Path) -> Evaluation:
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version is None:
         raise RecordedError(f"{path}: is not a report of guardtui\n  {_REMEDY}")
-    if version != SCHEMA_VERSION:
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise RecordedError(
             f"{path}: has schema_version {version!s:.20}, this guardtui reads {SCHEMA_VERSION}\n"
             f"  {_REMEDY}"
@@ -59,9 +59,12 @@ _REMEDY = "make one with 'guardtui eval TOPIC --prompts FILE --format json --out
 
 def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     results = document["results"]
+    if not isinstance(results, list) or not results:
+        raise ValueError("there are no results")
     prompts = [result["prompt"] for result in results]
-    if not results or not all(isinstance(prompt, str) for prompt in prompts):
+    if not all(isinstance(prompt, str) for prompt in prompts):
         raise ValueError("prompts are missing")
+    topic = Topic.model_validate(document["definition"])
     keys = prompt_keys(prompts)
     labels = [result["expected_label"] for result in results]
     answers = [result["triggered"] for result in results]
@@ -69,41 +72,61 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         raise ValueError("labels are not true or false")
     if not all(answer is None or isinstance(answer, bool) for answer in answers):
         raise ValueError("verdicts are not true, false or null")
-    scores = [result["score"] for result in results]
-    if not all(score is None or isinstance(score, int | float) for score in scores):
-        raise ValueError("scores are not numbers or null")
-    threshold = document["threshold"]
+    scores = [_share(result["score"]) for result in results]
     verdicts = Verdicts(
         np.array([Triggered.NO_VERDICT if a is None else a for a in answers], np.int8),
         np.array([np.nan if score is None else score for score in scores], np.float32),
-        np.array([_matched(result["matched"]) for result in results], np.int16),
+        np.array([_matched(result["matched"], topic) for result in results], np.int16),
     )
     scanner = document["scanner"]
     settings = ScannerSettings(
-        str(scanner["name"]),
-        str(scanner["identity"]),
-        None if threshold is None else float(threshold),
-        str(document["threshold_source"]),
+        _text(scanner["name"]),
+        _text(scanner["identity"]),
+        _share(document["threshold"]),
+        _text(document["threshold_source"]),
     )
     return Evaluation(
-        Topic.model_validate(document["definition"]),
+        topic,
         settings,
-        str(document["prompt_set_fingerprint"]),
+        _text(document["prompt_set_fingerprint"]),
         keys,
         np.array(labels, np.bool_),
         verdicts,
     )
 
 
-def _matched(part: str | None) -> int:
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _share(value: object) -> float | None:
+    """A score or threshold: a number from 0 to 1, or None."""
+    if value is None:
+        return None
+    # Not nan, which is neither; not true, which Python takes for 1.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("no number from 0 to 1")
+    return float(value)
+
+
+def _matched(part: object, topic: Topic) -> int:
+    """The code of a matched part, as `Verdicts.matched` has it."""
     if part is None:
         return -1
-    return 0 if part == "description" else int(part.removeprefix("example "))
+    names = ["description", *(f"example {k}" for k in range(1, len(topic.examples) + 1))]
+    return names.index(_text(part))
+
+
+def session_file(topic_path: Path) -> Path:
+    """Where the sessions of the topic files of a folder are kept."""
+    return topic_path.parent / FOLDER / FILE
 
 
 def has_session(topic_path: Path) -> bool:
     """Whether the folder of a topic file holds sessions; looking makes none."""
-    return (topic_path.parent / FOLDER / FILE).is_file()
+    return session_file(topic_path).is_file()
 
 
 def recorded_topics(folder: Path) -> list[str]:

@@ -209,3 +209,17 @@ async def test_no_verdict_is_neither_right_nor_wrong() -> None:
     assert not is_wrong(evaluation.codes)[1]
     assert not is_correct(evaluation.codes)[1]
     assert evaluation.verdicts.errors == {1: "timeout"}
+
+
+async def test_settings_changed_meanwhile_are_not_recorded_with_older_verdicts() -> None:
+    scanner = Slow()
+    evaluator = Evaluator(scanner)
+    task = await begun(evaluator, scanner, "t")
+    scanner.settings = ScannerSettings("slow", "slow-2")
+    asked = scanner.started
+    scanner.started = asyncio.Event()
+    scanner.go["t"].set()
+    evaluation = await task
+    assert asked.is_set()
+    assert scanner.started.is_set()  # asked once more
+    assert getattr(evaluation, "settings", None) == ScannerSettings("slow", "slow-2")

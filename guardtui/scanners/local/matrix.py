@@ -44,7 +44,11 @@ class FloatMatrix:
 
 
 class CompactMatrix:
-    """int8 [N, d] with a scale for each row; cosines differ from float32 by less than 0.01."""
+    """int8 [N, d] with a scale for each row.
+
+    Cosines of texts differ from float32 by less than 0.01 (0.0063 at most for a single token of
+    `static`); a vector with one component far above all others can differ by more.
+    """
 
     def __init__(self, count: int, dimensions: int) -> None:
         self._values = np.zeros((count, dimensions), np.int8)

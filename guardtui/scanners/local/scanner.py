@@ -25,7 +25,6 @@ from guardtui.scanners.local.scoring import (
     nearest_example,
     probability,
     topic_texts,
-    z_of,
 )
 from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded
 
@@ -136,16 +135,12 @@ class LocalScanner:
         z = self.z(topic, prompts, report, stopped)
         if z is None:
             return None
-        scores, matched = z
-        threshold = self._z_threshold()
-        matches = scores >= np.float32(threshold)
+        scores, matched = probability(z[0]), z[1]
+        # By the score that is shown, so that what reads "≥ threshold" has triggered.
+        matches = scores >= np.float32(self.settings.threshold)
         if topic.intent is Intent.ALLOW:
             np.logical_not(matches, out=matches)
-        return Verdicts(
-            triggered=matches.view(np.int8),
-            score=probability(scores),
-            matched=matched,
-        )
+        return Verdicts(triggered=matches.view(np.int8), score=scores, matched=matched)
 
     def z(
         self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
@@ -180,10 +175,6 @@ class LocalScanner:
         encoder, scoring, _ = self.load()
         texts = topic_texts(topic.name, topic.description, topic.examples)
         return explain(encoder, scoring, texts, prompt)
-
-    def _z_threshold(self) -> float:
-        _, scoring, _ = self.load()
-        return scoring.threshold if self._threshold is None else z_of(self._threshold)
 
     def _prepare(self, prompts: PromptSet, report: Report, stopped: Stopped) -> _Prepared | None:
         if self._prepared and self._prepared.fingerprint == prompts.fingerprint:

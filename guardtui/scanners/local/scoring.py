@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -286,18 +285,6 @@ def probability(z: Floats | np.float32) -> Floats:
     result *= np.float32(0.5)
     result += np.float32(0.5)
     return result
-
-
-def z_of(score: float) -> float:
-    """z of a score: the inverse of `probability`, for thresholds. Infinite at 0 and 1.
-
-    Raises ValueError outside 0…1.
-    """
-    if not 0 <= score <= 1:
-        raise ValueError(f"a score lies between 0 and 1, not at {score}")
-    if score in (0, 1):
-        return math.inf if score else -math.inf
-    return math.log(score / (1 - score))
 
 
 def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:

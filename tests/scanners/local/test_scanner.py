@@ -287,3 +287,11 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
+
+
+def test_a_threshold_equal_to_a_score_is_reached() -> None:
+    scanner = LocalScanner("static")
+    for score in scan(scanner, TOPIC).score[::9].tolist():
+        scanner.use_threshold(score)
+        verdicts = scan(scanner, TOPIC)
+        np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= score)
