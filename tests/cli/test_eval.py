@@ -209,6 +209,134 @@ def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> No
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"interrupted")
 
 
+_LEFT = """
+import os, signal, sys
+from guardtui.cli import inputs, main
+from guardtui.scanners.local import scanner
+place, number = sys.argv[1], signal.Signals[sys.argv[2]]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(number, signal.SIG_DFL)
+real = os.fsync
+def leave(*parts, **more):
+    signal.raise_signal(number)
+    if place == "write":
+        real(*parts)
+async def scan(*parts, **more):
+    import asyncio
+    signal.raise_signal(number)
+    await asyncio.Event().wait()
+if place == "load":
+    inputs.load_inputs = leave
+elif place == "scan":
+    scanner.LocalScanner.scan = scan
+else:
+    os.fsync = leave
+sys.exit(main.main(sys.argv[3:]))
+"""
+
+
+@pytest.mark.parametrize("place", ["load", "scan", "write"])
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("SIGTERM", 143, b"terminated\n"), ("SIGHUP", 129, b"hung up\n")],
+)
+def test_a_signal_ends_it_tidily(
+    folder: Path, environment: dict[str, str], place: str, name: str, code: int, said: bytes
+) -> None:
+    (folder / "out.json").write_bytes(b"old")
+    before = sorted(folder.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-c", _LEFT, place, name, *EVAL, "--output", "out.json"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.lstrip()) == (code, b"", said)
+    assert sorted(folder.iterdir()) == before
+    assert (folder / "out.json").read_bytes() == b"old"
+
+
+def test_a_signal_that_is_ignored_stays_so(folder: Path, environment: dict[str, str]) -> None:
+    script = (
+        "import signal, sys; from guardtui.cli import main, inputs\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as nohup has it
+        "real = inputs.load_inputs\n"
+        "def load(*parts): signal.raise_signal(signal.SIGHUP); return real(*parts)\n"
+        "inputs.load_inputs = load\n"
+        "sys.exit(main.main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *EVAL],
+        cwd=folder, env=environment, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["topic.yaml", "prompts.csv", "link.csv", "hard.csv", "base.json", "hard.json"],
+)
+def test_a_scan_does_not_start_when_its_output_is_an_input(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    assert in_process(capfd, *EVAL, "--format", "json", "-o", "base.json")[0] == 0
+    (here / "link.csv").symlink_to("prompts.csv")
+    (here / "hard.csv").hardlink_to(here / "prompts.csv")
+    (here / "hard.json").hardlink_to(here / "base.json")
+    before = {path: path.read_bytes() for path in here.iterdir() if path.is_file()}
+    monkeypatch.delattr(LocalScanner, "scan")
+    line = (*EVAL, "--baseline", "base.json", "--format", "csv", "-o", name)
+    code, out, err = in_process(capfd, *line)
+    assert (code, out) == (2, "")
+    assert "it would be lost" in err
+    assert before == {path: path.read_bytes() for path in here.iterdir() if path.is_file()}
+
+
+def shell(folder: Path, environment: dict[str, str], rest: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        f"{sys.executable} -m guardtui {' '.join(EVAL)} {rest}",
+        shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        timeout=60, executable="/bin/bash",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+def test_a_descriptor_is_written_to_and_not_replaced(
+    folder: Path, environment: dict[str, str], name: str
+) -> None:
+    (folder / "link").symlink_to("/dev/stdout")
+    (folder / "log").write_text("before\n")
+    assert shell(folder, environment, f"--output {name} >> log").returncode == 0
+    lines = (folder / "log").read_text().splitlines()
+    assert lines[:2] == ["before", "topic      Tax advice (block)"]
+    assert (folder / "link").is_symlink()
+    done = shell(folder, environment, f"--output {name} | true; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_closed_standard_output_is_told_before_the_scan(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    for rest in ("", "--output /dev/stdout", "--output -"):
+        done = shell(folder, environment, f"{rest} --encoder minilm --prompts gone.csv >&-")
+        assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
+    assert shell(folder, environment, "--output out.txt >&-").returncode == 0
+    assert (folder / "out.txt").read_text().startswith("topic ")
+
+
+def test_prompts_come_from_a_substituted_process(folder: Path, environment: dict[str, str]) -> None:
+    done = shell(folder, environment, "--prompts <(cat prompts.csv) --baseline <(echo 1)")
+    assert (done.returncode, "is not a report of guardtui" in done.stderr) == (2, True)
+    assert shell(folder, environment, "--prompts <(cat prompts.csv)").returncode == 0
+    assert shell(folder, environment, "--prompts /dev/stdin < prompts.csv").returncode == 0
+    done = shell(folder, environment, "--baseline /dev/zero")
+    assert (done.returncode, "this is no ordinary file" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["topic.yaml", "prompts.csv", "link.csv", "./prompts.csv"])
 @pytest.mark.parametrize("command", ["eval", "check"])
 def test_what_is_read_is_never_written_over(

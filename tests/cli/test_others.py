@@ -14,6 +14,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
+from guardtui.session.recorded import session_file
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 
@@ -184,3 +185,27 @@ def test_doctor_tells_and_leaves_nothing(run: Run, folder: Path) -> None:
     assert facts["sqlite"]["value"].endswith("WAL")
     assert {"python", "guardtui", "textual", "terminal", "cache", "sample data"} <= set(facts)
     assert sorted(path.name for path in folder.iterdir()) == ["prompts.csv", "topic.yaml"]
+
+
+@pytest.mark.parametrize("name", ["topic.yaml", "prompts.csv", "hard", "session"])
+def test_export_writes_over_nothing_it_reads(
+    run: Run, session: SessionStore, folder: Path, name: str
+) -> None:
+    (folder / "hard").hardlink_to(folder / "prompts.csv")
+    (folder / "session").symlink_to(session_file(folder / "topic.yaml"))
+    start = slice(16)  # what tells of a file's kind; SQLite keeps counters behind it
+    before = (folder / name).read_bytes()[start]
+    done = run("export", "topic.yaml", "--format", "csv", "--output", name)
+    assert (done.code, done.out) == (2, "")
+    assert "it would be lost" in done.err
+    assert (folder / name).read_bytes()[start] == before
+    assert run("export", "topic.yaml").code == 0
+
+
+def test_check_points_out_line_breaks(run: Run, folder: Path) -> None:
+    topic = TOPIC.replace("name: Tax advice", 'name: "Tax\\u2028advice"')
+    (folder / "topic.yaml").write_text(topic, "utf-8")
+    done = run("check", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
+    (found,) = [one for one in json.loads(done.out)["findings"] if "line-break" in one["code"]]
+    assert (done.code, found["severity"], found["code"]) == (0, "warning", "line-break.name")
+    assert "U+2028" in found["message"]

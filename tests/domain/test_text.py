@@ -75,6 +75,15 @@ def test_formulas_are_disarmed(start: str) -> None:
     assert spreadsheet_text(f"a{start}") == f"a{start}"
 
 
+@pytest.mark.parametrize("sign", [*"=+-@＝＋－＠"])
+def test_formulas_behind_a_separator_are_disarmed(sign: str) -> None:
+    for between in (",", ";", "|", "\t", '"', "\n", "\r\n", "; "):
+        assert spreadsheet_text(f"a{between}{sign}1") == f"a{between}'{sign}1"
+    assert spreadsheet_text(f"\n {sign}1") == f"'\n '{sign}1"
+    assert spreadsheet_text(f" {sign}1") == f"' {sign}1"
+    assert spreadsheet_text(f"1{sign}1 {sign} 1") == f"1{sign}1 {sign} 1"
+
+
 def test_every_character_that_draws_nothing_gets_a_sign() -> None:
     # Prefix signs of Arabic, Syriac and Kaithi numbers are format characters that are drawn.
     drawn = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}

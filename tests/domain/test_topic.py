@@ -11,6 +11,7 @@ from guardtui.domain.topic import (
     Topic,
     byte_length,
     describe_changes,
+    line_breaks,
     total_bytes,
     violations,
 )
@@ -59,6 +60,21 @@ def test_total(last: int, found: list[str]) -> None:
     topic = Topic(name="n" * 100, description="d" * 250, examples=examples)
     assert total_bytes(topic) == 800 + last
     assert fields(topic) == found
+
+
+@pytest.mark.parametrize(
+    "end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
+)
+def test_line_breaks_of_every_kind_are_pointed_out(end: str) -> None:
+    topic = Topic(name=f"a{end}b", description=f"a{end}", examples=("fine\there", f"{end}{end}"))
+    found = line_breaks(topic)
+    assert [(one.field, one.used) for one in found] == [
+        ("name", 1),
+        ("description", 1),
+        ("examples.2", 2),
+    ]
+    assert f"U+{ord(end[0]):04X}" in found[0].message
+    assert line_breaks(GOOD) == ()
 
 
 def test_a_lone_surrogate_has_a_length() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,58 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert os.read(reader, 100) == b"through"
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_a_reader_that_leaves_a_pipe_is_no_error(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["head", "-c", "9", str(pipe)], stdout=subprocess.PIPE) as reader:
+        write_atomically(pipe, b"x" * 1_000_000)
+        assert reader.stdout is not None
+        assert reader.stdout.read() == b"x" * 9
+    assert pipe.is_fifo()
+
+
+def test_an_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    script = (
+        "import signal, sys, threading; from pathlib import Path\n"
+        "import polars; from guardtui.files.atomic import write_atomically\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()\n"
+        "try: write_atomically(Path(sys.argv[1]), b'x')\n"
+        "except KeyboardInterrupt: sys.exit(7)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "pipe")]
+    assert subprocess.run(command, check=False).returncode == 7
+
+
+def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path) -> None:
+    path, link = tmp_path / "f", tmp_path / "link"
+    path.write_bytes(b"")
+    with path.open("r+b", buffering=0) as file:
+        file.write(b"head\n")
+        before = path.stat().st_ino
+        write_atomically(Path(f"/dev/fd/{file.fileno()}"), b"one\n")
+        link.symlink_to(f"/dev/fd/{file.fileno()}")
+        write_atomically(link, b"two\n")
+    assert path.read_bytes() == b"head\none\ntwo\n"
+    assert path.stat().st_ino == before
+    assert names(tmp_path) == ["f", "link"]
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/999", "/dev/fd/99999999999999999999", "/dev/stdin\0"])
+def test_a_descriptor_that_is_not_there(name: str) -> None:
+    with pytest.raises(FileProblem):
+        write_atomically(Path(name), b"x")
+
+
+def test_a_full_device_is_said_and_stays() -> None:
+    with pytest.raises(FileProblem, match="the disk is full"):
+        write_atomically(Path("/dev/full"), b"x")
+    write_atomically(Path(os.devnull), b"x")
+    assert Path("/dev/full").is_char_device()
+    assert Path(os.devnull).is_char_device()
 
 
 def test_an_input_is_known_by_any_of_its_names(tmp_path: Path) -> None:

@@ -143,6 +143,31 @@ def test_ragged_rows_are_named(tmp_path: Path) -> None:
     assert [one.lines for one in caught.value.findings] == [(4,), (5,)]
 
 
+def test_errors_of_ragged_rows_and_of_labels_are_told_together(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\nc,true,blok\n,true,block,\n")
+    with pytest.raises(PromptSetError) as caught:
+        load_prompts(path)
+    found = [(one.lines[0], one.code) for one in caught.value.findings]
+    assert found == [(2, "expected"), (3, "ragged"), (4, "intent"), (5, "ragged")]
+    assert caught.value.total == 4
+
+
+def test_many_errors_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", HEADER + "a,maybe,block\nb\n" * 150)
+    with pytest.raises(PromptSetError, match="and 280 errors more") as caught:
+        load_prompts(path)
+    assert [one.lines[0] for one in caught.value.findings] == [*range(2, 22)]
+
+
+def test_errors_of_broken_json_lines_and_of_labels_are_told_together(tmp_path: Path) -> None:
+    good = '{"prompt": "a", "expected": %s, "intent": "block"}\n'
+    path = write(tmp_path / "p.jsonl", good % "true" + "{half\n" + good % '"maybe"')
+    with pytest.raises(PromptSetError) as caught:
+        load_prompts(path)
+    found = [(one.lines[0], one.code) for one in caught.value.findings]
+    assert found == [(2, "json"), (3, "expected")]
+
+
 def test_a_cell_too_long_names_its_line(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", f'{HEADER}a,true,block\n"{"x" * 10_000_000}",false,block\n')
     with pytest.raises(PromptSetError, match="1 MiB") as caught:
@@ -226,6 +251,13 @@ def test_lines_of_blanks_are_as_good_as_empty(tmp_path: Path) -> None:
 def test_lines_of_old_macintoshes_are_named(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("prompt,expected,intent\ra,true,block\rb,false,block\r", newline="")
+    with pytest.raises(FileProblem, match="carriage returns only"):
+        load_prompts(path)
+    path.write_text("prompt,expected,intent\ra,true,block\r\n", newline="")
+    with pytest.raises(FileProblem, match="carriage returns only"):
+        load_prompts(path)
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"prompt": "a"}\r{"prompt": "b"}\r', newline="")
     with pytest.raises(FileProblem, match="carriage returns only"):
         load_prompts(path)
 

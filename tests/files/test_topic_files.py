@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.problems import FileProblem
-from guardtui.files.topic_files import ChangedOnDisk, load_topic, save_topic
+from guardtui.files.topic_files import ChangedOnDisk, TopicFile, load_topic, save_topic
 
 TEXT = """\
 # the head
@@ -201,10 +201,18 @@ def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
     [
         ("t.yaml", "# only\n# comments\n", "nothing but comments"),
         ("t.yaml", "name: a\ndescription: \x07\n", ":2: this YAML holds a character"),
-        ("t.yaml", "name: 2020-99-99\n", "holds a value that cannot be read"),
+        ("t.yaml", "# c\nname: 2020-99-99\n", ":2: this YAML holds a value that cannot be read"),
+        ("t.yaml", "more: [2,\n  !!int ]\n", "holds a value that cannot be read"),
+        ("t.yaml", "# c\n!!set more: {a: 1}\n", "holds a value that cannot be read"),
+        ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML holds a value"),
+        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON holds a value that cannot be read"),
+        ("t.json", "null", ":1: this is no mapping"),
+        ("num.json", "12", ":1: this is no mapping"),
+        ("t.json", '{"name": "a",\n}', ":2: this is no JSON"),
+        ("t.json", '{"name": "a",\n "more": {"name": 1},\n "intent": 7}', ":3: intent is '7'"),
         ("t.json", "[" * 100_000, "this JSON is nested too deeply"),
-        ("t.json", '{"name": "a\\ud800"}', "name holds half of a character"),
-        ("t.json", '{"examples": ["a\\ud800"]}', "example 1 holds half of a character"),
+        ("t.json", '{"name": "a\\ud800"}', ":1: name holds half of a character"),
+        ("t.json", '{\n"examples": ["a\\ud800"]}', ":2: example 1 holds half of a character"),
         ("t.yaml", "", "the file is empty\n  write name, description"),
     ],
 )
@@ -212,6 +220,60 @@ def test_what_cannot_be_read_is_told_in_words(
     tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     assert said in str(problem(tmp_path / name, text))
+
+
+MARKS = st.sampled_from([*"[]{}|>\"'~:#,\n\x07\u2028"])
+WORDS = st.sampled_from(
+    [
+        "!!",
+        "!!int",
+        "!!set",
+        "!!omap",
+        "!!binary",
+        "*a",
+        "&a",
+        "<<:",
+        "?",
+        "-",
+        "%YAML",
+        "2020-99-99",
+    ]
+)
+PIECES = st.one_of(
+    MARKS,
+    WORDS.map(lambda word: f"{word} "),
+    st.sampled_from(["---\n", "...\n", "\\ud800", "9" * 5000]),
+)
+ODD_TEXT = TEXT.replace("more: {a: [1, 2]}", "more: {a: &a [1, 2020-01-01, 0x1f, 1e3], b: *a}")
+
+
+@SHARED
+@given(
+    ending=st.sampled_from(["yaml", "json"]),
+    edits=st.lists(
+        st.tuples(st.floats(0, 1), PIECES, st.sampled_from([0, 1, 20])), min_size=1, max_size=4
+    ),
+)
+def test_a_file_changed_anywhere_is_read_or_told_of(
+    tmp_path: Path, ending: str, edits: list[tuple[float, str, int]]
+) -> None:
+    text = ODD_TEXT
+    if ending == "json":
+        text = json.dumps(TOPIC.model_dump(mode="json") | {"more": [1, 2.5e3, None]})
+    for at, piece, length in edits:
+        place = int(at * len(text))
+        text = text[:place] + piece + text[place + length :]
+    path = write(tmp_path / f"t.{ending}", text)
+    try:
+        file = load_topic(path)
+    except FileProblem:
+        new = TOPIC.model_copy(update={"name": "New"})
+        file = TopicFile(path, TOPIC, "")
+        save_topic(file, new, force=True)
+        assert load_topic(path).topic == new
+    else:
+        new = file.topic.model_copy(update={"name": "New"})
+        assert load_topic(save_topic(file, new).path).topic == new
 
 
 def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Verdicts
@@ -46,18 +47,45 @@ def test_csv_cells_start_no_formula(report: ReportInput) -> None:
 
 def test_csv_has_no_control_and_every_line_end_is_quoted(report: ReportInput) -> None:
     assert not CONTROL.search(csv_report.write(report))
-    assert csv_rows(report)[0]["prompt"] == HOSTILE[0]
+    assert csv_rows(report)[0]["prompt"] == HOSTILE[0].replace("\n", "↵")
     assert csv_rows(report)[3]["prompt"] == "plain ␛]52;c;aGk=␇ and ⟪RLO⟫override"
 
 
-@given(st.text(st.sampled_from('\r\n=＝+@ \t,"a\x1b')))
-def test_a_csv_cell_starts_no_formula_and_no_row(text: str) -> None:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(["1", csv_report._cell(text), "x"])
-    (row,) = csv.reader(io.StringIO(stream.getvalue(), newline=""))
-    assert (row[0], row[2]) == ("1", "x")
-    assert row[1].lstrip()[:1] not in [*"=+-@＝＋－＠"]
-    assert "\r" not in stream.getvalue()
+def with_prompts(report: ReportInput, texts: list[str], name: str = "own") -> ReportInput:
+    """The report with other prompts at the same places, and one own column of the same texts."""
+    assert report.prompts is not None
+    frame = report.prompts.frame.with_columns(pl.Series("prompt", texts), pl.Series(name, texts))
+    return replace(report, prompts=replace(report.prompts, frame=frame))
+
+
+ATTACK = st.text(
+    st.sampled_from([*"\r\n=＝+-@＠ \t,;|\"'a\x00\x0b\x1b\x7f\x85\xa0\u2028\u200b\u202e"])
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(texts=st.lists(ATTACK, min_size=8, max_size=8), name=ATTACK)
+def test_csv_is_the_same_rows_for_every_reader_and_none_is_a_formula(
+    report: ReportInput, texts: list[str], name: str
+) -> None:
+    text = csv_report.write(with_prompts(report, texts, f"own{name}"))
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert len(rows) == len(HOSTILE) + 1 == len(text.split("\n")) - 1
+    assert not CONTROL.search(text)
+    assert not re.search("[\x85\u2028\u200b]", text)
+    read = pl.read_csv(io.StringIO(text), infer_schema=False, has_header=False)
+    assert [[cell or "" for cell in row] for row in read.rows()] == rows
+    # A spreadsheet that parts cells at semicolons or tabs, and knows no quotes, finds none either.
+    for separator in (",", ";", "\t", "|", '"'):
+        for line in text.split("\n"):
+            for cell in line.split(separator):
+                assert cell.strip()[:1] not in [*"=+-@＝＋－＠", ""] or not cell.strip(), line
+
+
+def test_csv_column_names_stay_different(report: ReportInput) -> None:
+    named = with_prompts(report, [*HOSTILE], "a⟪ZWSP⟫")
+    header = csv_report.write(with_prompts(named, [*HOSTILE], "a\u200b")).split("\n")[0]
+    assert header.endswith("a⟪ZWSP⟫,a⟪ZWSP⟫ (prompt set)")
 
 
 def test_tsv_is_the_agreed_log(report: ReportInput) -> None:
