@@ -102,16 +102,31 @@ def save_topic(
         raise FileProblem(
             path, "a text holds half of a character (a lone surrogate)", "remove it"
         ) from error
-    _change(document, old, topic)
-    data = _dump(path, document, before)
-    # Nothing is written that would not read back as what the author typed.
-    after = data.decode()
-    if _topic_of(path, _parse(path, after), after)[0] != topic:
-        raise FileProblem(
-            path, "this definition cannot be written as text", "remove odd characters"
+    data = _changed(path, document, old, topic, before)
+    if data is None and force:
+        data = _changed(path, {}, Topic(), topic, "")
+    if data is None:
+        raise ContentProblem(
+            path,
+            "what else stands in it cannot be kept beside this definition",
+            "mend the file by hand, or write over it",
         )
     write_atomically(path, data, backup_folder=backup_folder)
     return TopicFile(path, topic, hashlib.sha256(data).hexdigest())
+
+
+def _changed(
+    path: Path, document: MutableMapping[str, Any], old: Topic, new: Topic, before: str
+) -> bytes | None:
+    """The file with the new definition; None when it would not read back as that."""
+    try:
+        _change(document, old, new)
+        data = _dump(path, document, before)
+        after = data.decode()
+        same = _topic_of(path, _parse(path, after), after)[0] == new
+    except FileProblem:
+        return None
+    return data if same else None
 
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -273,7 +273,13 @@ def test_a_file_changed_anywhere_is_read_or_told_of(
         assert load_topic(path).topic == new
     else:
         new = file.topic.model_copy(update={"name": "New"})
-        assert load_topic(save_topic(file, new).path).topic == new
+        try:
+            save_topic(file, new)
+        except FileProblem as problem:  # odd, and left alone unless it is asked for
+            assert problem.can_force  # noqa: PT017
+            assert path.read_text("utf-8") == text
+            save_topic(file, new, force=True)
+        assert load_topic(path).topic == new
 
 
 def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut here on the screen; exports hold them whole."""
 
 _MARKED_WORDS = 3
+_SHORT = 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,16 @@ class DetailPane(VerticalScroll):
 
 def _lines(detail: PromptDetail) -> list[Text]:
     lines = [_verdict(detail)]
+    # The prompt comes first where it leaves room for the reason on a small screen.
+    first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
+    if first:
+        lines.append(_prompt(detail))
     if reason := _reason(detail):
         lines.append(reason)
     if detail.history:
         lines.append(_history(detail))
-    lines.append(_prompt(detail))
+    if not first:
+        lines.append(_prompt(detail))
     return lines
 
 
