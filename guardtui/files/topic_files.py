@@ -148,7 +148,7 @@ def _yaml(text: str = "") -> YAML:
         offset = len(dash[1]) if dash else 0
         yaml.indent(mapping=2, sequence=offset + 2, offset=offset)
     yaml.preserve_quotes = True
-    yaml.width = 4096
+    yaml.width = 4 * _LARGEST  # a text that is folded would lose blanks
     yaml.allow_unicode = True
     return yaml
 

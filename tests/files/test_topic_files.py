@@ -282,6 +282,15 @@ def test_a_file_changed_anywhere_is_read_or_told_of(
         assert load_topic(path).topic == new
 
 
+def test_a_long_text_is_not_folded(tmp_path: Path) -> None:
+    long = f"one  {'9' * 5000}  two"
+    path = write(tmp_path / "t.yaml", TEXT.replace("- one ", f"- {long} "))
+    new = load_topic(path).topic.model_copy(update={"name": "New"})
+    assert new.examples[0] == long
+    save_topic(load_topic(path), new)
+    assert load_topic(path).topic == new
+
+
 def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.yaml")
     with pytest.raises(FileProblem, match="no ordinary file"):
