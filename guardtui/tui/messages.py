@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
+from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.topic import Topic
 from guardtui.tui.results import View
 
@@ -31,4 +32,12 @@ class ExampleWanted(Message):
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
+        super().__init__()
+
+
+class PromptEditWanted(Message):
+    """The author wants prompts relabelled, added, duplicated or removed."""
+
+    def __init__(self, edit: PromptEdit) -> None:
+        self.edit = edit
         super().__init__()
