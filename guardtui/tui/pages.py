@@ -58,8 +58,8 @@ def help_text() -> Text:
 
 _DIFFERENCE_STYLES = {
     Kind.SAME: ("{}", ""),
-    Kind.ADDED: ("{{+{}+}}", "bold green"),
-    Kind.REMOVED: ("[-{}-]", "strike red"),
+    Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
+    Kind.REMOVED: ("[-{}-]", "strike $text-error"),
 }
 """The signs say what the colours say."""
 
@@ -87,15 +87,17 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
     """All violations of the definition and all findings about the prompt set."""
     text = Text()
     for violation in violations:
-        text.append("limit    ", "bold red")
+        text.append("limit    ", "bold $text-error")
         text.append(f"{violation.message}\n")
     for finding in findings:
         bad = finding.severity is Severity.ERROR
-        text.append(f"{finding.severity.value:<9}", "bold red" if bad else "bold yellow")
+        text.append(
+            f"{finding.severity.value:<9}", "bold $text-error" if bad else "bold $text-warning"
+        )
         text.append(display_text(finding.message))
         if finding.lines:
             lines = ", ".join(map(str, finding.lines))
-            text.append(f"  (line{'s' * (len(finding.lines) > 1)} {lines})", "dim")
+            text.append(f"  (line{'s' * (len(finding.lines) > 1)} {lines})", "$text-muted")
         text.append("\n")
     if not text:
         text.append(
@@ -107,7 +109,7 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
 def category_text(categories: Mapping[str, Metrics]) -> Text:
     """Rates and mistakes of each category, one line each."""
     text = Text("\nBy category\n", "bold")
-    text.append(f"{'':<24}{'TPR':>7}{'TNR':>7}{'FN':>5}{'FP':>5}{'errors':>8}\n", "dim")
+    text.append(f"{'':<24}{'TPR':>7}{'TNR':>7}{'FN':>5}{'FP':>5}{'errors':>8}\n", "$text-muted")
     for name, metrics in categories.items():
         rates = f"{number(metrics.true_positive_rate):>7}{number(metrics.true_negative_rate):>7}"
         text.append(f"{display_text(name)[:22]:<24}{rates}")
@@ -134,11 +136,13 @@ def iteration_options(session: Session) -> list[tuple[str, Text]]:
             if one is not None and one.number == iteration.number
         ]
         if marks:
-            line.append(f"{' '.join(marks)} ", "bold green")
+            line.append(f"{' '.join(marks)} ", "bold $text-success")
         topic = iteration.evaluation.topic
         changes = describe_changes(previous, topic) if previous is not None else ("first",)
-        line.append(", ".join(changes) or "unchanged", "dim")
-        line.append(f"  {iteration.created.replace('T', ' ').replace('+00:00', ' UTC')}", "dim")
+        line.append(", ".join(changes) or "unchanged", "$text-muted")
+        line.append(
+            f"  {iteration.created.replace('T', ' ').replace('+00:00', ' UTC')}", "$text-muted"
+        )
         options.append((str(iteration.number), line))
         previous = topic
     return options[::-1]

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
 from guardtui.scanners.local.calibration import Calibration
+from guardtui.tui.content import themed
 
 
 class Confirm(ModalScreen[bool]):
@@ -54,7 +55,7 @@ class TextPage(ModalScreen[None]):
         with VerticalScroll(classes="page") as page:
             page.border_title = Text(self._title).plain
             page.border_subtitle = "Esc closes"
-            yield Static(self._body, markup=False)
+            yield Static(themed(self._body), markup=False)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -74,7 +75,9 @@ class Choice(ModalScreen[str | None]):
             page.border_title = Text(self._title).plain
             page.border_subtitle = self._keys or "Enter chooses, Esc leaves"
             yield OptionList(
-                *(Option(text, id=name) for name, text in self._options), markup=False, compact=True
+                *(Option(themed(text), id=name) for name, text in self._options),
+                markup=False,
+                compact=True,
             )
 
     @on(OptionList.OptionSelected)

@@ -33,6 +33,7 @@ from guardtui.session.evaluator import Evaluator
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
+from guardtui.tui.content import themed
 from guardtui.tui.messages import TopicEdited, ViewChanged
 from guardtui.tui.results import Results, View, build_results
 from guardtui.tui.screens.dialogs import (
@@ -269,7 +270,7 @@ class LoopScreen(Screen[None]):
             recorded=self._is_recorded(evaluation),
         )
         self._metrics.dashboard = dashboard
-        self._summary.update(summary(dashboard), layout=False)
+        self._summary.update(themed(summary(dashboard)), layout=False)
 
     def _is_recorded(self, evaluation: Evaluation) -> bool:
         last = self.session.iterations[-1].evaluation if self.session.iterations else None
@@ -285,12 +286,12 @@ class LoopScreen(Screen[None]):
         prompts = display_text(self.workspace.prompts_path.name)
         text = Text(f"guardtui  {file} × {prompts} ({len(self.workspace.prompts)} prompts)")
         if self.workspace.unsaved:
-            text.append("  ● unsaved", "bold yellow")
+            text.append("  ● unsaved", "bold $text-warning")
         if self.session.topic.intent is not self.workspace.prompts.intent:
             text.append(
-                f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold red"
+                f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold $text-error"
             )
-        self._header.update(text, layout=False)
+        self._header.update(themed(text), layout=False)
 
     # --- other programs -------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from guardtui.domain.text import display_text, hidden_characters
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.explanation import Explanation
+from guardtui.tui.content import themed
 
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut here on the screen; exports hold them whole."""
@@ -54,9 +55,11 @@ class DetailPane(VerticalScroll):
     def show(self, detail: PromptDetail | None) -> None:
         """Show a prompt; None when none is selected."""
         if detail is None:
-            self._text.update(Text("Select a prompt to see why it was judged so.", "dim"))
+            self._text.update(
+                themed(Text("Select a prompt to see why it was judged so.", "$text-muted"))
+            )
         else:
-            self._text.update(Text("\n").join(_lines(detail)))
+            self._text.update(themed(Text("\n").join(_lines(detail))))
 
 
 def _lines(detail: PromptDetail) -> list[Text]:
@@ -75,19 +78,21 @@ def _lines(detail: PromptDetail) -> list[Text]:
 
 
 def _verdict(detail: PromptDetail) -> Text:
-    line = Text(f"line {detail.line}  ", "dim")
-    style = {Outcome.FP: "bold red", Outcome.FN: "bold yellow"}.get(detail.outcome, "bold")
+    line = Text(f"line {detail.line}  ", "$text-muted")
+    style = {Outcome.FP: "bold $text-error", Outcome.FN: "bold $text-warning"}.get(
+        detail.outcome, "bold"
+    )
     line.append(detail.outcome.name, style)
     belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
     line.append(f"  label: {belongs}")
     if detail.error:
-        line.append(f"  no verdict: {display_text(detail.error)}", "red")
+        line.append(f"  no verdict: {display_text(detail.error)}", "$text-error")
     elif detail.score is not None and detail.threshold is not None:
         sign = "≥" if detail.score >= detail.threshold else "<"
         line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
     hidden = hidden_characters(detail.prompt)
     if hidden:
-        line.append(f"  {hidden} hidden characters", "bold magenta")
+        line.append(f"  {hidden} hidden characters", "bold $text-accent")
     return line
 
 
@@ -107,17 +112,17 @@ def _reason(detail: PromptDetail) -> Text | None:
         words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
         if words:
             how = "words" if explanation.exact else "words (by leaving them out)"
-            line.append(f"\n{how}: ", "dim")
+            line.append(f"\n{how}: ", "$text-muted")
             line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
     return line
 
 
 def _history(detail: PromptDetail) -> Text:
-    line = Text("verdicts: ", "dim")
+    line = Text("verdicts: ", "$text-muted")
     for number, outcome in detail.history:
         name = outcome.name if outcome is not None else "–"
         wrong = outcome in (Outcome.FP, Outcome.FN)
-        line.append(f"#{number} {name}  ", "bold" if wrong else "dim")
+        line.append(f"#{number} {name}  ", "bold" if wrong else "$text-muted")
     return line
 
 
@@ -138,5 +143,5 @@ def _prompt(detail: PromptDetail) -> Text:
             at = end
     text.append(display_text(shown[at:], newlines=True))
     if len(detail.prompt) > SHOWN_CHARACTERS:
-        text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "dim")
+        text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
     return text

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
+from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import rate_intervals
+from guardtui.tui.content import themed
 
 _TITLES = {
     "coverage": "coverage",
@@ -52,8 +54,8 @@ def delta(value: float | None) -> tuple[str, str]:
     if value is None:
         return "", ""
     if abs(value) < 0.0005:
-        return "─", "dim"
-    return (f"▲ {value:+.3f}", "green") if value > 0 else (f"▼ {value:+.3f}", "red")
+        return "─", "$text-muted"
+    return (f"▲ {value:+.3f}", "$text-success") if value > 0 else (f"▼ {value:+.3f}", "$text-error")
 
 
 class MetricsPanel(Static):
@@ -66,12 +68,13 @@ class MetricsPanel(Static):
     def __init__(self) -> None:
         super().__init__(id="metrics", markup=False)
 
-    def render(self) -> Text:
+    def render(self) -> Content:
         shown = self.dashboard
         if shown is None:
-            return Text("The metrics appear here as soon as the first evaluation is done.", "dim")
+            text = "The metrics appear here as soon as the first evaluation is done."
+            return themed(Text(text, "$text-muted"))
         lines = [*_rates(shown), _counts(shown), *_change(shown), *_history(shown)]
-        return Text("\n").join(lines)
+        return themed(Text("\n").join(lines))
 
 
 def _rates(shown: Dashboard) -> list[Text]:
@@ -86,7 +89,7 @@ def _rates(shown: Dashboard) -> list[Text]:
         line.append(f"{sign:<10}", style)
         interval = intervals.get(name)
         if interval is not None:
-            line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "dim")
+            line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
         lines.append(line)
     return lines
 
@@ -102,15 +105,17 @@ def _counts(shown: Dashboard) -> Text:
 def _change(shown: Dashboard) -> list[Text]:
     comparison = shown.comparison
     if comparison is None:
-        return [Text("no baseline yet", "dim")]
+        return [Text("no baseline yet", "$text-muted")]
     line = Text("regressions ")
-    line.append(str(comparison.regressions), "bold red" if comparison.regressions else "bold")
+    line.append(
+        str(comparison.regressions), "bold $text-error" if comparison.regressions else "bold"
+    )
     line.append("   fixes ")
-    line.append(str(comparison.fixes), "bold green" if comparison.fixes else "bold")
+    line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
     pin = " (pinned)" if shown.pinned else ""
-    line.append(f"   against #{shown.baseline}{pin}", "dim")
-    lines = [line, Text(comparison.sentence, "dim")]
-    lines += [Text(f"⚠ {caveat}", "yellow") for caveat in comparison.caveats]
+    line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
+    lines = [line, Text(comparison.sentence, "$text-muted")]
+    lines += [Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats]
     return lines
 
 
@@ -121,13 +126,17 @@ def _history(shown: Dashboard) -> list[Text]:
         line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
     line.append(f"  discards {shown.discards}/{shown.plateau}")
     if shown.discards >= shown.plateau:
-        line.append("  plateau: try another angle", "bold yellow")
+        line.append("  plateau: try another angle", "bold $text-warning")
     settings = shown.evaluation.settings
     source = f" ({settings.threshold_source})" if settings.threshold_source else ""
     scanner = f"{settings.identity}  threshold {number(settings.threshold)}{source}"
     changed = ", ".join(shown.changes) or "unchanged"
     state = "" if shown.recorded else " · preview"
-    return [line, Text(f"edit: {changed}{state}", "dim"), Text(f"proxy: {scanner}", "dim")]
+    return [
+        line,
+        Text(f"edit: {changed}{state}", "$text-muted"),
+        Text(f"proxy: {scanner}", "$text-muted"),
+    ]
 
 
 def sparkline(values: Sequence[float | None], most: int = 24) -> str:
@@ -140,7 +149,7 @@ def sparkline(values: Sequence[float | None], most: int = 24) -> str:
 def summary(shown: Dashboard | None) -> Text:
     """All of it in one line, for small screens."""
     if shown is None:
-        return Text("not evaluated yet", "dim")
+        return Text("not evaluated yet", "$text-muted")
     metrics, comparison = shown.evaluation.metrics, shown.comparison
     sign, style = delta(comparison.deltas["coverage"] if comparison else None)
     line = Text(f"coverage {number(metrics.coverage)} ", "bold")

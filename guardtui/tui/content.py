@@ -1,0 +1,22 @@
+"""Styled text whose colours are the theme's: span styles may be tokens, such as "$text-error"."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.content import Content, Span
+
+
+def themed(text: Text) -> Content:
+    """What a widget shows of a Rich text whose styles are Textual style strings.
+
+    Resolved when drawn, so that another theme recolours what is on the screen already. No markup
+    is read. Rich's own `Style` objects are left out: they would bring colours of no theme.
+    """
+    spans = [
+        Span(start, end, style)
+        for start, end, style in text.spans
+        if isinstance(style, str) and style
+    ]
+    if isinstance(text.style, str) and text.style:
+        spans.insert(0, Span(0, len(text.plain), text.style))
+    return Content(text.plain, spans, strip_control_codes=False)
