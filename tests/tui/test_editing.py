@@ -140,7 +140,7 @@ def test_another_editor_changes_the_definition(
 async def test_what_another_program_writes_is_taken_over_with_what_is_typed(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guardtui.tui.screens.loop.WATCH_EVERY", 0.01)
+    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 0.01)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" mine")

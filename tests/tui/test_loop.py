@@ -263,7 +263,7 @@ async def test_an_iteration_is_restored_and_pinned_by_keys(topic_path: Path) -> 
 async def test_a_file_changed_by_someone_else_is_not_overwritten(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guardtui.tui.screens.loop.WATCH_EVERY", 10_000)  # saved before it looks
+    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 10_000)  # saved before it looks
 
     theirs = TOPIC.replace("Personal tax advice", "Theirs")
 

@@ -22,8 +22,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic, describe_changes
-from guardtui.domain.topic_merge import merge_topics
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
@@ -51,8 +50,6 @@ PAUSE = 0.03
 LEAST = (40, 12)
 """Columns and lines below which nothing useful can be shown."""
 
-DRAFT_EVERY = 2.0
-WATCH_EVERY = 2.0
 POLL_EVERY = 0.1
 LONG_WAIT = 60.0
 """Seconds of embedding from which on the faster encoder is pointed out."""
@@ -74,8 +71,6 @@ class LoopScreen(Screen[None]):
         self.results: Results | None = None
         self._alignment: tuple[int, Alignment] | None = None
         self._started = 0.0
-        self._draft_problem = ""
-        self._looking = False
         self._draft_is_back = workspace.offer_fits
         if self._draft_is_back:
             # Before anything can be typed, and before the editor is made.
@@ -128,8 +123,6 @@ class LoopScreen(Screen[None]):
         self._show_header()
         self.set_class(True, "-pane-editor")
         self.set_interval(POLL_EVERY, self._poll)
-        self.set_interval(DRAFT_EVERY, self._save_draft)
-        self.set_interval(WATCH_EVERY, self._watch)
         self._editor.query(Field).first().focus()
         self.call_after_refresh(self._begin)
 
@@ -293,46 +286,6 @@ class LoopScreen(Screen[None]):
             )
         self._header.update(themed(text), layout=False)
 
-    # --- other programs -------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        # Not while a question is open, nor while the last look is under way: cancelled, it would
-        # have seen the change and told nobody.
-        if self.app.screen is self and not self._looking:
-            self._looking = True
-            self._look()
-
-    @work(group="watch")
-    async def _look(self) -> None:
-        """Take over what another program wrote to the topic file, together with what is typed."""
-        try:
-            await self._take_over()
-        finally:
-            self._looking = False
-
-    async def _take_over(self) -> None:
-        workspace = self.workspace
-        theirs = await asyncio.to_thread(workspace.changed_file)
-        if theirs is None:
-            return
-        base, mine = workspace.topic_file.topic, self.session.topic
-        workspace.adopt(theirs)
-        merge = merge_topics(base, mine, theirs.topic)
-        topic = merge.topic
-        if merge.conflicts:
-            names = " and ".join(merge.conflicts)
-            question = f"Another program changed {names} in the topic file, and so did you."
-            answer = Confirm(question, "Take theirs", "Keep mine")
-            if await self.app.push_screen_wait(answer):
-                chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
-                topic = topic.model_copy(update=chosen)
-        changes = ", ".join(describe_changes(self.session.topic, topic))
-        self._edit(topic)
-        if changes:
-            note = f"The topic file was changed by another program: {changes}. Undo is yours."
-            self.notify(note, markup=False, timeout=8)
-        self._show_header()
-
     # --- progress -------------------------------------------------------------------------
 
     def _poll(self) -> None:
@@ -406,23 +359,6 @@ class LoopScreen(Screen[None]):
         except ScannerError:
             return
         self._detail.show(replace(detail, explanation=explanation))
-
-    # --- what must not get lost -----------------------------------------------------------
-
-    def _save_draft(self) -> None:
-        try:
-            self.workspace.save_draft()
-        except StoreError as problem:
-            # Told once, not every two seconds: it may last.
-            if str(problem) != self._draft_problem:
-                self._draft_problem = str(problem)
-                self.notify(
-                    f"Your edits are not kept on disk: {problem}", severity="error", markup=False
-                )
-            return
-        if self._draft_problem:
-            self._draft_problem = ""
-            self.notify("Your edits are kept on disk again.")
 
     @contextlib.contextmanager
     def _told_problems(self) -> Iterator[None]:

@@ -12,7 +12,6 @@ from rich.text import Text
 from textual import on, work
 from textual.app import SuspendNotSupported
 
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.prompts import check_prompt_set
 from guardtui.domain.statistics import rate_intervals
@@ -25,7 +24,6 @@ from guardtui.scanners.local.calibration import Calibration, calibrate
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
 from guardtui.session.evaluator import Evaluator
-from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
 from guardtui.tui.actions import SCREEN, bindings
 from guardtui.tui.elsewhere import edit_elsewhere
@@ -35,185 +33,25 @@ from guardtui.tui.pages import (
     check_text,
     difference_text,
     help_text,
-    iteration_options,
 )
+from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
     Choice,
     Confirm,
-    Iterations,
     ScannerChoice,
     ScannerDialog,
     TextPage,
 )
-from guardtui.tui.screens.loop import LoopScreen
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.metrics_panel import number
 
 _PANES = ("editor", "metrics", "results")
 
 
-class MainScreen(LoopScreen):
+class MainScreen(DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
-
-    async def _take_typed(self) -> None:
-        """Let keys that are still on their way to a field reach it, and the session.
-
-        A key bound to an action overtakes the letters typed before it, which wait in the field.
-        """
-        focused = self.focused
-        if isinstance(focused, Field):
-            arrived = asyncio.Event()
-            focused.call_later(arrived.set)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(2):
-                    await arrived.wait()
-            self.session.edit(self._editor.typed, focused.field)
-
-    async def _current(self) -> Evaluation | None:
-        """An evaluation of the definition exactly as it is now."""
-        await self._take_typed()
-        shown = self.evaluation
-        if (
-            shown is not None
-            and shown.topic == self.session.topic
-            and shown.settings == self.scanner.settings
-        ):
-            return shown
-        evaluation = await self._evaluate(self.session.topic)
-        if evaluation is not None:
-            await self._show(evaluation)
-        return evaluation
-
-    @work(exclusive=True, group="decide")
-    async def action_keep(self) -> None:
-        evaluation = await self._current()
-        if evaluation is None:
-            return
-        if self._is_recorded(evaluation) and self.session.iterations[-1].decision is Decision.KEEP:
-            self.notify("Nothing to keep: the definition is as it was kept last.")
-            return
-        if self.session.iterations and not self.session.is_better(evaluation):
-            best = self.session.best
-            known = "" if best is None else f" than #{best.number}"
-            question = f"Coverage is not greater{known}. Keep it all the same?"
-            if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
-                return
-        with self._told_problems():
-            kept = await asyncio.to_thread(self.workspace.write_kept, evaluation)
-            self.session.record(kept.iteration)
-            file = display_text(self.workspace.topic_file.path.name)
-            if kept.not_saved:
-                self.notify(
-                    f"Kept as #{kept.iteration.number}, but not saved: {kept.not_saved}",
-                    severity="error",
-                    markup=False,
-                    timeout=15,
-                )
-            else:
-                self.notify(f"Kept as #{kept.iteration.number} and saved to {file}", markup=False)
-        self._after_decision()
-        await self._show(evaluation)
-
-    @work(exclusive=True, group="decide")
-    async def action_discard(self) -> None:
-        evaluation = await self._current()
-        best = self.session.best
-        if evaluation is None or best is None:
-            return
-        if evaluation.topic == best.evaluation.topic:
-            self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
-            return
-        with self._told_problems():
-            iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
-            self.session.record(iteration)
-            self.session.restore_best()
-            self.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
-        if self.session.plateau:
-            self.notify(
-                f"{PLATEAU} discards in a row: a plateau. Try another angle, or check the labels.",
-                severity="warning",
-            )
-        self._after_decision()
-        self._topic_replaced()
-
-    def _after_decision(self) -> None:
-        self._alignment = None
-        self._save_draft()
-        self._show_header()
-        self._show_dashboard()
-
-    def action_undo(self) -> None:
-        self._tell_step("Undone", self.session.undo(), "Nothing to undo.")
-
-    def action_redo(self) -> None:
-        self._tell_step("Done again", self.session.redo(), "Nothing to redo.")
-
-    def _tell_step(self, verb: str, changes: tuple[str, ...], nothing: str) -> None:
-        if not changes:
-            self.notify(nothing)
-            return
-        self.notify(f"{verb}: {', '.join(changes)}", markup=False, timeout=2)
-        self._topic_replaced()
-
-    @work(exclusive=True, group="decide")
-    async def action_save(self) -> None:
-        workspace = self.workspace
-        await self._take_typed()
-        if not workspace.unsaved:
-            self.notify("The topic file holds this definition already.")
-            return
-        topic = self.session.topic
-        with self._told_problems():
-            try:
-                await asyncio.to_thread(workspace.save, topic)
-            except FileProblem as problem:
-                if not problem.can_force:
-                    raise
-                question = f"{problem}\n\nWrite over it? The old content is kept as a backup."
-                answer = Confirm(question, "Write", "Leave the file")
-                if not await self.app.push_screen_wait(answer):
-                    return
-                await asyncio.to_thread(workspace.save, topic, force=True)
-        if not workspace.unsaved:
-            file = display_text(workspace.topic_file.path.name)
-            self.notify(f"Saved to {file}", markup=False)
-        self._save_draft()
-        self._show_header()
-
-    def action_pin_baseline(self) -> None:
-        session = self.session
-        if session.pinned is not None or not session.iterations:
-            self._pin(None)
-        else:
-            self._pin(session.iterations[-1].number)
-
-    def _pin(self, number: int | None) -> None:
-        with self._told_problems():
-            self.workspace.pin(number)
-            baseline = self.session.baseline
-            name = f"#{baseline.number}" if baseline else "none yet"
-            pinned = "pinned" if number is not None else "the last kept one"
-            self.notify(f"Baseline: {name} ({pinned})")
-        self._alignment = None
-        self._preview()
-
-    @work(exclusive=True, group="dialog")
-    async def action_show_iterations(self) -> None:
-        options = iteration_options(self.session)
-        chosen = await self.app.push_screen_wait(
-            Iterations("Iterations", options, "Enter restores · p pins as baseline · Esc leaves")
-        )
-        if chosen is None:
-            return
-        if chosen.startswith("pin "):
-            self._pin(int(chosen.removeprefix("pin ")))
-        elif self.session.restore(int(chosen)):
-            self.notify(f"Restored #{chosen}; Undo brings your edit back.")
-            self._topic_replaced()
-        else:
-            self.notify(f"The definition is already that of #{chosen}.")
 
     @work(exclusive=True, group="dialog")
     async def action_show_check(self) -> None:

@@ -1,0 +1,137 @@
+"""What the author decides: keep, discard, undo, pin, and the walk through the iterations."""
+
+from __future__ import annotations
+
+import asyncio
+
+from textual import work
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.text import display_text
+from guardtui.session.session import PLATEAU, Decision
+from guardtui.tui.pages import iteration_options
+from guardtui.tui.screens.dialogs import Confirm, Iterations
+from guardtui.tui.screens.files import FilesScreen
+
+
+class DecisionsScreen(FilesScreen):
+    """Actions that record an iteration, go back to one, or choose the baseline."""
+
+    async def _current(self) -> Evaluation | None:
+        """An evaluation of the definition exactly as it is now."""
+        await self._take_typed()
+        shown = self.evaluation
+        if (
+            shown is not None
+            and shown.topic == self.session.topic
+            and shown.settings == self.scanner.settings
+        ):
+            return shown
+        evaluation = await self._evaluate(self.session.topic)
+        if evaluation is not None:
+            await self._show(evaluation)
+        return evaluation
+
+    @work(exclusive=True, group="decide")
+    async def action_keep(self) -> None:
+        evaluation = await self._current()
+        if evaluation is None:
+            return
+        if self._is_recorded(evaluation) and self.session.iterations[-1].decision is Decision.KEEP:
+            self.notify("Nothing to keep: the definition is as it was kept last.")
+            return
+        if self.session.iterations and not self.session.is_better(evaluation):
+            best = self.session.best
+            known = "" if best is None else f" than #{best.number}"
+            question = f"Coverage is not greater{known}. Keep it all the same?"
+            if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
+                return
+        with self._told_problems():
+            kept = await asyncio.to_thread(self.workspace.write_kept, evaluation)
+            self.session.record(kept.iteration)
+            file = display_text(self.workspace.topic_file.path.name)
+            if kept.not_saved:
+                self.notify(
+                    f"Kept as #{kept.iteration.number}, but not saved: {kept.not_saved}",
+                    severity="error",
+                    markup=False,
+                    timeout=15,
+                )
+            else:
+                self.notify(f"Kept as #{kept.iteration.number} and saved to {file}", markup=False)
+        self._after_decision()
+        await self._show(evaluation)
+
+    @work(exclusive=True, group="decide")
+    async def action_discard(self) -> None:
+        evaluation = await self._current()
+        best = self.session.best
+        if evaluation is None or best is None:
+            return
+        if evaluation.topic == best.evaluation.topic:
+            self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
+            return
+        with self._told_problems():
+            iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
+            self.session.record(iteration)
+            self.session.restore_best()
+            self.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
+        if self.session.plateau:
+            self.notify(
+                f"{PLATEAU} discards in a row: a plateau. Try another angle, or check the labels.",
+                severity="warning",
+            )
+        self._after_decision()
+        self._topic_replaced()
+
+    def _after_decision(self) -> None:
+        self._alignment = None
+        self._save_draft()
+        self._show_header()
+        self._show_dashboard()
+
+    def action_undo(self) -> None:
+        self._tell_step("Undone", self.session.undo(), "Nothing to undo.")
+
+    def action_redo(self) -> None:
+        self._tell_step("Done again", self.session.redo(), "Nothing to redo.")
+
+    def _tell_step(self, verb: str, changes: tuple[str, ...], nothing: str) -> None:
+        if not changes:
+            self.notify(nothing)
+            return
+        self.notify(f"{verb}: {', '.join(changes)}", markup=False, timeout=2)
+        self._topic_replaced()
+
+    def action_pin_baseline(self) -> None:
+        session = self.session
+        if session.pinned is not None or not session.iterations:
+            self._pin(None)
+        else:
+            self._pin(session.iterations[-1].number)
+
+    def _pin(self, number: int | None) -> None:
+        with self._told_problems():
+            self.workspace.pin(number)
+            baseline = self.session.baseline
+            name = f"#{baseline.number}" if baseline else "none yet"
+            pinned = "pinned" if number is not None else "the last kept one"
+            self.notify(f"Baseline: {name} ({pinned})")
+        self._alignment = None
+        self._preview()
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_iterations(self) -> None:
+        options = iteration_options(self.session)
+        chosen = await self.app.push_screen_wait(
+            Iterations("Iterations", options, "Enter restores · p pins as baseline · Esc leaves")
+        )
+        if chosen is None:
+            return
+        if chosen.startswith("pin "):
+            self._pin(int(chosen.removeprefix("pin ")))
+        elif self.session.restore(int(chosen)):
+            self.notify(f"Restored #{chosen}; Undo brings your edit back.")
+            self._topic_replaced()
+        else:
+            self.notify(f"The definition is already that of #{chosen}.")

@@ -1,0 +1,132 @@
+"""What stands on disk beside the screen: saving, drafts, and files that other programs change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from textual import work
+
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import describe_changes
+from guardtui.domain.topic_merge import merge_topics
+from guardtui.files.problems import FileProblem
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.store import StoreError
+from guardtui.session.workspace import Workspace
+from guardtui.tui.screens.dialogs import Confirm
+from guardtui.tui.screens.loop import LoopScreen
+from guardtui.tui.widgets.editor import Field
+
+DRAFT_EVERY = 2.0
+WATCH_EVERY = 2.0
+
+
+class FilesScreen(LoopScreen):
+    """Keeps what is typed, and takes over what other programs wrote."""
+
+    def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
+        super().__init__(workspace, scanner)
+        self._draft_problem = ""
+        self._looking = False
+
+    def on_mount(self) -> None:
+        # super() has its own handler, which Textual calls as well.
+        self.set_interval(DRAFT_EVERY, self._save_draft)
+        self.set_interval(WATCH_EVERY, self._watch)
+
+    async def _take_typed(self) -> None:
+        """Let keys that are still on their way to a field reach it, and the session.
+
+        A key bound to an action overtakes the letters typed before it, which wait in the field.
+        """
+        focused = self.focused
+        if isinstance(focused, Field):
+            arrived = asyncio.Event()
+            focused.call_later(arrived.set)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await arrived.wait()
+            self.session.edit(self._editor.typed, focused.field)
+
+    @work(exclusive=True, group="decide")
+    async def action_save(self) -> None:
+        workspace = self.workspace
+        await self._take_typed()
+        if not workspace.unsaved:
+            self.notify("The topic file holds this definition already.")
+            return
+        topic = self.session.topic
+        with self._told_problems():
+            try:
+                await asyncio.to_thread(workspace.save, topic)
+            except FileProblem as problem:
+                if not problem.can_force:
+                    raise
+                question = f"{problem}\n\nWrite over it? The old content is kept as a backup."
+                answer = Confirm(question, "Write", "Leave the file")
+                if not await self.app.push_screen_wait(answer):
+                    return
+                await asyncio.to_thread(workspace.save, topic, force=True)
+        if not workspace.unsaved:
+            file = display_text(workspace.topic_file.path.name)
+            self.notify(f"Saved to {file}", markup=False)
+        self._save_draft()
+        self._show_header()
+
+    # --- drafts -----------------------------------------------------------
+
+    def _save_draft(self) -> None:
+        try:
+            self.workspace.save_draft()
+        except StoreError as problem:
+            # Told once, not every two seconds: it may last.
+            if str(problem) != self._draft_problem:
+                self._draft_problem = str(problem)
+                self.notify(
+                    f"Your edits are not kept on disk: {problem}", severity="error", markup=False
+                )
+            return
+        if self._draft_problem:
+            self._draft_problem = ""
+            self.notify("Your edits are kept on disk again.")
+
+    # --- other programs -------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        # Not while a question is open, nor while the last look is under way: cancelled, it would
+        # have seen the change and told nobody.
+        if self.app.screen is self and not self._looking:
+            self._looking = True
+            self._look()
+
+    @work(group="watch")
+    async def _look(self) -> None:
+        """Take over what another program wrote to the topic file, together with what is typed."""
+        try:
+            await self._take_over()
+        finally:
+            self._looking = False
+
+    async def _take_over(self) -> None:
+        workspace = self.workspace
+        theirs = await asyncio.to_thread(workspace.changed_file)
+        if theirs is None:
+            return
+        base, mine = workspace.topic_file.topic, self.session.topic
+        workspace.adopt(theirs)
+        merge = merge_topics(base, mine, theirs.topic)
+        topic = merge.topic
+        if merge.conflicts:
+            names = " and ".join(merge.conflicts)
+            question = f"Another program changed {names} in the topic file, and so did you."
+            answer = Confirm(question, "Take theirs", "Keep mine")
+            if await self.app.push_screen_wait(answer):
+                chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
+                topic = topic.model_copy(update=chosen)
+        changes = ", ".join(describe_changes(self.session.topic, topic))
+        self._edit(topic)
+        if changes:
+            note = f"The topic file was changed by another program: {changes}. Undo is yours."
+            self.notify(note, markup=False, timeout=8)
+        self._show_header()
