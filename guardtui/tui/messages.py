@@ -41,3 +41,7 @@ class PromptEditWanted(Message):
     def __init__(self, edit: PromptEdit) -> None:
         self.edit = edit
         super().__init__()
+
+
+class PromptUndoWanted(Message):
+    """The author wants the last edit of the prompts taken back."""
