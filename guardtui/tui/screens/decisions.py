@@ -25,6 +25,7 @@ class DecisionsScreen(FilesScreen):
             shown is not None
             and shown.topic == self.session.topic
             and shown.settings == self.scanner.settings
+            and shown.prompt_set == self.workspace.prompts.fingerprint
         ):
             return shown
         evaluation = await self._evaluate(self.session.topic)

@@ -20,6 +20,7 @@ from textual.widgets import Footer, Static
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
@@ -67,9 +68,11 @@ class LoopScreen(Screen[None]):
         self.session = workspace.session
         self.evaluator = Evaluator(scanner)
         self.evaluation: Evaluation | None = None
+        self.prompts = workspace.prompts
+        """The prompt set that `evaluation` belongs to; the workspace's may be newer already."""
         self.comparison: Comparison | None = None
         self.results: Results | None = None
-        self._alignment: tuple[int, Alignment] | None = None
+        self._alignment: tuple[int, str, Alignment] | None = None
         self._started = 0.0
         self._draft_is_back = workspace.offer_fits
         if self._draft_is_back:
@@ -204,6 +207,8 @@ class LoopScreen(Screen[None]):
         baseline = self.session.baseline
         view = self._results.view
         prompts = self.workspace.prompts
+        if evaluation.prompt_set != prompts.fingerprint:
+            return  # the prompts were edited meanwhile; the run that knows them is on its way
 
         def work_out() -> tuple[Comparison | None, Results]:
             comparison = None
@@ -213,15 +218,17 @@ class LoopScreen(Screen[None]):
             return comparison, build_results(prompts, evaluation, comparison, view)
 
         comparison, results = await asyncio.to_thread(work_out)
-        self.evaluation, self.comparison = evaluation, comparison
+        self.evaluation, self.comparison, self.prompts = evaluation, comparison, prompts
         self._show_dashboard()
         self._show_results(results)
 
     def _aligned(self, number: int, baseline: Evaluation, current: Evaluation) -> Alignment:
         # The prompts do not change while a definition is edited: aligned once for a baseline.
-        if self._alignment is None or self._alignment[0] != number:
-            self._alignment = number, align(baseline.keys, current.keys)
-        return self._alignment[1]
+        known = self._alignment
+        if known is None or known[0] != number or known[1] != current.prompt_set:
+            known = number, current.prompt_set, align(baseline.keys, current.keys)
+            self._alignment = known
+        return known[2]
 
     @on(ViewChanged)
     def view_changed(self, event: ViewChanged) -> None:
@@ -229,12 +236,10 @@ class LoopScreen(Screen[None]):
 
     @work(exclusive=True, group="view")
     async def _rebuild(self, view: View) -> None:
-        evaluation, comparison = self.evaluation, self.comparison
+        evaluation, comparison, prompts = self.evaluation, self.comparison, self.prompts
         if evaluation is None:
             return
-        results = await asyncio.to_thread(
-            build_results, self.workspace.prompts, evaluation, comparison, view
-        )
+        results = await asyncio.to_thread(build_results, prompts, evaluation, comparison, view)
         # While this was worked out, a newer evaluation may have come.
         if evaluation is self.evaluation and view == self._results.view:
             self._show_results(results)
@@ -330,7 +335,7 @@ class LoopScreen(Screen[None]):
         row = results.row_of(row_id)
         if row is None:
             return None
-        frame = self.workspace.prompts.frame
+        frame = self.prompts.frame
         score = float(evaluation.verdicts.score[row])
         return PromptDetail(
             prompt=frame["prompt"][row],
@@ -364,7 +369,7 @@ class LoopScreen(Screen[None]):
     def _told_problems(self) -> Iterator[None]:
         try:
             yield
-        except (FileProblem, StoreError) as problem:
+        except (FileProblem, PromptSetError, StoreError) as problem:
             self.notify(str(problem), severity="error", markup=False, timeout=15)
 
 

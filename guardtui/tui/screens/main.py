@@ -56,11 +56,12 @@ class MainScreen(DecisionsScreen):
     @work(exclusive=True, group="dialog")
     async def action_show_check(self) -> None:
         topic = self.session.topic
-        findings = await asyncio.to_thread(check_prompt_set, self.workspace.prompts, topic)
+        prompts = self.prompts
+        findings = await asyncio.to_thread(check_prompt_set, prompts, topic)
         body = check_text(violations(topic), findings)
-        column = self.workspace.prompts.category_column
+        column = prompts.category_column
         if column is not None and self.evaluation is not None:
-            groups, names = self.workspace.prompts.groups(column)
+            groups, names = prompts.groups(column)
             body.append_text(category_text(metrics_by_group(self.evaluation.codes, groups, names)))
         await self.app.push_screen_wait(TextPage("Check of the definition and the prompts", body))
 
@@ -135,7 +136,7 @@ class MainScreen(DecisionsScreen):
         baseline = self.session.baseline
         report = ReportInput(
             topic=evaluation.topic,
-            prompts=self.workspace.prompts,
+            prompts=self.prompts,
             evaluation=evaluation,
             baseline=baseline.evaluation if baseline else None,
             comparison=self.comparison,
@@ -147,7 +148,12 @@ class MainScreen(DecisionsScreen):
             workspace = self.workspace
             refuse_overwriting(targets[chosen], workspace.topic_file.path, workspace.prompts_path)
             await asyncio.to_thread(write_report, chosen, report, targets[chosen])
-            self.notify(f"Written: {display_text(str(targets[chosen]))}", markup=False, timeout=10)
+            sent = ""
+            if self.app.is_web:
+                self.app.deliver_text(targets[chosen])
+                sent = ", and sent to the browser"
+            note = f"Written: {display_text(str(targets[chosen]))}{sent}"
+            self.notify(note, markup=False, timeout=10)
 
     # --- the definition -------------------------------------------------------------------
 
