@@ -1,0 +1,88 @@
+"""Our two themes: colours that colour-blind readers can tell apart, and that contrast enough."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+# After Okabe and Ito, "Color Universal Design" (2008): vermillion, yellow and sky blue differ for
+# every common kind of colour vision. Here vermillion is an error, yellow a warning and blue a
+# success, made lighter or darker until each has a contrast of 4.5 (WCAG 2.2, AA) on whatever it
+# stands on; where hue alone would not do, they differ in lightness.
+DARK = Theme(
+    name="guardtui-dark",
+    dark=True,
+    primary="#6f9fd0",
+    secondary="#9a8fd0",
+    accent="#e0a3c8",
+    foreground="#e8eaed",
+    background="#0e1116",
+    surface="#14181f",
+    panel="#1d232d",
+    error="#ff7a60",
+    warning="#ffc832",
+    success="#56b4e9",
+    variables={
+        "boost": "#ffffff0f",
+        "text-primary": "#a9c9ea",
+        "text-secondary": "#c3bbea",
+        "text-accent": "#eab8d6",
+        "text-error": "#ff7a60",
+        "text-warning": "#ffc832",
+        "text-success": "#67b8f0",
+        "text-muted": "auto 74%",
+        "text-disabled": "auto 66%",
+        "foreground-muted": "#b3b8c0",
+        "footer-key-foreground": "#f0c6de",
+        "block-cursor-background": "#17365a",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-blurred-background": "#22303f",
+        "block-cursor-blurred-foreground": "#e8eaed",
+        "input-selection-background": "#264f78",
+        "input-selection-foreground": "#ffffff",
+        "screen-selection-background": "#264f78",
+        "screen-selection-foreground": "#ffffff",
+        "button-color-foreground": "#0e1116",
+        "primary-darken-2": "#5f8fc0",
+        "border-blurred": "#4a5a6e",
+    },
+)
+
+LIGHT = Theme(
+    name="guardtui-light",
+    dark=False,
+    primary="#2f5f94",
+    secondary="#5a4b9c",
+    accent="#8a2f6b",
+    foreground="#0b0e12",
+    background="#f4f5f7",
+    surface="#ffffff",
+    panel="#e6e9ee",
+    error="#a33600",
+    warning="#382100",
+    success="#0061a3",
+    variables={
+        "boost": "#0000000a",
+        "text-primary": "#234a75",
+        "text-secondary": "#483a85",
+        "text-accent": "#7a2460",
+        "text-error": "#a33600",
+        "text-warning": "#382100",
+        "text-success": "#0061a3",
+        "text-muted": "auto 74%",
+        "text-disabled": "auto 68%",
+        "foreground-muted": "#454a52",
+        "footer-key-foreground": "#7a2460",
+        "block-cursor-background": "#c6dcf5",
+        "block-cursor-foreground": "#000000",
+        "block-cursor-blurred-background": "#e2eaf3",
+        "block-cursor-blurred-foreground": "#0b0e12",
+        "input-selection-background": "#b5d3f2",
+        "input-selection-foreground": "#000000",
+        "screen-selection-background": "#b5d3f2",
+        "screen-selection-foreground": "#000000",
+        "button-color-foreground": "#ffffff",
+        "border-blurred": "#8b97a6",
+    },
+)
+
+THEMES = (DARK, LIGHT)
