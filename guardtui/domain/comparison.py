@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache
+from typing import TYPE_CHECKING
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES
 from guardtui.domain.statistics import mcnemar_p_value
 from guardtui.domain.verdicts import Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 SIGNIFICANT = 0.05
 """p-values below this are called unlikely to be chance."""
@@ -32,6 +38,7 @@ class Change(IntEnum):
     RELABELLED = 5
 
 
+@cache
 def _change_table() -> NDArray[np.int8]:
     """Change by outcome before and now, at index before · 5 + now."""
     table = np.full((len(Outcome), len(Outcome)), Change.SAME, dtype=np.int8)
@@ -43,9 +50,6 @@ def _change_table() -> NDArray[np.int8]:
     table[Outcome.ERROR, :] = Change.NO_VERDICT
     table[:, Outcome.ERROR] = Change.NO_VERDICT
     return table.ravel()
-
-
-_CHANGES = _change_table()
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,7 @@ def compare(
     index = before * np.int8(len(Outcome))
     index += current.codes
     # An absent prompt gives a negative index, which wraps around and is overwritten below.
-    changes = _CHANGES.take(index, mode="wrap")
+    changes = _change_table().take(index, mode="wrap")
     if was_expected is not current.expected:
         relabelled = was_expected != current.expected
         if relabelled.any():

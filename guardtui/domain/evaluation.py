@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts, outcomes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 
 @dataclass(frozen=True, slots=True)

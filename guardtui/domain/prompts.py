@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.domain.text import hidden_characters
 from guardtui.domain.topic import Intent, Topic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
 
 REQUIRED = ("prompt", "expected", "intent")
 PROMPT_BYTES = 1024 * 1024

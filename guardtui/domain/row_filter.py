@@ -13,16 +13,21 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome, is_correct, is_wrong
 
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+Mask: TypeAlias = "NDArray[np.bool_]"
 
 OUTCOMES: Mapping[str, Outcome] = {
     "tp": Outcome.TP,

@@ -9,17 +9,21 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import numpy as np
-
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.late import late
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.session.claims import Claim, forget, is_held
 from guardtui.session.session import Decision, Iteration
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
@@ -342,12 +346,12 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
     }
 
 
-_COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
-    ("keys", np.uint64),
-    ("expected", np.bool_),
-    ("triggered", np.int8),
-    ("score", np.float32),
-    ("matched", np.int16),
+_COLUMNS = (
+    ("keys", "uint64"),
+    ("expected", "bool"),
+    ("triggered", "int8"),
+    ("score", "float32"),
+    ("matched", "int16"),
 )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.scanners.local.encoder import Encoder
 from guardtui.scanners.local.scoring import (
     ScoringModel,
@@ -18,6 +17,12 @@ from guardtui.scanners.local.scoring import (
     similarity_rows,
 )
 from guardtui.scanners.local.static import Static
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 VARIANTS_AT_MOST = 64
 """Texts encoded for one explanation by leaving words out; longer prompts are cut in groups."""

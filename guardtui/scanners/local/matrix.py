@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from guardtui.domain.late import late
 
-Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+
+Floats: TypeAlias = "NDArray[np.float32]"
 
 COMPACT_FROM = 250_000
 """From this many prompts on vectors are held as int8: a quarter of the memory."""

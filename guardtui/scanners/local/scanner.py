@@ -7,11 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
@@ -28,7 +27,13 @@ from guardtui.scanners.local.scoring import (
 )
 from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded
 
-Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 _SLICE = 10_000  # prompts embedded before their vectors move into the matrix

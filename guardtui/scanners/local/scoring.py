@@ -15,13 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
 
-Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+Floats: TypeAlias = "NDArray[np.float32]"
 
 PROMPT_FEATURES = ("ordinary",)
 """Features of a prompt alone: the mean of its five largest cosines to the background."""

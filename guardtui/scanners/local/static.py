@@ -6,11 +6,16 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.scanners.local.encoder import checked_bytes, clean_text, load_tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 VERSION = 1
 """Part of the id: raise it when the same weights give other vectors."""

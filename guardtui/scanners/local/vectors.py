@@ -8,13 +8,17 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from guardtui.domain.late import late
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from guardtui.scanners.local.encoder import Encoder
+else:
+    np = late("numpy")
 
 LIMIT_BYTES = 2 * 1024**3
 """Default bound of the cache file; the oldest vectors go first."""
@@ -22,7 +26,7 @@ LIMIT_BYTES = 2 * 1024**3
 _LOOK_UP = 500  # keys in one query: short enough not to hold the interpreter
 _FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
 
-Floats = NDArray[np.float32]
+Floats: TypeAlias = "NDArray[np.float32]"
 
 
 def cache_folder() -> Path:
