@@ -1,0 +1,88 @@
+"""Which rows are marked, as ids: cheap to ask for one row, also when a million are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids: TypeAlias = NDArray[np.uint64]
+
+_NO_IDS: Ids = np.empty(0, np.uint64)
+# Up to here a change is kept beside the array, as a new array for each key press would be slow.
+_FEW = 4096
+
+
+def _array(ids: Iterable[int]) -> Ids:
+    return ids if isinstance(ids, np.ndarray) else np.array(list(ids), np.uint64)
+
+
+class Marks:
+    """An immutable set of row ids: a sorted array, and the few changes made to it since."""
+
+    def __init__(
+        self,
+        block: Ids = _NO_IDS,
+        added: frozenset[int] = frozenset(),
+        removed: frozenset[int] = frozenset(),
+    ) -> None:
+        """`block` is sorted and without doubles; `added` none of it, `removed` a part of it."""
+        self._block = block
+        self._added = added
+        self._removed = removed
+
+    def __len__(self) -> int:
+        return len(self._block) + len(self._added) - len(self._removed)
+
+    def __contains__(self, row_id: int) -> bool:
+        return row_id in self._added or (self._in_block(row_id) and row_id not in self._removed)
+
+    def _in_block(self, row_id: int) -> bool:
+        place = int(self._block.searchsorted(np.uint64(row_id)))
+        return place < len(self._block) and int(self._block[place]) == row_id
+
+    @cached_property
+    def ids(self) -> Ids:
+        """All ids, sorted, uint64 [n]."""
+        ids = self._block
+        if self._removed:
+            ids = np.setdiff1d(ids, _array(self._removed), assume_unique=True)
+        return np.union1d(ids, _array(self._added)) if self._added else ids
+
+    @cached_property
+    def frozen(self) -> frozenset[int]:
+        """All ids; made when it is first asked for, as that takes long for a million."""
+        return frozenset(self.ids.tolist())
+
+    def with_ids(self, ids: Iterable[int]) -> Marks:
+        """These marks and more; the same object when there are no more."""
+        more = _array(ids)
+        if len(more) > _FEW:
+            known = np.concatenate([self.ids, more]) if len(self) else more
+            marks = Marks(np.unique(known))
+            return marks if len(marks) > len(self) else self
+        new = {row_id for row_id in more.tolist() if row_id not in self}
+        if not new:
+            return self
+        again = new & self._removed
+        return Marks(self._block, self._added | (new - again), self._removed - again)._settled()
+
+    def without(self, ids: Iterable[int]) -> Marks:
+        """These marks but some; the same object when none of those was marked."""
+        fewer = _array(ids)
+        if len(fewer) > _FEW:
+            marks = Marks(np.setdiff1d(self.ids, fewer))
+            return marks if len(marks) < len(self) else self
+        gone = {row_id for row_id in fewer.tolist() if row_id in self}
+        if not gone:
+            return self
+        return Marks(
+            self._block, self._added - gone, self._removed | (gone - self._added)
+        )._settled()
+
+    def _settled(self) -> Marks:
+        many = len(self._added) > _FEW or len(self._removed) > _FEW
+        return Marks(self.ids) if many else self
