@@ -1,0 +1,151 @@
+"""Metrics over scores: accuracy, mean, spread and standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from guardtui.scorer.decorators import metric
+from guardtui.scorer.types import Metric, SampleScore, Value, ValueToFloat, value_to_float
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@metric
+def accuracy(to_float: ValueToFloat = value_to_float()) -> Metric:
+    """Mean of the converted values: "P" counts a half, "N" nothing; 0.0 without scores."""
+
+    def measure(scores: list[SampleScore]) -> Value:
+        return _mean(scores, to_float)
+
+    return measure
+
+
+@metric
+def mean(to_float: ValueToFloat = value_to_float()) -> Metric:
+    """Arithmetic mean of the converted values; 0.0 without scores."""
+
+    def measure(scores: list[SampleScore]) -> Value:
+        return _mean(scores, to_float)
+
+    return measure
+
+
+def _mean(scores: list[SampleScore], to_float: ValueToFloat) -> float:
+    if not scores:
+        return 0.0
+    total = 0.0
+    for one in scores:
+        total += to_float(one.score.value)
+    return total / len(scores)
+
+
+@metric
+def std(to_float: ValueToFloat = value_to_float()) -> Metric:
+    """Standard deviation of a sample (n - 1 in the denominator); 0 for fewer than two."""
+
+    def measure(scores: list[SampleScore]) -> Value:
+        return _deviation(scores, to_float)
+
+    return measure
+
+
+def _deviation(scores: list[SampleScore], to_float: ValueToFloat) -> Any:
+    import numpy as np
+
+    if len(scores) < 2:
+        return 0
+    return np.std(_floats(scores, to_float), ddof=1)
+
+
+@metric
+def stderr(to_float: ValueToFloat = value_to_float(), cluster: str | None = None) -> Metric:
+    """Standard error of the mean: std / sqrt(n); 0 for fewer than two scores.
+
+    With `cluster`, a key of the samples' metadata, scores of one cluster may depend on each other
+    (Cameron and Miller 2015, J. Human Resources 50(2), equation 11 for a mean, with C / (C - 1)).
+    Raises ValueError for a sample without that key, or with None or NaN there.
+    """
+
+    def measure(scores: list[SampleScore]) -> Value:
+        if cluster is None:
+            spread: Value = _deviation(scores, to_float)
+            return spread / math.sqrt(len(scores)) if len(scores) > 1 else 0  # type: ignore[operator]
+        return _clustered(scores, to_float, cluster)
+
+    return measure
+
+
+def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) -> float:
+    import numpy as np
+
+    names = [_cluster_of(one, cluster) for one in scores]
+    places: dict[Hashable, int] = {}
+    codes = np.array([places.setdefault(name, len(places)) for name in names], np.intp)
+    if len(scores) < 2 or len(places) < 2:
+        return 0.0
+    values = _floats(scores, to_float)
+    sums = np.bincount(codes, weights=values - values.mean(), minlength=len(places))
+    count = len(places)
+    return float(math.sqrt(float(np.dot(sums, sums)) * count / (count - 1)) / len(values))
+
+
+def _cluster_of(one: SampleScore, cluster: str) -> Hashable:
+    metadata = one.sample_metadata
+    if metadata is None or cluster not in metadata:
+        raise ValueError(f"sample {one.sample_id!r} has no {cluster!r} in its metadata")
+    name = metadata[cluster]
+    if name is None or (isinstance(name, float) and math.isnan(name)):
+        raise ValueError(f"sample {one.sample_id!r} has {name!r} as its {cluster!r}")
+    return name  # type: ignore[no-any-return]
+
+
+@metric
+def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = value_to_float()) -> Metric:
+    """Standard error of the mean by the bootstrap: n values drawn anew, `num_samples` times.
+
+    The population standard deviation of the means of those draws (Efron 1979, Ann. Statist. 7(1)),
+    from numpy's global generator. 0.0 for fewer than two scores.
+    """
+
+    def measure(scores: list[SampleScore]) -> Value:
+        if len(scores) < 2:
+            return 0.0
+        return _bootstrapped(_floats(scores, to_float), num_samples)
+
+    return measure
+
+
+_DRAWN_AT_ONCE = 4_000_000
+
+
+def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
+    """Draws of all means at once, in pieces of about 32 MB.
+
+    How often each *different* value is drawn decides a mean, so few different values, as labels
+    give, are drawn by a multinomial and cost nothing.
+    """
+    import numpy as np
+
+    total = len(values)
+    levels, counts = np.unique(values, return_counts=True)
+    if np.isnan(values).any():
+        return math.nan
+    if len(levels) * 8 < total:
+        drawn = np.random.multinomial(total, counts / total, size=num_samples)  # noqa: NPY002
+        return float(np.std(drawn @ levels / total))
+    means = np.empty(num_samples)
+    step = max(1, _DRAWN_AT_ONCE // total)
+    for start in range(0, num_samples, step):
+        size = (min(step, num_samples - start), total)
+        places = np.random.randint(0, total, size=size)  # noqa: NPY002 - theirs is global too
+        means[start : start + step] = values[places].mean(axis=1)
+    return float(np.std(means))
+
+
+def _floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
+    import numpy as np
+
+    return np.array([to_float(one.score.value) for one in scores], np.float64)

@@ -1,0 +1,213 @@
+"""Reducers: one score of several for the same sample, by mode, mean, median, maximum or count."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from guardtui.scorer.decorators import score_reducer
+from guardtui.scorer.registry import find, load_entry_points, lookup, registry_info, registry_params
+from guardtui.scorer.types import (
+    Score,
+    ScoreReducer,
+    Value,
+    ValueToFloat,
+    is_unscored,
+    value_to_float,
+)
+
+_Reduce: TypeAlias = Callable[[list[Any]], Any]
+_T = TypeVar("_T")
+
+
+@score_reducer(name="mode")
+def mode_score() -> ScoreReducer:
+    """The most frequent value, with its type; of equally frequent ones the one seen first."""
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, _most_frequent, scalars_only=True)
+
+    return reduce
+
+
+def _most_frequent(values: list[Any]) -> Any:
+    counts: dict[Any, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    # A dictionary keeps the first of equal keys and their order, and max the first of equals.
+    return max(counts, key=counts.__getitem__)
+
+
+@score_reducer(name="mean")
+def mean_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+    """The arithmetic mean of the converted values."""
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, lambda values: _mean([value_to_float(one) for one in values]))
+
+    return reduce
+
+
+def _mean(numbers: list[float]) -> float:
+    # fmean loses infinities of both signs and overflows late; a plain sum is what is expected.
+    return sum(numbers) / len(numbers)
+
+
+@score_reducer(name="median")
+def median_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+    """The median of the converted values; of an even count the mean of the middle two."""
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(
+            scores, lambda values: float(statistics.median([value_to_float(one) for one in values]))
+        )
+
+    return reduce
+
+
+@score_reducer(name="max")
+def max_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+    """The value whose conversion is largest, with its type; of equal ones the first."""
+
+    def largest(values: list[Any]) -> Any:
+        numbers = [value_to_float(one) for one in values]
+        real = [place for place, number in enumerate(numbers) if not math.isnan(number)]
+        return values[max(real, key=numbers.__getitem__)] if real else values[0]
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, largest)
+
+    return reduce
+
+
+@score_reducer
+def at_least(
+    k: int, value: float = 1.0, value_to_float: ValueToFloat = value_to_float()
+) -> ScoreReducer:
+    """1 when at least `k` values convert to `value` or more, else 0."""
+
+    def count(values: list[Any]) -> int:
+        return int(sum(value_to_float(one) >= value for one in values) >= k)
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, count, scalars_only=True)
+
+    return reduce
+
+
+@score_reducer
+def pass_at(
+    k: int, value: float = 1.0, value_to_float: ValueToFloat = value_to_float()
+) -> ScoreReducer:
+    """The probability that of `k` values drawn without replacement at least one is `value` or more.
+
+    1 - C(n - c, k) / C(n, k) for c of n values (Chen et al. 2021, arXiv:2107.03374, section 2.1);
+    NaN for fewer than `k` values.
+    """
+
+    def probability(values: list[Any]) -> float:
+        total = len(values)
+        correct = sum(value_to_float(one) >= value for one in values)
+        if total < k:
+            return math.nan
+        if total - correct < k:
+            return 1.0
+        misses = 1.0
+        for place in range(total - correct + 1, total + 1):
+            misses *= 1.0 - k / place
+        return 1.0 - misses
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, probability)
+
+    return reduce
+
+
+# --- what all of them share -------------------------------------------------------------------
+
+
+def _reduced(scores: list[Score], reduce: _Reduce, *, scalars_only: bool = False) -> Score:
+    """One score of several: by key for dicts, by place for lists, NaN left out at every level.
+
+    Raises ValueError for mixed shapes, and for keys or lengths that differ.
+    """
+    scored = [score.value for score in scores if not is_unscored(score.value)]
+    if not scored:
+        return _with_rest(scores, math.nan)
+    first = scored[0]
+    if isinstance(first, dict):
+        return _with_rest(scores, _by_key(scored, first, reduce))
+    if isinstance(first, list):
+        return _with_rest(scores, _by_place(scored, first, reduce))
+    if scalars_only and any(isinstance(value, dict | list) for value in scored):
+        raise ValueError("scalars cannot be reduced together with dicts or lists")
+    return _with_rest(scores, reduce(scored))
+
+
+def _by_key(values: Sequence[Value], first: dict[str, Any], reduce: _Reduce) -> dict[str, Any]:
+    for value in values:
+        if not isinstance(value, dict):
+            raise ValueError("dicts cannot be reduced together with other values")
+        if value.keys() != first.keys():
+            raise ValueError(f"keys differ: {sorted(first)} and {sorted(value)}")
+    return {key: _known(reduce, [value[key] for value in values]) for key in first}  # type: ignore[call-overload,index]
+
+
+def _by_place(values: Sequence[Value], first: list[Any], reduce: _Reduce) -> list[Any]:
+    for value in values:
+        if not isinstance(value, list):
+            raise ValueError("lists cannot be reduced together with other values")
+        if len(value) != len(first):
+            raise ValueError(f"lengths differ: {len(first)} and {len(value)}")
+    return [_known(reduce, list(column)) for column in zip(*values, strict=True)]  # type: ignore[arg-type]
+
+
+def _known(reduce: _Reduce, values: list[Any]) -> Any:
+    kept = [value for value in values if not is_unscored(value)]
+    return reduce(kept) if kept else math.nan
+
+
+def _with_rest(scores: list[Score], value: Any) -> Score:
+    result = Score(
+        value=value,
+        answer=_shared([score.answer for score in scores]),
+        explanation=_shared([score.explanation for score in scores]),
+        metadata=scores[0].metadata if scores else None,
+    )
+    result.reason = _shared([score.reason for score in scores])
+    return result
+
+
+def _shared(values: list[_T | None]) -> _T | None:
+    same = bool(values) and all(value == values[0] for value in values)
+    return values[0] if same else None
+
+
+# --- by name ----------------------------------------------------------------------------------
+
+_COUNTED = re.compile(r"(?P<base>.+)_(?P<k>\d+)")
+
+
+def reducer_by_name(name: str) -> ScoreReducer:
+    """A reducer by its name; "at_least_2" is `at_least(2)` unless a reducer is called so.
+
+    Raises LookupError for an unknown name, TypeError for one that needs a count.
+    """
+    if find("score_reducer", name) is None:
+        load_entry_points()
+    counted = _COUNTED.fullmatch(name)
+    if find("score_reducer", name) is None and counted is not None:
+        made: ScoreReducer = lookup("score_reducer", counted["base"])(k=int(counted["k"]))
+    else:
+        made = lookup("score_reducer", name)()
+    return made
+
+
+def reducer_log_name(reducer: ScoreReducer) -> str:
+    """The name of a reducer as it is written in results: with its count, when it has one."""
+    name = registry_info(reducer).name.rpartition("/")[2]
+    count = registry_params(reducer).get("k")
+    return name if count is None else f"{name}_{count}"

@@ -1,0 +1,285 @@
+"""What scorers, metrics and reducers hand to each other: scores, targets and their protocols."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+CORRECT = "C"
+"""A correct answer; 1.0 for the metrics."""
+
+INCORRECT = "I"
+"""An incorrect answer; 0.0."""
+
+PARTIAL = "P"
+"""A partly correct answer; 0.5."""
+
+NOANSWER = "N"
+"""No answer at all; 0.0, and it stays in every denominator."""
+
+UNCHANGED: Literal["UNCHANGED"] = "UNCHANGED"
+"""What a `ScoreEdit` leaves as it was."""
+
+Scalar: TypeAlias = str | int | float | bool
+
+Value: TypeAlias = Scalar | Sequence[Scalar] | Mapping[str, Scalar | None]
+"""What a score may be worth: a scalar, several in a row, or several by name."""
+
+ValueToFloat: TypeAlias = Callable[[Value], float]
+"""Turns a value into the number that metrics work with."""
+
+_logger = logging.getLogger(__name__)
+
+_Metadata = TypeVar("_Metadata", bound=BaseModel)
+
+
+def is_unscored(value: object) -> bool:
+    """Whether a value is a float NaN: kept in the record, left out of metrics and reducers."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+class Provenance(BaseModel):
+    """Who edited a score, when and why."""
+
+    author: str
+    timestamp: datetime | None = None
+    reason: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ScoreEdit(BaseModel):
+    """One edit of a score: every field is the new value or "UNCHANGED".
+
+    `provenance` is None on the entry that records the original.
+    """
+
+    value: Value = UNCHANGED
+    answer: str | None = UNCHANGED
+    explanation: str | None = UNCHANGED
+    metadata: dict[str, Any] | Literal["UNCHANGED"] = UNCHANGED
+    reason: str | None = UNCHANGED
+    provenance: Provenance | None = None
+
+
+class Score(BaseModel):
+    """What a scorer says of one answer.
+
+    `value` keeps the type it was given: True stays a bool and a tuple a tuple. `answer` is the
+    part of the output that was judged, `explanation` why, `reason` a machine-readable cause where
+    there is one. Raises pydantic's ValidationError, a ValueError, for other types.
+    """
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+    value: Value
+    answer: str | None = None
+    explanation: str | None = None
+    metadata: dict[str, Any] | None = None
+    history: list[ScoreEdit] = Field(default_factory=list)
+    reason: str | None = None
+
+    @model_validator(mode="after")
+    def _reason_of_metadata(self) -> Score:
+        if "reason" not in self.model_fields_set and self.metadata:
+            told = self.metadata.get("unscored_reason")
+            if told is not None:
+                self.reason = str(told)
+        return self
+
+    @classmethod
+    def unscored(
+        cls,
+        *,
+        reason: str | None = None,
+        answer: str | None = None,
+        explanation: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Score:
+        """A score whose value is NaN: no verdict, in no rate."""
+        score = cls(value=math.nan, answer=answer, explanation=explanation, metadata=metadata)
+        if reason is not None:
+            score.reason = reason
+        return score
+
+    @property
+    def text(self) -> str:
+        """The value as text; raises ValueError when it is not a scalar."""
+        return self.as_str()
+
+    def as_str(self) -> str:
+        """The value as text; raises ValueError when it is not a scalar."""
+        return str(self._scalar())
+
+    def as_int(self) -> int:
+        """The value as Python's `int` makes it; raises ValueError when it cannot."""
+        return int(self._scalar())
+
+    def as_float(self) -> float:
+        """The value as Python's `float` makes it ("C" is none: see `value_to_float`)."""
+        return float(self._scalar())
+
+    def as_bool(self) -> bool:
+        """The truth of the value: of all texts only "" is False."""
+        return bool(self._scalar())
+
+    def as_list(self) -> list[Scalar]:
+        """The value when it is a list, else ValueError."""
+        if isinstance(self.value, list):
+            return self.value
+        raise ValueError(f"the value of this score is not a list but {self.value!r}")
+
+    def as_dict(self) -> dict[str, Scalar | None]:
+        """The value when it is a dict, else ValueError."""
+        if isinstance(self.value, dict):
+            return self.value
+        raise ValueError(f"the value of this score is not a dict but {self.value!r}")
+
+    def _scalar(self) -> Scalar:
+        if isinstance(self.value, str | int | float | bool):
+            return self.value
+        raise ValueError(f"the value of this score is not a scalar but {self.value!r}")
+
+
+class SampleScore(BaseModel):
+    """A score and the sample it is of; `scorer` is the registry name of what made it."""
+
+    score: Score
+    sample_id: str | int | None = None
+    sample_metadata: dict[str, Any] | None = None
+    scorer: str | None = None
+
+    def sample_metadata_as(self, metadata_cls: type[_Metadata]) -> _Metadata | None:
+        """The sample's metadata as a frozen pydantic model, or None when there is none.
+
+        Keys that the model does not know are ignored. Raises ValueError for a class that is no
+        frozen pydantic model, and for metadata that do not fit it.
+        """
+        if self.sample_metadata is None:
+            return None
+        frozen = (
+            isinstance(metadata_cls, type)
+            and issubclass(metadata_cls, BaseModel)
+            and metadata_cls.model_config.get("frozen", False)
+        )
+        if not frozen:
+            raise ValueError(f"{metadata_cls.__name__} must be a pydantic model with frozen=True")
+        known = {
+            name: value
+            for name, value in self.sample_metadata.items()
+            if name in metadata_cls.model_fields
+        }
+        try:
+            return metadata_cls(**known)
+        except ValidationError as error:
+            raise ValueError(f"the metadata do not fit {metadata_cls.__name__}: {error}") from error
+
+
+class Target(Sequence[str]):
+    """What an answer is held against: one text, or several."""
+
+    def __init__(self, target: str | Sequence[str]) -> None:
+        self.target = [target] if isinstance(target, str) else list(target)
+
+    @property
+    def text(self) -> str:
+        """All texts, joined with nothing between them."""
+        return "".join(self.target)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self.target[index]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __repr__(self) -> str:
+        return f"Target({self.target!r})"
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Judges the output of a state against a target; None when it declines."""
+
+    async def __call__(self, state: Any, target: Target) -> Score | None: ...
+
+
+@runtime_checkable
+class MetricProtocol(Protocol):
+    """Makes one value, several in a row or several by name from all scores."""
+
+    def __call__(self, scores: list[SampleScore]) -> Value: ...
+
+
+@runtime_checkable
+class MetricDeprecated(Protocol):
+    """The older form of a metric, which sees scores without their samples."""
+
+    def __call__(self, scores: list[Score]) -> Value: ...
+
+
+Metric: TypeAlias = MetricProtocol | MetricDeprecated
+
+
+@runtime_checkable
+class ScoreReducer(Protocol):
+    """Makes one score of several for the same sample."""
+
+    def __call__(self, scores: list[Score]) -> Score: ...
+
+    @property
+    def __name__(self) -> str: ...
+
+
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def value_to_float(
+    correct: Value = CORRECT,
+    incorrect: Value = INCORRECT,
+    partial: Value = PARTIAL,
+    noanswer: Value = NOANSWER,
+) -> ValueToFloat:
+    """A converter: named values to 1, 0, 0.5 and 0; numbers and texts of finite ones as they are.
+
+    yes, true, no and false count in any case, the named values in theirs only. Anything else is
+    0.0, with a warning on this module's logger.
+    """
+
+    def convert(value: Value) -> float:
+        if value == correct:
+            return 1.0
+        if value == partial:
+            return 0.5
+        if value == incorrect or value == noanswer:
+            return 0.0
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, str):
+            number = _number(value)
+            if number is not None:
+                return number
+        _logger.warning("a value cannot be turned into a number and counts as 0: %r", value)
+        return 0.0
+
+    return convert
+
+
+def _number(text: str) -> float | None:
+    lowered = text.lower()
+    if lowered in _WORDS:
+        return _WORDS[lowered]
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
