@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -48,20 +50,84 @@ def load_prompts(path: Path) -> PromptSet:
 
     Raises FileProblem when it cannot be read, PromptSetError for its rows, all errors together.
     """
-    content = read_bytes(path, pipes=True, if_empty="guardtui sample prints an example")
+    return parse_prompts(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))
+
+
+def parse_prompts(path: Path, content: bytes) -> PromptSet:
+    """The same from the content of a file called `path`, which is not read."""
+    rows = read_rows(path, content)
+    if rows.unread:
+        raise _all_errors(path, rows.raw, rows.lines, rows.unread)
+    return build_prompt_set(rows.raw, rows.lines, str(path))
+
+
+_MARK = b"\xef\xbb\xbf"
+_IF_EMPTY = "guardtui sample prints an example"
+
+
+class Format(StrEnum):
+    """How a prompt file is written."""
+
+    DELIMITED = "delimited"
+    JSON_LINES = "json lines"
+    PARQUET = "parquet"
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's ending tells: CSV for one that is not known."""
     ending = path.suffix.lower()
-    unread: list[Finding] = []
     if ending == ".parquet":
-        raw, lines = _parquet(path, content)
-    elif ending in (".jsonl", ".ndjson"):
-        raw, lines, unread = _json_lines(path, decode(path, content))
-    else:
-        decode(path, content)
-        separator = "\t" if ending == ".tsv" else ","
-        raw, lines, unread = _delimited(path, content.removeprefix(b"\xef\xbb\xbf"), separator)
-    if unread:
-        raise _all_errors(path, raw, lines, unread)
-    return build_prompt_set(raw, lines, str(path))
+        return Format.PARQUET
+    return Format.JSON_LINES if ending in (".jsonl", ".ndjson") else Format.DELIMITED
+
+
+def separator_of(path: Path) -> str:
+    """What stands between two fields of a delimited file."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def split_mark(content: bytes) -> tuple[bytes, bytes]:
+    """The byte order mark, or b"", and what follows it."""
+    body = content.removeprefix(_MARK)
+    return content[: len(content) - len(body)], body
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the rows of a delimited file stand, its header first; offsets behind the mark.
+
+    `starts` and `stops` (intp [R + 1]) bound each row without the line feed that ends it, but with
+    a carriage return before that; `separators` (intp) are those that stand outside of quotes.
+    """
+
+    starts: NDArray[np.intp]
+    stops: NDArray[np.intp]
+    separators: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """A prompt file as it was read, before anything of it is checked.
+
+    `raw` has the file's columns, all String [N], `lines` (uint32 [N]) the line of each row;
+    `unread` tells of rows that could not be read and are not in `raw`.
+    """
+
+    raw: pl.DataFrame
+    lines: NDArray[np.uint32]
+    unread: list[Finding]
+    layout: Layout | None = None
+
+
+def read_rows(path: Path, content: bytes) -> RawRows:
+    """The rows of a file called `path`, from its content. Raises FileProblem."""
+    kind = format_of(path)
+    if kind is Format.PARQUET:
+        return RawRows(*_parquet(path, content), [])
+    if kind is Format.JSON_LINES:
+        return RawRows(*_json_lines(path, decode(path, content)))
+    decode(path, content)
+    return _delimited(path, split_mark(content)[1], separator_of(path))
 
 
 def _all_errors(
@@ -118,8 +184,9 @@ def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]
         if problem := _json_problem(row):
             errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
             continue
-        for name in row.keys() - columns.keys():
-            columns[name] = [None] * len(lines)
+        for name in row:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
         for name, values in columns.items():
             values.append(_json_text(row.get(name)))
         lines.append(number)
@@ -151,9 +218,7 @@ def _json_text(value: object) -> str | None:
     return json.dumps(value)
 
 
-def _delimited(
-    path: Path, content: bytes, separator: str
-) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:
+def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     """Rows as RFC 4180 has them, and which are too long or too short.
 
     Structure is read off the bytes, values by polars.
@@ -206,7 +271,8 @@ def _delimited(
     if len(set(names)) != len(names):
         raise FileProblem(path, "a column stands twice in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
-    return raw, line_of[1:].astype(np.uint32), ragged
+    layout = Layout(starts, stops, separators)
+    return RawRows(raw, line_of[1:].astype(np.uint32), ragged, layout)
 
 
 def _check_quotes(

@@ -1,0 +1,361 @@
+"""Prompt files as their bytes: rows relabelled, removed, doubled, added, the rest as it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from json.decoder import JSONDecoder
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import (
+    Format,
+    Layout,
+    RawRows,
+    format_of,
+    separator_of,
+    split_mark,
+)
+
+Rows = NDArray[np.intp]
+"""Rows of a prompt set by their place, ascending."""
+
+_OPPOSITES = (("true", "false"), ("yes", "no"), ("1", "0"), ("t", "f"), ("y", "n"))
+_OPPOSITE = {word: other for pair in _OPPOSITES for word, other in (pair, pair[::-1])}
+TRUE = tuple(true for true, _ in _OPPOSITES)
+"""Labels that say yes, in small letters."""
+
+_LABEL = re.compile(rf'("?\s*)({"|".join(_OPPOSITE)})(\s*"?)', re.IGNORECASE)
+_NEEDS_QUOTES = re.compile(r'["\r\n]|^\s|\s$')
+
+
+def column_of(raw: pl.DataFrame, name: str) -> str:
+    """The file's name of a required column; raises KeyError."""
+    for column in raw.columns:
+        if column.strip().lower() == name:
+            return column
+    raise KeyError(name)
+
+
+def opposite(cell: str) -> str:
+    """A label turned round in the spelling of its cell: `TRUE` gives `FALSE`, `" yes"` `" no"`.
+
+    Blanks and quotes around it stay. Small letters where upper and lower case are mixed. Raises
+    ValueError for what is no label.
+    """
+    match = _LABEL.fullmatch(cell)
+    if match is None:
+        raise ValueError(f"{cell!r} is no label")
+    before, word, after = match.groups()
+    other = _OPPOSITE[word.lower()]
+    if word.isupper():
+        other = other.upper()
+    elif word.istitle():
+        other = other.title()
+    return f"{before}{other}{after}"
+
+
+def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) -> Document:
+    """The file with this content, of which `found` was read and `prompts` made."""
+    if format_of(path) is Format.PARQUET:
+        return _Parquet(path, content, found.raw, prompts)
+    if found.layout is not None:
+        return _Delimited(path, content, found.raw, prompts, found.layout)
+    return _JsonLines(path, content, found.raw, prompts)
+
+
+class Document(ABC):
+    """A prompt file whose rows can be changed; each method gives the file's new content."""
+
+    def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
+        self.path, self.content, self.raw, self.prompts = path, content, raw, prompts
+        self.prompt, self.expected, self.intent = (
+            column_of(raw, name) for name in ("prompt", "expected", "intent")
+        )
+
+    def model(self, expected: bool) -> int:
+        """The last row of this label: a new one is spelled like it."""
+        return int(np.flatnonzero(self.prompts.expected == expected)[-1])
+
+    @abstractmethod
+    def relabelled(self, rows: Rows) -> bytes:
+        """With the label of each row turned round."""
+
+    @abstractmethod
+    def removed(self, rows: Rows) -> bytes:
+        """Without the rows."""
+
+    @abstractmethod
+    def duplicated(self, rows: Rows) -> bytes:
+        """With a copy of each row after it."""
+
+    @abstractmethod
+    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+        """With one more row at the end; `others` by the file's own names of columns."""
+
+
+class _Text(Document):
+    """A file with a row to a line, or to several: its bytes are cut and put together again.
+
+    `starts` and `stops` (intp [N], offsets in `body`) bound the rows without their line feeds.
+    """
+
+    starts: NDArray[np.intp]
+    stops: NDArray[np.intp]
+
+    @cached_property
+    def mark_and_body(self) -> tuple[bytes, bytes]:
+        return split_mark(self.content)
+
+    @property
+    def body(self) -> bytes:
+        return self.mark_and_body[1]
+
+    def splice(self, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
+        """The content with pieces replaced; start and stop in `body`, ascending."""
+        mark, body = self.mark_and_body
+        view = memoryview(body)
+        pieces: list[bytes | memoryview] = [mark]
+        done = 0
+        for start, stop, new in changes:
+            pieces += (view[done:start], new)
+            done = stop
+        pieces.append(view[done:])
+        return b"".join(pieces)
+
+    def line_end(self) -> bytes:
+        """What ends the last row that has an end."""
+        body, stop = self.body, int(self.stops[-1])
+        feed = stop if stop < len(body) else max(int(self.starts[-1]) - 1, 0)
+        return b"\r\n" if body[max(feed - 1, 0) : feed + 1] == b"\r\n" else b"\n"
+
+    def removed(self, rows: Rows) -> bytes:
+        body = self.body
+        starts, stops = self.starts[rows].tolist(), self.stops[rows].tolist()
+        result = self.splice((a, b + 1, b"") for a, b in zip(starts, stops, strict=True))
+        if stops and stops[-1] == len(body):  # the file ended without a line end, and shall again
+            result = result.removesuffix(b"\n").removesuffix(b"\r")
+        return result
+
+    def duplicated(self, rows: Rows) -> bytes:
+        body, end = self.body, self.line_end()
+        changes = []
+        for start, stop in zip(self.starts[rows].tolist(), self.stops[rows].tolist(), strict=True):
+            if stop < len(body):
+                changes.append((stop + 1, stop + 1, body[start : stop + 1]))
+            else:
+                changes.append((stop, stop, end + body[start:stop]))
+        return self.splice(changes)
+
+    def behind(self, row: str) -> bytes:
+        """The content with one more row behind the last."""
+        stop, end = int(self.stops[-1]), self.line_end()
+        if stop < len(self.body):
+            return self.splice([(stop + 1, stop + 1, row.encode() + end)])
+        return self.splice([(stop, stop, end + row.encode())])
+
+    def cells(self, changes: Iterable[tuple[int, int]], turned: Callable[[str], str]) -> bytes:
+        """The content with labels turned round that stand between these offsets."""
+        body = self.body
+        known: dict[bytes, bytes] = {}  # there are few spellings and many cells
+
+        def turn(cell: bytes) -> bytes:
+            new = known.get(cell)
+            if new is None:
+                known[cell] = new = turned(cell.decode()).encode()
+            return new
+
+        return self.splice((a, b, turn(body[a:b])) for a, b in changes)
+
+
+class _Delimited(_Text):
+    def __init__(
+        self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet, layout: Layout
+    ) -> None:
+        super().__init__(path, content, raw, prompts)
+        self.starts, self.stops = layout.starts[1:], layout.stops[1:]
+        self._separators = layout.separators
+
+    def _bounds(self, name: str, rows: Rows) -> list[tuple[int, int]]:
+        """Where the cells of a column stand in these rows."""
+        place, width = self.raw.columns.index(name), self.raw.width
+        starts, stops = self.starts[rows], self.stops[rows]
+        first = np.searchsorted(self._separators, starts)
+        begins = starts if place == 0 else self._separators[first + place - 1] + 1
+        if place < width - 1:
+            ends = self._separators[first + place]
+        else:
+            # A carriage return before the line feed is no part of the cell.
+            data = np.frombuffer(self.body, np.uint8)
+            ends = stops - ((stops > begins) & (data[stops - 1] == ord("\r")))
+        return list(zip(begins.tolist(), ends.tolist(), strict=True))
+
+    def relabelled(self, rows: Rows) -> bytes:
+        return self.cells(self._bounds(self.expected, rows), opposite)
+
+    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+        model = self.model(expected)
+        values = {
+            **others,
+            self.prompt: prompt,
+            self.expected: str(self.raw[self.expected][model]).strip(),
+            self.intent: str(self.raw[self.intent][model]).strip(),
+        }
+        separator = separator_of(self.path)
+        return self.behind(
+            separator.join(_field(values.get(name, ""), separator) for name in self.raw.columns)
+        )
+
+
+def _field(text: str, separator: str) -> str:
+    """A field as RFC 4180 has it."""
+    if separator in text or _NEEDS_QUOTES.search(text):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+_DECODER = JSONDecoder()
+_BLANKS = re.compile(r"[ \t\r]*")
+
+
+def _member(line: str, name: str) -> tuple[int, int]:
+    """Where the value of a member stands in a line that holds one JSON object.
+
+    Of several of one name the last counts, as it does for the reader. Raises ValueError.
+    """
+
+    def past_blanks(place: int) -> int:
+        match = _BLANKS.match(line, place)
+        return match.end() if match else place
+
+    found: tuple[int, int] | None = None
+    place = line.index("{")
+    while line[place] != "}":  # a comma, or the brace that opens
+        key, place = _DECODER.raw_decode(line, past_blanks(place + 1))
+        start = past_blanks(past_blanks(place) + 1)
+        _, stop = _DECODER.raw_decode(line, start)
+        if key == name:
+            found = start, stop
+        place = past_blanks(stop)
+    if found is None:
+        raise ValueError(f"there is no {name}")
+    return found
+
+
+class _JsonLines(_Text):
+    def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
+        super().__init__(path, content, raw, prompts)
+        feeds = np.flatnonzero(np.frombuffer(self.body, np.uint8) == ord("\n"))
+        lines = prompts.frame["line"].to_numpy().astype(np.intp) - 1
+        self.starts = np.concatenate(([0], feeds + 1))[lines]
+        self.stops = np.concatenate((feeds, [len(self.body)]))[lines]
+
+    def _line(self, row: int) -> str:
+        return self.body[self.starts[row] : self.stops[row]].decode()
+
+    def relabelled(self, rows: Rows) -> bytes:
+        bounds = []
+        for row in rows.tolist():
+            line = self._line(row)
+            start, stop = _member(line, self.expected)
+            offset = int(self.starts[row]) + len(line[:start].encode())
+            bounds.append((offset, offset + len(line[start:stop].encode())))
+        return self.cells(bounds, _opposite_value)
+
+    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+        line = self._line(self.model(expected))
+        model: dict[str, Any] = json.loads(line)
+        values: dict[str, Any] = {self.prompt: prompt, self.expected: model[self.expected]}
+        values |= {self.intent: model[self.intent], **others}
+        order = [name for name in model if name in values]
+        order += [name for name in values if name not in order]
+        row = {name: values[name] for name in order}
+        return self.behind(_dump(row, compact=line.strip() == _dump(model, compact=True)))
+
+
+def _dump(row: dict[str, Any], *, compact: bool) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":") if compact else (", ", ": "))
+
+
+def _opposite_value(value: str) -> str:
+    """The opposite of a label that stands in JSON: true, 1, "yes"."""
+    try:
+        return opposite(value)
+    except ValueError:  # a string with escapes in it
+        return json.dumps(opposite(json.loads(value)), ensure_ascii=False)
+
+
+class _Parquet(Document):
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        return pl.read_parquet(io.BytesIO(self.content))
+
+    def _written(self, frame: pl.DataFrame) -> bytes:
+        known = pl.read_parquet_metadata(io.BytesIO(self.content))
+        # Of the schema Polars writes its own; the rest is somebody's notes.
+        notes = {name: text for name, text in known.items() if name != "ARROW:schema"}
+        stream = io.BytesIO()
+        frame.write_parquet(stream, metadata=notes or None)
+        return stream.getvalue()
+
+    def _as_stored(self, name: str, values: list[str | None]) -> pl.Series:
+        """Texts in the type of a column of the file; where it holds no text, "" is no value."""
+        kind = self.frame.schema[name]
+        if kind == pl.String:
+            return pl.Series(name, values, dtype=kind)
+        filled = pl.Series(name, [value or None for value in values], dtype=pl.String)
+        try:
+            if kind == pl.Boolean:
+                return filled.str.to_lowercase().replace_strict(
+                    {"true": True, "false": False}, return_dtype=kind
+                )
+            return filled.cast(kind)
+        except pl.exceptions.PolarsError as error:
+            shown = ", ".join(dict.fromkeys(repr(value)[:40] for value in filled))
+            raise FileProblem(
+                self.path,
+                f"the column {name} holds {kind}, which {shown[:80]} is not",
+                "nothing was written",
+            ) from error
+
+    def relabelled(self, rows: Rows) -> bytes:
+        column = self.frame[self.expected].cast(pl.String)
+        spelled = column.gather(rows).to_list()
+        known = {word: opposite(word) for word in set(spelled)}
+        changed = self._as_stored(self.expected, [known[word] for word in spelled])
+        old = self.frame[self.expected]
+        places = np.arange(len(old))
+        places[rows] = len(old) + np.arange(len(rows))
+        both = pl.concat([old, changed])
+        return self._written(self.frame.with_columns(both.gather(places)))
+
+    def removed(self, rows: Rows) -> bytes:
+        stay = np.ones(self.frame.height, bool)
+        stay[rows] = False
+        return self._written(self.frame.filter(pl.Series(stay)))
+
+    def duplicated(self, rows: Rows) -> bytes:
+        counts = np.ones(self.frame.height, np.intp)
+        counts[rows] = 2
+        return self._written(self.frame[np.repeat(np.arange(self.frame.height), counts)])
+
+    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+        values: dict[str, str | None] = {**others, self.prompt: prompt}
+        model = self.frame[self.model(expected)]
+        row = [
+            model[name]
+            if name in (self.expected, self.intent)
+            else self._as_stored(name, [values.get(name)])
+            for name in self.frame.columns
+        ]
+        return self._written(pl.concat([self.frame, pl.DataFrame(row)]))

@@ -1,0 +1,424 @@
+"""Edits of prompt files: only what was asked for changes, and bad edits are refused."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
+from guardtui.domain.prompts import PromptSet
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_documents import opposite
+from guardtui.files.prompt_edits import EditedPrompts, PromptsChanged, edit_prompts
+from guardtui.files.prompt_files import load_prompts
+
+HEADER = "prompt,expected,intent\n"
+SMALL = HEADER + "a,true,block\nb,false,block\nc,true,block\nd,false,block\n"
+PIECE = st.sampled_from([*'abé",;\t \n=\U0001f600', "\r\n", "\u2028", "\x1e", "\x85", "\ufeff"])
+CELL = st.lists(PIECE, max_size=8).map("".join)
+PROMPT = CELL.filter(lambda text: text.strip() != "")
+SPELLINGS = st.sampled_from(
+    [("true", "false"), ("YES", "NO"), ("True", "False"), ("1", "0"), ("Y", "N"), ("t", "f")]
+)
+SHARED = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    """A CSV file with weird cells in a weird order, but one that is a prompt set."""
+    rows = draw(st.lists(st.tuples(PROMPT, CELL), min_size=4, max_size=8))
+    order = draw(st.permutations(["prompt", "expected", "intent", "note"]))
+    quoting = draw(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
+    lines = [csv_row([f" {name}".title() for name in order], csv.QUOTE_MINIMAL)]
+    for number, (prompt, note) in enumerate(rows):
+        label = draw(SPELLINGS)[number % 2]
+        blanks = draw(st.sampled_from(["{}", " {}", "{} "]))
+        cells = {
+            "prompt": prompt,
+            "expected": blanks.format(label),
+            "intent": draw(st.sampled_from(["block", "BLOCK "])),
+            "note": note,
+        }
+        lines.append(csv_row([cells[name] for name in order], quoting))
+    ends = st.sampled_from(["\n", "\r\n", "\n\n", "\r\n  \n"])
+    text = "".join(line + draw(ends) for line in lines[:-1])
+    text += lines[-1] + draw(st.sampled_from(["", "\n", "\r\n", "\n\n", "\n "]))
+    return draw(st.sampled_from(["", "\ufeff"])).encode() + text.encode()
+
+
+def csv_row(cells: list[str], quoting: int) -> str:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="\n", quoting=quoting).writerow(cells)  # type: ignore[arg-type]
+    return stream.getvalue().removesuffix("\n")
+
+
+def write(path: Path, content: bytes | str) -> PromptSet:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return load_prompts(path)
+
+
+def keys(prompts: PromptSet, *rows: int) -> frozenset[int]:
+    return frozenset(int(prompts.keys[row]) for row in rows)
+
+
+def edited(path: Path, prompts: PromptSet, edit: PromptEdit) -> PromptSet:
+    """The prompt set after an edit, which is what a new read of the file gives."""
+    result = edit_prompts(path, prompts, edit)
+    assert path.read_bytes() == result.after
+    assert result.prompts.frame.equals(load_prompts(path).frame)
+    return result.prompts
+
+
+@SHARED
+@given(content=files(), data=st.data())
+def test_relabelled_twice_is_as_before(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    # The first two keep their labels, so that none of the classes is left without a row.
+    places = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
+    chosen = keys(prompts, *places)
+    once = edited(path, prompts, Relabel(chosen))
+    turned = [row in places for row in range(len(prompts))]
+    assert once.expected.tolist() == [a ^ b for a, b in zip(prompts.expected, turned, strict=True)]
+    assert once.frame.drop("expected").equals(prompts.frame.drop("expected"))
+    assert path.read_bytes() != content
+    edited(path, once, Relabel(chosen))
+    assert path.read_bytes() == content
+
+
+@SHARED
+@given(content=files(), data=st.data())
+def test_removing_leaves_all_other_lines(
+    tmp_path: Path, content: bytes, data: st.DataObject
+) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    places = data.draw(st.sets(st.integers(2, len(prompts) - 1), min_size=1))
+    left = edited(path, prompts, Remove(keys(prompts, *places)))
+    stay = [row for row in range(len(prompts)) if row not in places]
+    assert left.frame.drop("key", "line").equals(prompts.frame[stay].drop("key", "line"))
+    # By lines of the old file: each row goes with its own line end.
+    starts = prompts.frame["line"].to_list()
+    lines = content.split(b"\n")
+    gone: set[int] = set()
+    for place in places:
+        count = row_bytes(content, starts[place]).count(b"\n") + 1
+        gone |= set(range(starts[place] - 1, starts[place] - 1 + count))
+    kept = [line for number, line in enumerate(lines) if number not in gone]
+    expected = b"\n".join(kept)
+    if len(lines) - 1 in gone:
+        expected = expected.removesuffix(b"\r")
+    assert path.read_bytes() == expected
+
+
+def row_bytes(content: bytes, line: int) -> bytes:
+    """The bytes of the row that begins in a line, found one by one."""
+    quoted, row = False, b""
+    for byte in content.split(b"\n", line - 1)[-1]:
+        quoted ^= byte == ord('"')
+        if byte == ord("\n") and not quoted:
+            return row
+        row += bytes([byte])
+    return row
+
+
+@SHARED
+@given(content=files(), prompt=PROMPT, note=CELL, expected=st.booleans())
+def test_added_and_removed_is_as_before(
+    tmp_path: Path, content: bytes, prompt: str, note: str, expected: bool
+) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    more = edited(path, prompts, Add(prompt, expected, {"note": note}))
+    assert len(more) == len(prompts) + 1
+    assert more.frame[:-1].drop("key").equals(prompts.frame.drop("key"))
+    assert more.frame[-1].select("prompt", "expected", "Note").row(0) == (prompt, expected, note)
+    assert content.rstrip() in path.read_bytes()
+    edited(path, more, Remove(keys(more, len(prompts))))
+    assert path.read_bytes() == content
+
+
+@SHARED
+@given(content=files(), data=st.data())
+def test_copies_stand_behind_their_rows(
+    tmp_path: Path, content: bytes, data: st.DataObject
+) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    places = data.draw(st.sets(st.integers(0, len(prompts) - 1), min_size=1))
+    more = edited(path, prompts, Duplicate(keys(prompts, *places)))
+    order = [row for row in range(len(prompts)) for _ in range(1 + (row in places))]
+    assert more.frame.drop("key", "line").equals(prompts.frame[order].drop("key", "line"))
+    copies = {order.index(row) + 1 for row in places}
+    edited(path, more, Remove(keys(more, *copies)))
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("cell", "other"),
+    [
+        ("TRUE", "FALSE"),
+        ("False", "True"),
+        ('" yes "', '" no "'),
+        ("\tN", "\tY"),
+        ("0", "1"),
+        ("f", "t"),
+    ],
+)
+def test_spelling_is_kept(cell: str, other: str) -> None:
+    assert opposite(cell) == other
+    assert opposite(other) == cell
+
+
+def test_only_rows_of_the_other_label_are_given_one(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    result = edit_prompts(path, prompts, Relabel(keys(prompts, 0, 1), expected=True))
+    assert result.count == 1
+    assert path.read_text() == SMALL.replace("b,false", "b,true")
+    before = path.stat()
+    again = edit_prompts(path, result.prompts, Relabel(keys(result.prompts, 0), expected=True))
+    assert (again.count, again.prompts) == (0, result.prompts)
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_new_row_is_spelled_like_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "p.tsv"
+    text = "Note\tINTENT\tExpected\tprompt\r\n\tBlock\tYES\ta\r\n\tBlock\tNO\tb"
+    prompts = write(path, text)
+    edited(path, prompts, Add('say "x"\t,', False))
+    assert path.read_bytes().decode() == text + '\r\n\tBlock\tNO\t"say ""x""\t,"'
+
+
+REFUSED: dict[str, tuple[PromptEdit, str]] = {
+    "the last of a class": (Remove(frozenset({1, 3})), "no row has expected false"),
+    "all": (Remove(frozenset({0, 1, 2, 3})), "no prompt would be left"),
+    "relabelled away": (Relabel(frozenset({0, 2})), "no row has expected true"),
+    "an empty prompt": (Add(" \n", True), "empty prompt"),
+    "a NUL": (Add("a\0", True), "NUL"),
+    "half a pair": (Add("a\ud800", True), "surrogate"),
+    "too long": (Add("x" * (1 << 21), True), "1 MiB"),
+    "an unknown column": (Add("a", True, {"notes": "x"}), "no column 'notes'"),
+    "a column of ours": (Add("a", True, {"intent": "allow"}), "no column 'intent'"),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(("edit", "said"), REFUSED.values(), ids=REFUSED)
+def test_refused_before_anything_is_written(
+    tmp_path: Path, edit: PromptEdit, said: str, ending: str
+) -> None:
+    path = tmp_path / f"p.{ending}"
+    frame = pl.read_csv(io.StringIO(SMALL))
+    if ending == "csv":
+        path.write_text(SMALL)
+    elif ending == "jsonl":
+        frame.write_ndjson(path)
+    else:
+        frame.write_parquet(path)
+    prompts, before = load_prompts(path), path.read_bytes()
+    if not isinstance(edit, Add):
+        edit = type(edit)(keys(prompts, *edit.keys))
+    with pytest.raises(FileProblem, match=said) as caught:
+        edit_prompts(path, prompts, edit, backup_folder=tmp_path / "backups")
+    assert caught.value.remedy
+    assert path.read_bytes() == before
+    assert not (tmp_path / "backups").exists()
+
+
+def test_keys_that_are_gone_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    gone = frozenset({7}) | keys(prompts, 0)
+    with pytest.raises(FileProblem, match="1 of the 2 prompts"):
+        edit_prompts(path, prompts, Relabel(gone))
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        SMALL.replace("a,true", "a,false"),
+        SMALL.replace("d,", "e,"),
+        SMALL + "e,true,block\n",
+        SMALL.replace("\nb", "\n\nb"),
+        SMALL.replace("block", "allow"),
+        SMALL.replace("intent\n", "intent,note\n").replace("block", "block,x"),
+        HEADER + "half",
+        'prompt,"exp',
+        "\0",
+    ],
+)
+def test_a_file_changed_meanwhile_is_left(tmp_path: Path, theirs: str) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    path.write_text(theirs)
+    with pytest.raises(PromptsChanged, match="reload"):
+        edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
+    assert path.read_text() == theirs
+
+
+def test_a_deleted_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    path.unlink()
+    with pytest.raises(FileProblem, match="no such file"):
+        edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
+    assert not path.exists()
+
+
+def test_a_read_only_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    path.chmod(0o444)
+    if os.access(path, os.W_OK):  # a superuser writes anything
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(FileProblem, match="read-only"):
+        edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
+    assert path.read_text() == SMALL
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileProblem, match="disk is full"):
+        edit_prompts(path, prompts, Relabel(keys(prompts, 0)), backup_folder=tmp_path / "b")
+    assert path.read_text() == SMALL
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["p.csv"]
+
+
+def test_the_old_content_is_backed_up(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    result: EditedPrompts = edit_prompts(
+        path, prompts, Remove(keys(prompts, 0)), backup_folder=tmp_path / "backups"
+    )
+    assert (tmp_path / "backups/p.csv.1.bak").read_text() == SMALL
+    assert (result.before, result.after) == (SMALL.encode(), path.read_bytes())
+
+
+def test_contradictory_copies_are_written_and_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SMALL)
+    more = edited(path, prompts, Add("A ", False))
+    assert "contradictory-label" in [finding.code for finding in more.findings]
+    # Of two equal texts the key tells which is meant.
+    twice = edited(path, more, Add("b", True))
+    back = edited(path, twice, Relabel(keys(twice, 5), expected=False))
+    assert back.expected.tolist() == [True, False, True, False, False, False]
+    edited(path, back, Remove(keys(back, 1)))
+    assert path.read_text().endswith('d,false,block\n"A ",false,block\nb,false,block\n')
+
+
+JSONL = (
+    '\ufeff{"prompt": "a\\u00e9",  "Expected":true,"intent":"block", "n": 1.0}\r\n'
+    "\n"
+    '{"expected ": 0, "Expected": "\\u004eO", "intent": "block", "prompt": "b\u2028"}\n'
+    '{"intent":"block","Expected":"false","Expected":"yes","prompt":"c","deep":{"Expected":[1]}}\n'
+    '  {"prompt":"d","Expected":0,"intent":"block"}'
+)
+
+
+def test_json_lines_change_only_where_they_are_touched(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    text = JSONL.replace('"expected ": 0, ', "")
+    prompts = write(path, text)
+    assert prompts.expected.tolist() == [True, False, True, False]
+    once = edited(path, prompts, Relabel(keys(prompts, 0)))
+    assert path.read_bytes().decode() == text.replace('"Expected":true', '"Expected":false')
+    edited(path, once, Relabel(keys(once, 0)))
+    assert path.read_bytes().decode() == text
+    turned = edited(path, prompts, Relabel(keys(prompts, 0, 1, 2, 3)))
+    changed = text.replace(':true,"', ':false,"').replace('"\\u004eO"', '"YES"')
+    changed = changed.replace('"yes"', '"no"').replace('"Expected":0', '"Expected":1')
+    assert path.read_bytes().decode() == changed
+    edited(path, turned, Remove(keys(turned, 0, 3)))
+    kept = changed.split("\n")
+    assert path.read_bytes().decode() == "\ufeff" + "\n".join(kept[1:4])
+
+
+def test_json_lines_grow_and_shrink(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    text = JSONL.replace('"expected ": 0, ', "")
+    prompts = write(path, text)
+    more = edited(path, prompts, Add('é "\n', False, {"n": "2"}))
+    last = path.read_bytes().decode().split("\n")[-1]
+    assert last == '{"prompt":"é \\"\\n","Expected":0,"intent":"block","n":"2"}'
+    more = edited(path, more, Add("x", True))
+    assert json.loads(path.read_bytes().decode().split("\n")[-1])["Expected"] == "yes"
+    left = edited(path, more, Remove(keys(more, 4, 5)))
+    assert path.read_bytes().decode() == text
+    edited(path, left, Duplicate(keys(left, 3)))
+    assert path.read_bytes().decode() == text + "\n" + text.split("\n")[-1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([True, False, True, False], pl.Boolean),
+        (["Yes", "No", "Yes", "No"], pl.String),
+        ([1, 0, 1, 0], pl.Int8),
+        (["t", "f", "t", "f"], pl.Enum(["t", "f"])),
+    ],
+)
+def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.DataType) -> None:
+    path = tmp_path / "p.parquet"
+    frame = pl.DataFrame(
+        {
+            "N": pl.Series([1.5, None, 2.0, 3.0], dtype=pl.Float32),
+            "Prompt": ["a", "b", "c", "d"],
+            "expected": pl.Series(labels, dtype=kind),
+            "intent": pl.Series(["block"] * 4, dtype=pl.Categorical),
+            "ok": [True, None, False, True],
+        }
+    )
+    frame.write_parquet(path, metadata={"note": "theirs"})
+    prompts = load_prompts(path)
+    prompts = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
+    assert prompts.expected.tolist() == [True, True, False, False]
+    prompts = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
+    assert pl.read_parquet(path).equals(frame)
+    prompts = edited(path, prompts, Add("e", True, {"n": "7", "ok": ""}))
+    prompts = edited(path, prompts, Duplicate(keys(prompts, 0)))
+    prompts = edited(path, prompts, Remove(keys(prompts, 2)))
+    result = pl.read_parquet(path)
+    assert result.schema == frame.schema
+    assert pl.read_parquet_metadata(path)["note"] == "theirs"
+    assert result["Prompt"].to_list() == ["a", "a", "c", "d", "e"]
+    assert result["N"].to_list() == [1.5, 1.5, 2.0, 3.0, 7.0]
+    assert result["expected"].to_list() == [labels[0], *labels[:1], *labels[2:], labels[0]]
+    with pytest.raises(FileProblem, match="Float32"):
+        edit_prompts(path, prompts, Add("e", True, {"n": "seven"}))
+    with pytest.raises(FileProblem, match="Boolean"):
+        edit_prompts(path, prompts, Add("e", True, {"ok": "seven"}))
+
+
+def test_many_rows(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(["prompt", "expected", "intent"])
+    for number in range(20_000):
+        writer.writerow([f'p {number},\n"x"', "yes" if number % 2 else "no", "block"])
+    prompts = write(path, stream.getvalue())
+    some = frozenset(prompts.keys[1000:18_000].tolist())
+    turned = edited(path, prompts, Relabel(some))
+    assert int(np.count_nonzero(turned.expected != prompts.expected)) == 17_000
+    edited(path, turned, Relabel(some))
+    assert path.read_bytes().decode() == stream.getvalue()
