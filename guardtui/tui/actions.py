@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 SCREEN = "screen"
 RESULTS = "results"
 EDITOR = "editor"
+DETAIL = "detail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Action:
             id=f"{self.scope}.{self.name}",
             # The editor's fields have undo and redo of their own, for one field only, and take a
             # letter with Alt for a letter.
-            priority=self.scope != RESULTS,
+            priority=self.scope not in (RESULTS, DETAIL),
         )
 
 
@@ -99,7 +100,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "scanner_settings",
-        "f9,ctrl+r",
+        "f9,alt+e",
         "Scanner",
         "Threshold (default, by hand, calibrated) and encoder",
     ),
@@ -117,6 +118,25 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("to_regression(1)", "f10,alt+r", "To the next regression", "From any pane"),
     Action("to_regression(-1)", "shift+f10,alt+t", "To the previous regression", "From any pane"),
+    Action(
+        "jump",
+        "alt+g,ctrl+underscore",
+        "Jump",
+        "Show a letter on every place in sight; pressing it goes there",
+    ),
+    Action("tour", "alt+1,ctrl+backslash", "Tour", "Six short steps over the app, or leave them"),
+    Action(
+        "settings",
+        "shift+f9,alt+comma",
+        "Settings",
+        "Theme, keys, pause before the preview and all else that can be set",
+    ),
+    Action(
+        "choose_theme",
+        "shift+f8,alt+c",
+        "Theme",
+        "Choose the colours; the screen shows them while you look through the list",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
@@ -148,16 +168,44 @@ ACTIONS: tuple[Action, ...] = (
         RESULTS,
     ),
     Action("next_category", "c", "Next category", "Show one category only, then the next", RESULTS),
-    Action("next_sort", "s", "Sort", "Sort by the next column", RESULTS),
+    Action("next_sort", "s", "Sort", "Sort by the next column that is shown", RESULTS),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
     Action("next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS),
     Action("previous_regression", "R", "Previous regression", "Go to the prompt before", RESULTS),
-    Action("use_as_example", "e", "Use as example", "Add this prompt to the examples", RESULTS),
-    Action("copy_prompt", "y", "Copy", "Copy the prompt to the clipboard", RESULTS),
-    Action("leave_search", "escape", "Leave the filter", "Show all of the group again", RESULTS),
+    Action(
+        "use_as_example", "e", "Use as example", "Add the marked prompts to the examples", RESULTS
+    ),
+    Action("copy_prompt", "y", "Copy", "Copy the marked prompts to the clipboard", RESULTS),
+    Action("copy_rows", "Y", "Copy as a table", "Copy the marked rows with all columns", RESULTS),
+    Action("mark_all", "m,ctrl+a", "Mark all", "Mark every row that is shown", RESULTS),
+    Action("clear_marks", "U", "Clear the marks", "Mark no row any more", RESULTS),
+    Action("relabel", "t", "Turn the label", "Relabel the marked prompts, or this one", RESULTS),
+    Action("add_prompt", "i,insert", "Add a prompt", "Write one more prompt of the set", RESULTS),
+    Action(
+        "add_like_this", "I", "Add one like this", "Begin with the text of this prompt", RESULTS
+    ),
+    Action("duplicate_prompts", "d", "Duplicate", "Copy the marked rows in the file", RESULTS),
+    Action("remove_prompts", "x,delete", "Remove", "Take the marked rows out", RESULTS),
+    Action("undo_prompts", "u", "Undo in the prompts", "Take the last of these back", RESULTS),
+    Action("choose_columns", "C", "Columns", "Which to show, their order and width", RESULTS),
+    Action("resize_column(-2)", "less_than_sign", "Narrower", "The column sorted by", RESULTS),
+    Action("resize_column(2)", "greater_than_sign", "Wider", "The column sorted by", RESULTS),
+    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS),
+    Action("save_view", "V", "Save the view", "Filter, sorting and columns under a name", RESULTS),
+    Action(
+        "step_back",
+        "escape",
+        "One step back",
+        "Leave the filter line; clear the marks, the filter, the category",
+        RESULTS,
+    ),
     Action("move_example(-1)", "alt+up,alt+k", "Move the example up", "Change places", EDITOR),
     Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
     Action("remove_example", "alt+x", "Remove the example", "Undo brings it back", EDITOR),
+    Action(
+        "toggle_marks", "m", "Signs behind the words", "Show or hide them in the prompt", DETAIL
+    ),
+    Action("copy_shown", "y", "Copy the prompt shown", "Whole, and without the signs", DETAIL),
 )
 
 
@@ -166,11 +214,21 @@ def bindings(scope: str) -> list[BindingType]:
     return [action.binding for action in ACTIONS if action.scope == scope]
 
 
-def key_names(action: Action) -> str:
-    """The keys of an action as an author reads them."""
-    names = {"slash": "/", "escape": "Esc", "ctrl+": "^", "super+": "⌘"}
+def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
+    """The keys of an action as an author reads them; `keymap` holds others by the binding's id."""
+    names = {
+        "slash": "/",
+        "comma": ",",
+        "escape": "Esc",
+        "delete": "Del",
+        "insert": "Ins",
+        "less_than_sign": "<",
+        "greater_than_sign": ">",
+        "ctrl+": "^",
+        "super+": "⌘",
+    }
     keys: list[str] = []
-    for key in action.keys.split(","):
+    for key in (keymap or {}).get(action.binding.id or "", action.keys).split(","):
         text = key
         for old, new in names.items():
             text = text.replace(old, new)

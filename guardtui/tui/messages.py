@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual.message import Message
 
 from guardtui.domain.prompt_edit import PromptEdit
@@ -45,3 +47,11 @@ class PromptEditWanted(Message):
 
 class PromptUndoWanted(Message):
     """The author wants the last edit of the prompts taken back."""
+
+
+class SettingsWanted(Message):
+    """A pane wants these settings remembered in the session; others there stay as they are."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        super().__init__()

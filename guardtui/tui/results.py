@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
@@ -26,8 +28,15 @@ FILTERS: dict[str, str] = {
 }
 """Names of the filters and how they are written on the screen."""
 
-SORTS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
-"""Columns that can be sorted by; "change" puts regressions first, then the file's order."""
+DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
+"""Columns that are shown at first; sorting by "change" puts regressions first."""
+
+COLUMNS = (*DEFAULT_COLUMNS, "line", "expected", "length")
+"""Every column that does not come from the prompt set's own file."""
+
+_EXTRA = "column:"
+
+Cell = tuple[str, str]
 
 _Mask = Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]
 
@@ -56,7 +65,7 @@ _MARKS: dict[int, tuple[str, str]] = {
     Change.NO_VERDICT: ("?", "error"),
 }
 
-_EMPTY = ("", "")
+_EMPTY: Cell = ("", "")
 
 _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
@@ -80,7 +89,8 @@ class View:
 class Results:
     """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
 
-    `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter.
+    `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter;
+    `columns` the keys of the columns whose cells are given, in their order.
     """
 
     prompts: PromptSet
@@ -89,12 +99,35 @@ class Results:
     view: View
     order: NDArray[np.intp]
     counts: dict[str, int]
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+
+    def with_columns(self, columns: tuple[str, ...]) -> Results:
+        """The same rows with cells of other columns."""
+        return self if columns == self.columns else replace(self, columns=columns)
 
     def __len__(self) -> int:
         return len(self.order)
 
     def row_id(self, index: int) -> int:
         return int(self.evaluation.keys[self.order[index]])
+
+    def row_ids(self) -> NDArray[np.uint64]:
+        """The ids of all rows shown, uint64 [n], in their order."""
+        return self._row_ids
+
+    @cached_property
+    def _row_ids(self) -> NDArray[np.uint64]:
+        return self.evaluation.keys[self.order]
+
+    def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Rows of the prompt set, intp [m], those shown first; an unknown id has none."""
+        rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids))
+        places = self._places[rows]
+        return rows[np.argsort(np.where(places < 0, len(self._places), places), kind="stable")]
+
+    def shown_count(self, rows: NDArray[np.intp]) -> int:
+        """How many of these rows of the prompt set are shown."""
+        return int(np.count_nonzero(self._places[rows] >= 0))
 
     def position_of(self, row_id: int) -> int | None:
         row = self.row_of(row_id)
@@ -129,38 +162,114 @@ class Results:
         earlier = places[places < (len(self.order) if here is None else here)]
         return self.row_id(int(earlier[-1] if len(earlier) else places[-1]))
 
-    def cells(self, start: int, stop: int) -> list[tuple[tuple[str, str], ...]]:
+    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         rows = self.order[start:stop]
-        texts = self.prompts.prompts[rows].to_list()
-        category = self.prompts.category_column
-        names: list[tuple[str, str]] = [_EMPTY] * len(rows)
-        if category:
-            groups, known = self.prompts.groups(category)
-            names = [(known[group], "dim") for group in groups[rows].tolist()]
-        verdicts = self.evaluation.verdicts
-        scores, matched = verdicts.score[rows].tolist(), verdicts.matched[rows].tolist()
-        codes = self.evaluation.codes[rows].tolist()
-        if self.comparison is None:
-            changes, before = [Change.SAME] * len(rows), [ABSENT] * len(rows)
-        else:
-            changes = self.comparison.changes[rows].tolist()
-            before = self.comparison.before[rows].tolist()
-        result: list[tuple[tuple[str, str], ...]] = []
-        columns = zip(texts, names, scores, matched, codes, changes, before, strict=True)
-        for text, name, score, part, code, change, old in columns:
-            mark = _MARKS.get(change, _EMPTY)
-            result.append(
-                (
-                    mark,
-                    _OUTCOME_CELLS[code],
-                    (text, ""),
-                    ("n/a" if score != score else f"{score:.2f}", ""),
-                    _part_cell(part),
-                    _EMPTY if old in (code, ABSENT) else (_WAS[old], mark[1]),
-                    name,
-                )
-            )
-        return result
+        return list(zip(*(self._column(key, rows) for key in self.columns), strict=True))
+
+    def _column(self, key: str, rows: NDArray[np.intp]) -> list[Cell]:
+        """The cells of one column, in the order of these rows of the prompt set."""
+        make = _CELLS.get(key)
+        return _extra_cells(self, rows, extra_name(key)) if make is None else make(self, rows)
+
+
+def extra_key(name: str) -> str:
+    """The key of a column of the prompt set's own."""
+    return f"{_EXTRA}{name}"
+
+
+def extra_name(key: str) -> str | None:
+    """The name of a column of the prompt set's own; None for a key of ours."""
+    return key.removeprefix(_EXTRA) if key.startswith(_EXTRA) else None
+
+
+def known_columns(prompts: PromptSet) -> tuple[str, ...]:
+    """Keys of all columns that can be shown of a prompt set."""
+    category = prompts.category_column
+    ours = (key for key in COLUMNS if key != "category" or category is not None)
+    extra = (extra_key(name) for name in prompts.extra_columns if name != category)
+    return (*ours, *extra)
+
+
+_Rows = NDArray[np.intp]
+
+
+def _changes(results: Results, rows: _Rows) -> list[int]:
+    comparison = results.comparison
+    return [0] * len(rows) if comparison is None else comparison.changes[rows].tolist()
+
+
+def _change_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [_MARKS.get(change, _EMPTY) for change in _changes(results, rows)]
+
+
+def _outcome_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
+
+
+def _prompt_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [(text, "") for text in results.prompts.prompts[rows].to_list()]
+
+
+def _score_cells(results: Results, rows: _Rows) -> list[Cell]:
+    scores = results.evaluation.verdicts.score[rows].tolist()
+    return [("n/a" if score != score else f"{score:.2f}", "") for score in scores]
+
+
+def _matched_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [_part_cell(part) for part in results.evaluation.verdicts.matched[rows].tolist()]
+
+
+def _was_cells(results: Results, rows: _Rows) -> list[Cell]:
+    if results.comparison is None:
+        return [_EMPTY] * len(rows)
+    before = results.comparison.before[rows].tolist()
+    codes = results.evaluation.codes[rows].tolist()
+    return [
+        _EMPTY if old in (code, ABSENT) else (_WAS[old], _MARKS.get(change, _EMPTY)[1])
+        for old, code, change in zip(before, codes, _changes(results, rows), strict=True)
+    ]
+
+
+def _category_cells(results: Results, rows: _Rows) -> list[Cell]:
+    column = results.prompts.category_column
+    if column is None:
+        return [_EMPTY] * len(rows)
+    groups, names = results.prompts.groups(column)
+    return [(names[group], "dim") for group in groups[rows].tolist()]
+
+
+def _line_cells(results: Results, rows: _Rows) -> list[Cell]:
+    return [(str(line), "dim") for line in results.prompts.frame["line"][rows].to_list()]
+
+
+def _expected_cells(results: Results, rows: _Rows) -> list[Cell]:
+    labels = results.evaluation.expected[rows].tolist()
+    return [("true" if label else "false", "dim") for label in labels]
+
+
+def _length_cells(results: Results, rows: _Rows) -> list[Cell]:
+    lengths = results.prompts.prompts[rows].str.len_chars().to_list()
+    return [(str(length), "dim") for length in lengths]
+
+
+def _extra_cells(results: Results, rows: _Rows, name: str | None) -> list[Cell]:
+    if name not in results.prompts.extra_columns:
+        return [_EMPTY] * len(rows)
+    return [(value or "", "dim") for value in results.prompts.frame[name][rows].to_list()]
+
+
+_CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
+    "change": _change_cells,
+    "outcome": _outcome_cells,
+    "prompt": _prompt_cells,
+    "score": _score_cells,
+    "matched": _matched_cells,
+    "was": _was_cells,
+    "category": _category_cells,
+    "line": _line_cells,
+    "expected": _expected_cells,
+    "length": _length_cells,
+}
 
 
 def part_name(matched: int) -> str:
@@ -171,7 +280,7 @@ def part_name(matched: int) -> str:
 
 
 @cache
-def _part_cell(matched: int) -> tuple[str, str]:
+def _part_cell(matched: int) -> Cell:
     return part_name(matched), "dim"
 
 
@@ -247,4 +356,35 @@ def _sort_column(
         return comparison.before
     if name == "category" and prompts.category_column:
         return prompts.groups(prompts.category_column)[0]
+    if name == "expected":
+        return evaluation.expected
+    if name in ("line", "length") or extra_name(name) is not None:
+        return _text_column(name, prompts)
     return evaluation.codes
+
+
+_KEPT: WeakKeyDictionary[PromptSet, dict[str, NDArray[np.generic]]] = WeakKeyDictionary()
+"""What to sort by, worked out once for a prompt set: it stays while the definition is edited."""
+
+
+def _text_column(name: str, prompts: PromptSet) -> NDArray[np.generic]:
+    """What to sort by of a column that only the prompt set decides, [N]; NaN sorts last."""
+    kept = _KEPT.setdefault(prompts, {})
+    if name not in kept:
+        kept[name] = _worked_out(name, prompts)
+    return kept[name]
+
+
+def _worked_out(name: str, prompts: PromptSet) -> NDArray[np.generic]:
+    if name == "line":
+        return prompts.frame["line"].to_numpy()
+    if name == "length":
+        return prompts.prompts.str.len_chars().to_numpy()
+    column = extra_name(name)
+    if column not in prompts.extra_columns:
+        return np.zeros(len(prompts), np.int8)
+    values = prompts.frame[column].str.strip_chars().replace("", None)
+    numbers = values.cast(pl.Float64, strict=False)
+    if numbers.null_count() == values.null_count() < len(values):
+        return numbers.fill_null(np.nan).to_numpy()
+    return values.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -15,7 +15,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.tui.results import FILTERS, SORTS, Results, View, build_results
+from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Results, View, build_results
 
 COUNT = 40
 
@@ -58,7 +58,7 @@ VIEWS = st.builds(
     filter=st.sampled_from(list(FILTERS)),
     category=st.sampled_from([None, "c1", "gone"]),
     search=st.sampled_from(["", "less", "SOUP", "[b]", ".*", "nowhere"]),
-    sort=st.sampled_from(SORTS),
+    sort=st.sampled_from(DEFAULT_COLUMNS),
     descending=st.booleans(),
 )
 

@@ -1,72 +1,43 @@
-"""The results: filters, search, sorting, and the table that shows them."""
+"""The results: filters, search, sorting, columns, saved views, and the table that shows them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from guardtui.domain.row_filter import FilterError, parse_filter
-from guardtui.domain.text import display_text, hidden_characters
-from guardtui.tui.actions import RESULTS, bindings
-from guardtui.tui.messages import ExampleWanted, ViewChanged
-from guardtui.tui.results import FILTERS, SORTS, Results, View
-from guardtui.tui.widgets.frame_table import Column, FrameTable
-
-_COLUMNS = (
-    Column("change", "", 3, "left"),
-    Column("outcome", "is", 5, "left"),
-    Column("prompt", "prompt", 0, "left"),
-    Column("score", "score", 6, "right"),
-    Column("matched", "match", 5, "left"),
-    Column("was", "was", 7, "left"),
-    Column("category", "category", 18, "left"),
+from guardtui.domain.text import display_start, display_text
+from guardtui.session.views import (
+    LINE_LENGTH,
+    Remembered,
+    SavedView,
+    read_remembered,
+    write_remembered,
 )
-"""On a narrow screen the table leaves out the last of them first."""
+from guardtui.tui.actions import RESULTS, bindings
+from guardtui.tui.empty_states import NOT_YET, empty_text
+from guardtui.tui.layout import Layout, layout_of, saved_columns
+from guardtui.tui.messages import SettingsWanted, ViewChanged
+from guardtui.tui.results import FILTERS, Results, View
+from guardtui.tui.screens.columns import ColumnPicker
+from guardtui.tui.screens.views import NameView, ViewList, view_text
+from guardtui.tui.widgets.filter_bar import FilterBar
+from guardtui.tui.widgets.filter_input import FilterInput
+from guardtui.tui.widgets.frame_table import FrameTable
+from guardtui.tui.widgets.prompt_actions import PromptActions
+from guardtui.tui.widgets.table_columns import place_columns
+from guardtui.tui.widgets.table_messages import ColumnResized, HeaderClicked
+
+_CATEGORY_CHARACTERS = 20
 
 
-_HINT = 'words, "exact words", fn, -regression, category:…, score>0.4, was:fp, match:2, line<50'
-_REMEMBERED = 50
-
-
-class FilterInput(Input):
-    """A line of the filter language; up and down bring back the lines used before."""
-
-    BINDINGS = [
-        Binding("up", "earlier", "Earlier filter", show=False),
-        Binding("down", "later", "Later filter", show=False),
-    ]
-
-    def __init__(self) -> None:
-        super().__init__(placeholder=_HINT, id="search", compact=True)
-        self._lines: list[str] = []
-        self._place = 0
-
-    def remember(self) -> None:
-        """Put the line into the history, once."""
-        line = self.value.strip()
-        if line:
-            self._lines = [*(one for one in self._lines if one != line), line][-_REMEMBERED:]
-        self._place = len(self._lines)
-
-    def action_earlier(self) -> None:
-        self._go(-1)
-
-    def action_later(self) -> None:
-        self._go(1)
-
-    def _go(self, step: int) -> None:
-        self._place = max(0, min(len(self._lines), self._place + step))
-        self.value = self._lines[self._place] if self._place < len(self._lines) else ""
-        self.cursor_position = len(self.value)
-
-
-class ResultsPane(Vertical):
+class ResultsPane(PromptActions):
     """Owns the view the author asked for; the screen answers with the rows of it."""
 
     BORDER_TITLE = "Results"
@@ -75,13 +46,16 @@ class ResultsPane(Vertical):
     def __init__(self) -> None:
         super().__init__(id="results")
         self.view = View()
+        self.layout_chosen = Layout()
         self._results: Results | None = None
         self._chosen = False
-        self._bar = Static("", id="filters", markup=False)
+        self._views: tuple[SavedView, ...] = ()
+        self._touched: str | None = None
+        self._bar = FilterBar()
         self._input = FilterInput()
         self._problem = Static("", id="search-problem", markup=False)
         self._texts: tuple[str, ...] = ()
-        self.table = FrameTable(_COLUMNS, search_column="prompt", id="table")
+        self.table = FrameTable(search_column="prompt", empty_text=NOT_YET, id="table")
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -91,38 +65,72 @@ class ResultsPane(Vertical):
 
     def on_mount(self) -> None:
         self._input.display = self._problem.display = False
-        self.table.empty_text = "Prompts appear here as soon as they are evaluated."
+
+    # --- what is shown --------------------------------------------------------------------
 
     def show(self, results: Results) -> None:
         """Show other rows; the selected prompt stays selected."""
-        self._results = results
-        self.table.empty_text = f"No {FILTERS[self.view.filter]} here: 7 shows all prompts."
+        before = self._results
+        if before is None or before.prompts is not results.prompts:
+            self._input.use_prompts(results.prompts)
+            self._drop_lost_marks(results)
+        self.table.empty_text = empty_text(results)
         self.table.search = self._texts
-        has_category = results.prompts.category_column is not None
-        self.table.set_columns(_COLUMNS if has_category else _COLUMNS[:-1])
         self.table.sort = (self.view.sort, self.view.descending)
+        self._draw(results)
+
+    def _draw(self, results: Results) -> None:
+        layout, prompts = self.layout_chosen, results.prompts
+        self._results = results.with_columns(layout.shown(prompts))
+        self.table.set_columns(layout.table_columns(prompts))
         # Until the author picks a prompt the first one is looked at, so that regressions, which
         # come first, are in sight.
-        self.table.set_source(results, keep_row=self._chosen)
-        self._show_filters(results.counts)
+        self.table.set_source(self._results, keep_row=self._chosen)
+        self._show_filters()
 
-    def _show_filters(self, counts: dict[str, int]) -> None:
-        bar = Text()
-        for place, (name, title) in enumerate(FILTERS.items(), start=1):
-            chosen = name == self.view.filter
-            text = f"{place} {title} {counts[name]}"
-            bar.append(f"[{text}]" if chosen else f" {text}", "bold reverse" if chosen else "")
+    @on(FrameTable.MarksChanged)
+    def _show_filters(self) -> None:
+        results = self._results
+        if results is None:
+            return
+        notes = []
+        if self.table.mark_count:
+            notes.append(f"{self.table.mark_count} marked")
         if self.view.category is not None:
-            bar.append(f"  category: {display_text(self.view.category)}", "bold")
-        if self._results is not None and len(self._results) != counts[self.view.filter]:
-            bar.append(f"  shown {len(self._results)}")
-        self._bar.update(bar, layout=False)
+            notes.append(f"category: {display_start(self.view.category, _CATEGORY_CHARACTERS)}")
+        if len(results) != results.counts[self.view.filter]:
+            notes.append(f"shown {len(results)}")
+        self._bar.show(results.counts, self.view.filter, tuple(notes))
 
     def _ask(self, **changes: object) -> None:
         self.view = replace(self.view, **changes)  # type: ignore[arg-type]
         self.post_message(ViewChanged(self.view))
 
-    # --- actions --------------------------------------------------------------------------
+    # --- what is remembered ---------------------------------------------------------------
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take columns, filter history and views from the settings of a session."""
+        known = read_remembered(saved)
+        self._views = known.views
+        self._input.use_lines(known.history)
+        self.layout_chosen = layout_of(known.columns)
+        self.table.set_column_widths(self.layout_chosen.widths)
+        if self._results is not None:
+            self._draw(self._results)
+
+    def _remember(self) -> None:
+        known = Remembered(
+            columns=saved_columns(self.layout_chosen),
+            history=tuple(line for line in self._input.lines if len(line) <= LINE_LENGTH),
+            views=self._views,
+        )
+        self.post_message(SettingsWanted(write_remembered(known)))
+
+    # --- groups, categories, sorting ------------------------------------------------------
+
+    @on(FilterBar.Chosen)
+    def group_clicked(self, event: FilterBar.Chosen) -> None:
+        self._ask(filter=event.name)
 
     def action_filter(self, name: str) -> None:
         self._ask(filter=name)
@@ -142,8 +150,10 @@ class ResultsPane(Vertical):
         self._ask(category=names[(place + 1) % len(names)])
 
     def action_next_sort(self) -> None:
-        place = (SORTS.index(self.view.sort) + 1) % len(SORTS)
-        self._ask(sort=SORTS[place], descending=False)
+        if self._results is not None:
+            keys = self._results.columns
+            place = keys.index(self.view.sort) + 1 if self.view.sort in keys else 0
+            self._ask(sort=keys[place % len(keys)], descending=False)
 
     def action_reverse_sort(self) -> None:
         self._ask(descending=not self.view.descending)
@@ -153,46 +163,165 @@ class ResultsPane(Vertical):
         self._chosen = self._chosen or self.table.has_focus
 
     @on(FrameTable.HeaderClicked)
-    def sort_by(self, event: FrameTable.HeaderClicked) -> None:
+    def sort_by(self, event: HeaderClicked) -> None:
         again = event.column_key == self.view.sort
         self._ask(sort=event.column_key, descending=again and not self.view.descending)
+
+    # --- columns --------------------------------------------------------------------------
+
+    def action_choose_columns(self) -> None:
+        if self._results is None:
+            self.notify("The prompts are not evaluated yet.")
+            return
+        self.app.push_screen(
+            ColumnPicker(self.layout_chosen, self._results.prompts, self._use_layout, self._fitting)
+        )
+
+    def _use_layout(self, layout: Layout, touched: str | None = None) -> None:
+        self.layout_chosen, self._touched = layout, touched
+        self.table.set_column_widths(layout.widths)
+        if self._results is not None:
+            self._draw(self._results)
+        self._remember()
+
+    def _fitting(self, layout: Layout) -> frozenset[str]:
+        """Keys of the columns for which there is room on the screen."""
+        if self._results is None:
+            return frozenset()
+        columns = layout.table_columns(self._results.prompts)
+        width = self.table.scrollable_content_region.width
+        gutter = 2 if self.table.mark_count else 1
+        slots = place_columns(columns, width, gutter, layout.widths)
+        return frozenset(slot.column.key for slot in slots)
+
+    def action_resize_column(self, by: int) -> None:
+        shown = () if self._results is None else self._results.columns
+        wanted = (self._touched, self.view.sort, "prompt")
+        key = next((key for key in wanted if key in shown), None)
+        if key is not None and not self.table.widen_column(key, by):
+            self.notify("There is no room for that.", timeout=2)
+
+    @on(FrameTable.ColumnResized)
+    def column_resized(self, event: ColumnResized) -> None:
+        event.stop()
+        if self._results is not None:
+            self._touched = event.column_key
+            self.layout_chosen = self.layout_chosen.sized(
+                event.column_key, event.width, self._results.prompts
+            )
+            self._remember()
+
+    # --- saved views ----------------------------------------------------------------------
+
+    def _as_saved(self, name: str) -> SavedView:
+        view = self.view
+        return SavedView(
+            name=name,
+            filter=view.filter,
+            category=view.category,
+            search=view.search[:LINE_LENGTH],
+            sort=view.sort[:LINE_LENGTH],
+            descending=view.descending,
+            columns=saved_columns(self.layout_chosen),
+        )
+
+    def action_save_view(self) -> None:
+        def named(name: str | None) -> None:
+            if name is None:
+                return
+            others = (one for one in self._views if one.name != name)
+            self._views = (*others, self._as_saved(name))
+            self._remember()
+            self.notify(f"Saved as {display_text(name)}; v shows all views.", markup=False)
+
+        shown = view_text(self._as_saved("new"))
+        self.app.push_screen(NameView(shown, [one.name for one in self._views]), named)
+
+    def action_show_views(self) -> None:
+        if not self._views:
+            self.notify("There is no saved view yet: V saves what is shown now.")
+            return
+        self.app.push_screen(ViewList(self._views, self._remove_view), self._apply)
+
+    def _remove_view(self, name: str) -> None:
+        self._views = tuple(one for one in self._views if one.name != name)
+        self._remember()
+
+    def _apply(self, saved: SavedView | None) -> None:
+        if saved is None:
+            return
+        if saved.columns:
+            self._use_layout(layout_of(saved.columns))
+        with self.prevent(Input.Changed):
+            self._input.value = saved.search
+        self._input.display = bool(saved.search)
+        # A line may name a column that this prompt set does not have: it is pointed at then.
+        understood = self._read_line(saved.search)
+        self._ask(
+            filter=saved.filter if saved.filter in FILTERS else "mistakes",
+            category=saved.category,
+            search=saved.search.strip() if understood else "",
+            sort=saved.sort,
+            descending=saved.descending,
+        )
+
+    # --- the filter line ------------------------------------------------------------------
 
     def action_search(self) -> None:
         self._input.display = True
         self._input.focus()
 
-    def action_leave_search(self) -> None:
-        self._input.remember()
+    def action_step_back(self) -> None:
+        """Leave the filter line; in the table take off the marks, the line, the category."""
+        if self._input.has_focus:
+            self._leave_search()
+        elif self.table.mark_count:
+            self.table.clear_marks()
+        elif self._input.display:
+            self._leave_search()
+        elif self.view.category is not None:
+            self._ask(category=None)
+
+    def _leave_search(self) -> None:
+        if self._input.remember():
+            self._remember()
         self._input.value = ""
         self._input.display = self._problem.display = False
         self.table.focus()
         if self.view.search:
             self._ask(search="")
 
+    def _read_line(self, typed: str) -> bool:
+        """Whether the line is understood; if not, its fault is pointed at."""
+        known = self._results  # may have no rows, and is then as good as False
+        columns = known.prompts.extra_columns if known is not None else ()
+        try:
+            self._texts = parse_filter(typed.strip(), columns).texts
+        except FilterError as error:
+            # What is shown stays until the line makes sense again.
+            start = len(typed) - len(typed.lstrip()) + error.start
+            pointer = " " * start + "▔" * max(1, error.end - error.start)
+            self._problem.update(Text(f"{pointer} {display_text(str(error))}"))
+            self._problem.display = True
+            return False
+        self._problem.display = False
+        return True
+
     @on(Input.Changed, "#search")
     def search_changed(self, event: Input.Changed) -> None:
         event.stop()
         line = event.value.strip()
-        known = self._results  # may have no rows, and is then as good as False
-        columns = known.prompts.extra_columns if known is not None else ()
-        try:
-            self._texts = parse_filter(line, columns).texts
-        except FilterError as error:
-            # What is shown stays until the line makes sense again.
-            start = len(event.value) - len(event.value.lstrip()) + error.start
-            pointer = " " * start + "▔" * max(1, error.end - error.start)
-            self._problem.update(Text(f"{pointer} {display_text(str(error))}"))
-            self._problem.display = True
-            return
-        self._problem.display = False
-        if line != self.view.search:
+        if self._read_line(event.value) and line != self.view.search:
             self._ask(search=line)
 
     @on(Input.Submitted, "#search")
     def search_done(self, event: Input.Submitted) -> None:
         event.stop()
-        self._input.remember()
+        if self._input.remember():
+            self._remember()
         self.table.focus()
+
+    # --- going from hit to hit ------------------------------------------------------------
 
     def action_next_hit(self) -> None:
         self._move_hit(1)
@@ -212,31 +341,6 @@ class ResultsPane(Vertical):
     def action_previous_regression(self) -> None:
         self.action_next_regression(-1)
 
-    def action_use_as_example(self) -> None:
-        prompt = self._selected
-        if prompt is not None:
-            self.post_message(ExampleWanted(prompt))
-
-    def action_copy_prompt(self) -> None:
-        prompt = self._selected
-        if prompt is None:
-            return
-        # On the clipboard too: a terminal acts on what is pasted into it.
-        self.app.copy_to_clipboard(display_text(prompt, newlines=True))
-        hidden = hidden_characters(prompt)
-        note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
-        self.notify(f"Copied{note}.")
-
-    @property
-    def _selected(self) -> str | None:
-        """The prompt under the cursor; None, and a word to the author, when there is none."""
-        row_id = self.table.cursor_row_id
-        row = None if row_id is None or self._results is None else self._results.row_of(row_id)
-        if row is None or self._results is None:
-            self.notify("Select a prompt first.")
-            return None
-        return str(self._results.prompts.prompts[row])
-
     def action_next_regression(self, step: int = 1) -> None:
         if self._results is None or not self._results.counts["regressions"]:
             self.notify("No regressions: nothing that was right is wrong now.")
@@ -249,6 +353,8 @@ class ResultsPane(Vertical):
             self.table.select_row(following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "step_back":
+            shown = self._input.display or self.view.category is not None
+            return shown or self.table.mark_count > 0
         # While words are typed into the search line, letters are letters.
-        leaves = action == "leave_search"
-        return self._input.display if leaves else not self._input.has_focus
+        return not self._input.has_focus

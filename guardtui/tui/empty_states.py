@@ -1,0 +1,35 @@
+"""What stands in the results table when it has no rows: why, and which key helps."""
+
+from __future__ import annotations
+
+from guardtui.tui.results import FILTERS, Results
+
+NOT_YET = "Prompts appear here as soon as they are evaluated."
+
+
+def empty_text(results: Results) -> str:
+    """Why these results have no rows, in a sentence or two."""
+    view, counts = results.view, results.counts
+    group = FILTERS[view.filter]
+    if view.search:
+        others = "" if view.filter == "all" else ", 7 looks among all prompts"
+        return f"Nothing in {group} passes the filter line: Esc takes it away{others}."
+    if view.category is not None and counts[view.filter]:
+        return f"Nothing in {group} is of this category: Esc shows every category again."
+    if view.filter == "mistakes":
+        if counts["errors"]:
+            plural = "s" * (counts["errors"] != 1)
+            return (
+                f"No mistakes, but {counts['errors']} prompt{plural} without a verdict: "
+                "6 shows them, 7 shows all."
+            )
+        return "No mistakes: every prompt is judged as its label says. 7 shows all prompts."
+    if view.filter in ("regressions", "fixes"):
+        if results.comparison is None:
+            return "Nothing to compare with yet: the first Keep (F2) makes a baseline."
+        if view.filter == "regressions":
+            return "No regressions: nothing that was right is wrong now. 7 shows all prompts."
+        return "No fixes: nothing that was wrong is right now. 7 shows all prompts."
+    if view.filter == "errors":
+        return "No errors: every prompt has a verdict. 7 shows all prompts."
+    return f"No {group} here: 7 shows all prompts."

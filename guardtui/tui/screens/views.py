@@ -1,0 +1,121 @@
+"""Dialogs of the saved views: the name of a new one, and the list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_start, display_text
+from guardtui.session.views import NAME_LENGTH, SavedView
+from guardtui.tui.content import themed
+from guardtui.tui.layout import column_title
+from guardtui.tui.results import COLUMNS, FILTERS, extra_name
+
+_LONGEST = 60
+
+
+def view_text(view: SavedView) -> str:
+    """What a saved view shows, in one inert line."""
+    parts = [FILTERS.get(view.filter, "mistakes")]
+    if view.category is not None:
+        parts.append(f"category {display_start(view.category, _LONGEST)}")
+    if view.search:
+        parts.append(display_start(view.search, _LONGEST))
+    known = view.sort in COLUMNS or extra_name(view.sort) is not None
+    # What a column is called in full stands before its explanation.
+    title = column_title(view.sort).partition(" (")[0] if known else "change"
+    parts.append(f"by {title} {'▼' if view.descending else '▲'}")
+    return " · ".join(parts)
+
+
+class NameView(ModalScreen[str | None]):
+    """Asks for the name of a view; Enter saves, Escape leaves it."""
+
+    BINDINGS = [("escape", "close", "Leave")]
+
+    def __init__(self, view_shown: str, taken: Sequence[str]) -> None:
+        super().__init__()
+        self._shown, self._taken = view_shown, frozenset(taken)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Save the view"
+            yield Label(self._shown, markup=False)
+            yield Input(placeholder="a name for it", max_length=NAME_LENGTH, compact=True)
+            yield Label("", id="problem", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Text("Save (Enter)"), id="yes", variant="primary", compact=True)
+                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        taken = event.value.strip() in self._taken
+        note = "! there is a view of this name: it will be replaced" if taken else ""
+        self.query_one("#problem", Label).update(note)
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        name = self.query_one(Input).value.strip()
+        if name:
+            self.dismiss(name)
+        else:
+            self.query_one("#problem", Label).update("! a view needs a name")
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.submitted()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class ViewList(ModalScreen[SavedView | None]):
+    """All saved views; Enter applies one, Delete removes it at once."""
+
+    BINDINGS = [("escape,q,v", "close", "Leave"), ("delete,d,x", "remove", "Remove")]
+
+    def __init__(self, views: Sequence[SavedView], removed: Callable[[str], None]) -> None:
+        """`removed` is called with the name of each view that is taken out."""
+        super().__init__()
+        self._views, self._removed = list(views), removed
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Saved views"
+            page.border_subtitle = "Enter applies · Del removes · Esc leaves"
+            yield OptionList(*map(self._option, self._views), markup=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).highlighted = 0
+
+    def _option(self, view: SavedView) -> Option:
+        line = Text(display_text(view.name), "bold")
+        line.append(f"  {view_text(view)}", "not bold $text-muted")
+        return Option(themed(line))
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._views[event.option_index])
+
+    def action_remove(self) -> None:
+        options = self.query_one(OptionList)
+        place = options.highlighted
+        if place is None:
+            return
+        options.remove_option_at_index(place)
+        self._removed(self._views.pop(place).name)
+        if not self._views:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
