@@ -31,8 +31,8 @@ IMBALANCE = 0.8
 LISTED = 20
 """Errors and lines that are listed one by one; of more there is a count."""
 
-_TRUE = ("true", "yes", "1", "t", "y")
-_FALSE = ("false", "no", "0", "f", "n")
+TRUE = ("true", "yes", "1", "t", "y")
+FALSE = ("false", "no", "0", "f", "n")
 _RARE = 5
 _BLANKS = r"\s+"
 
@@ -194,7 +194,7 @@ def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) 
     if errors:
         raise PromptSetError(source, errors, len(errors))
     intent = Intent(frame["_intent"][0])
-    expected = frame["_label"].is_in(_TRUE)
+    expected = frame["_label"].is_in(TRUE)
     if classes := _missing_class(expected, intent):
         raise PromptSetError(source, [classes])
     extra = [name for name in raw.columns if name not in names.values()]
@@ -261,7 +261,7 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
     )
     add(
         "expected",
-        frame.filter(~pl.col("_label").is_in([*_TRUE, *_FALSE])),
+        frame.filter(~pl.col("_label").is_in([*TRUE, *FALSE])),
         "expected is {}: write true or false (yes/no, 1/0, t/f, y/n)",
         "_expected",
     )
