@@ -1,4 +1,4 @@
-"""`@scorer`, `@metric` and `@score_reducer`: a factory under a name, its objects with their past."""
+"""`@scorer`, `@metric`, `@score_reducer`: a factory under a name, its objects with their past."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def scorer(
             if not _is_async(made):
                 raise TypeError(f"the scorer {title} is not an async callable but {made!r}")
             tag(factory, made, info, args, kwargs)
-            return cast(Scorer, made)
+            return cast("Scorer", made)
 
         make.__annotations__ = {**factory.__annotations__, "return": Scorer}
         if isinstance(factory, type):
@@ -86,7 +86,7 @@ def metric(
             return made
 
         register(make, info)
-        return cast(_Factory, make)
+        return cast("_Factory", make)
 
     if name is None or isinstance(name, str):
         return functools.partial(decorate, title=name)

@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from guardtui.scorer.decorators import metric
-from guardtui.scorer.types import Metric, SampleScore, Value, ValueToFloat, value_to_float
+from guardtui.scorer.types import DEFAULT_TO_FLOAT, Metric, SampleScore, Value, ValueToFloat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @metric
-def accuracy(to_float: ValueToFloat = value_to_float()) -> Metric:
+def accuracy(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
     """Mean of the converted values: "P" counts a half, "N" nothing; 0.0 without scores."""
 
     def measure(scores: list[SampleScore]) -> Value:
@@ -24,7 +24,7 @@ def accuracy(to_float: ValueToFloat = value_to_float()) -> Metric:
 
 
 @metric
-def mean(to_float: ValueToFloat = value_to_float()) -> Metric:
+def mean(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
     """Arithmetic mean of the converted values; 0.0 without scores."""
 
     def measure(scores: list[SampleScore]) -> Value:
@@ -43,11 +43,12 @@ def _mean(scores: list[SampleScore], to_float: ValueToFloat) -> float:
 
 
 @metric
-def std(to_float: ValueToFloat = value_to_float()) -> Metric:
+def std(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
     """Standard deviation of a sample (n - 1 in the denominator); 0 for fewer than two."""
 
     def measure(scores: list[SampleScore]) -> Value:
-        return _deviation(scores, to_float)
+        spread: Value = _deviation(scores, to_float)
+        return spread
 
     return measure
 
@@ -61,7 +62,7 @@ def _deviation(scores: list[SampleScore], to_float: ValueToFloat) -> Any:
 
 
 @metric
-def stderr(to_float: ValueToFloat = value_to_float(), cluster: str | None = None) -> Metric:
+def stderr(to_float: ValueToFloat = DEFAULT_TO_FLOAT, cluster: str | None = None) -> Metric:
     """Standard error of the mean: std / sqrt(n); 0 for fewer than two scores.
 
     With `cluster`, a key of the samples' metadata, scores of one cluster may depend on each other
@@ -71,8 +72,8 @@ def stderr(to_float: ValueToFloat = value_to_float(), cluster: str | None = None
 
     def measure(scores: list[SampleScore]) -> Value:
         if cluster is None:
-            spread: Value = _deviation(scores, to_float)
-            return spread / math.sqrt(len(scores)) if len(scores) > 1 else 0  # type: ignore[operator]
+            error: Value = _deviation(scores, to_float) / math.sqrt(max(len(scores), 1))
+            return error if len(scores) > 1 else 0
         return _clustered(scores, to_float, cluster)
 
     return measure
@@ -103,7 +104,7 @@ def _cluster_of(one: SampleScore, cluster: str) -> Hashable:
 
 
 @metric
-def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = value_to_float()) -> Metric:
+def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
     """Standard error of the mean by the bootstrap: n values drawn anew, `num_samples` times.
 
     The population standard deviation of the means of those draws (Efron 1979, Ann. Statist. 7(1)),
@@ -134,13 +135,13 @@ def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
     if np.isnan(values).any():
         return math.nan
     if len(levels) * 8 < total:
-        drawn = np.random.multinomial(total, counts / total, size=num_samples)  # noqa: NPY002
+        drawn = np.random.multinomial(total, counts / total, size=num_samples)
         return float(np.std(drawn @ levels / total))
     means = np.empty(num_samples)
     step = max(1, _DRAWN_AT_ONCE // total)
     for start in range(0, num_samples, step):
         size = (min(step, num_samples - start), total)
-        places = np.random.randint(0, total, size=size)  # noqa: NPY002 - theirs is global too
+        places = np.random.randint(0, total, size=size)
         means[start : start + step] = values[places].mean(axis=1)
     return float(np.std(means))
 

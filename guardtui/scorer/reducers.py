@@ -11,12 +11,12 @@ from typing import Any, TypeAlias, TypeVar
 from guardtui.scorer.decorators import score_reducer
 from guardtui.scorer.registry import find, load_entry_points, lookup, registry_info, registry_params
 from guardtui.scorer.types import (
+    DEFAULT_TO_FLOAT,
     Score,
     ScoreReducer,
     Value,
     ValueToFloat,
     is_unscored,
-    value_to_float,
 )
 
 _Reduce: TypeAlias = Callable[[list[Any]], Any]
@@ -42,7 +42,7 @@ def _most_frequent(values: list[Any]) -> Any:
 
 
 @score_reducer(name="mean")
-def mean_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+def mean_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The arithmetic mean of the converted values."""
 
     def reduce(scores: list[Score]) -> Score:
@@ -57,7 +57,7 @@ def _mean(numbers: list[float]) -> float:
 
 
 @score_reducer(name="median")
-def median_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+def median_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The median of the converted values; of an even count the mean of the middle two."""
 
     def reduce(scores: list[Score]) -> Score:
@@ -69,7 +69,7 @@ def median_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReduce
 
 
 @score_reducer(name="max")
-def max_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
+def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The value whose conversion is largest, with its type; of equal ones the first."""
 
     def largest(values: list[Any]) -> Any:
@@ -85,7 +85,7 @@ def max_score(value_to_float: ValueToFloat = value_to_float()) -> ScoreReducer:
 
 @score_reducer
 def at_least(
-    k: int, value: float = 1.0, value_to_float: ValueToFloat = value_to_float()
+    k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> ScoreReducer:
     """1 when at least `k` values convert to `value` or more, else 0."""
 
@@ -100,7 +100,7 @@ def at_least(
 
 @score_reducer
 def pass_at(
-    k: int, value: float = 1.0, value_to_float: ValueToFloat = value_to_float()
+    k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> ScoreReducer:
     """The probability that of `k` values drawn without replacement at least one is `value` or more.
 
@@ -162,7 +162,7 @@ def _by_place(values: Sequence[Value], first: list[Any], reduce: _Reduce) -> lis
             raise ValueError("lists cannot be reduced together with other values")
         if len(value) != len(first):
             raise ValueError(f"lengths differ: {len(first)} and {len(value)}")
-    return [_known(reduce, list(column)) for column in zip(*values, strict=True)]  # type: ignore[arg-type]
+    return [_known(reduce, list(column)) for column in zip(*values, strict=True)]
 
 
 def _known(reduce: _Reduce, values: list[Any]) -> Any:

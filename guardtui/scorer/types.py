@@ -260,7 +260,7 @@ def value_to_float(
             return 1.0
         if value == partial:
             return 0.5
-        if value == incorrect or value == noanswer:
+        if value == incorrect or value == noanswer:  # noqa: SIM109 - NaN is not equal to itself
             return 0.0
         if isinstance(value, int | float):
             return float(value)
@@ -283,3 +283,7 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+DEFAULT_TO_FLOAT: ValueToFloat = value_to_float()
+"""The converter that metrics and reducers use when none is given."""
