@@ -21,7 +21,7 @@ COLUMNS = (
     Column("prompt", "Prompt", 0),
     Column("score", "Score", 6, align="right"),
 )
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069\u200b-\u200f]")
 
 
 class Rows:
@@ -74,6 +74,13 @@ class TableApp(App[None]):
 
     def on_frame_table_header_clicked(self, event: FrameTable.HeaderClicked) -> None:
         self.got.append(("header", event.column_key))
+
+    def on_frame_table_marks_changed(self, event: FrameTable.MarksChanged) -> None:
+        assert event.count == len(event.marked) == len(event.marked_ids)
+        self.got.append(("marks", set(event.marked)))
+
+    def on_frame_table_column_resized(self, event: FrameTable.ColumnResized) -> None:
+        self.got.append(("width", event.key, event.width))
 
 
 def frame(app: TableApp) -> list[str]:
@@ -387,9 +394,10 @@ async def test_search_marks_hits_in_any_case_and_in_wide_text() -> None:
 async def test_every_size_is_filled_exactly(size: tuple[int, int]) -> None:
     app = TableApp(Rows(range(30), {0: "a long prompt " * 20, 1: "長い質問" * 30}))
     async with app.run_test(size=size) as pilot:
-        await pilot.press("down", "end", "pageup", "home")
-        assert {strip.cell_length for strip in strips(app.table)} == {size[0]}
-        assert {sum(cell_len(s.text) for s in t) for t in strips(app.table)} == {size[0]}
+        for keys in (("down", "end", "pageup", "home"), ("space", "shift+down")):
+            await pilot.press(*keys)
+            assert {strip.cell_length for strip in strips(app.table)} == {size[0]}
+            assert {sum(cell_len(s.text) for s in t) for t in strips(app.table)} == {size[0]}
 
 
 async def test_narrow_tables_give_the_room_to_the_prompt() -> None:
@@ -449,21 +457,33 @@ HOSTILE = st.lists(
             [
                 "\x1b[31m",
                 "\x1b]52;c;aGk=\x07",
+                "\x1b]0;another title\x1b\\",
+                "\x9d2;another title\x9c",
                 "[/INST]",
+                "[@click=app.quit]",
                 "\u202e\u2066",
+                "\u061c\u200f\u2067",
                 "\x00",
+                "\x7f\x85",
                 "e\u0301\u0302",
+                "e" + "\u0301" * 300,
                 "\u0301",
                 "\ufe0f",
                 "日本",
                 "👩\u200d👩\u200d👧",
+                "\u200d👩\u200d",
                 "👍🏽",
+                "🏽",
                 "❤\ufe0f",
                 "1\ufe0f\u20e3",
                 "\x9b31m",
                 "\U000e0041",
                 "\r\n\t",
                 "🇩🇪",
+                "🇩",
+                "\ud800",
+                "w" * 10_000,
+                "税" * 10_000,
             ]
         ),
     ),
@@ -479,30 +499,70 @@ def test_cut_text_is_inert_and_fits(raw: str, width: int) -> None:
     assert cells == cell_len(shown) <= width
 
 
+class HostileRows(Rows):
+    """Rows whose every cell is somebody else's text."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__(range(len(texts)))
+        self.all_texts = texts
+
+    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
+        names = ("fp", "", "no-such", "dim")
+        return [
+            tuple((self.all_texts[(i + n) % len(self)], name) for n, name in enumerate(names))
+            for i in range(start, stop)
+        ]
+
+
 async def test_no_hostile_text_leaves_a_rendered_line_or_changes_its_length() -> None:
     app = TableApp()
     async with app.run_test(size=(60, 12)) as pilot:
         await pilot.pause()
         table = app.table
 
-        @given(prompts=st.lists(HOSTILE, min_size=1, max_size=8), search=HOSTILE, title=HOSTILE)
-        def check(prompts: list[str], search: str, title: str) -> None:
-            table.set_columns([Column("outcome", title, 5), *COLUMNS[1:]])
+        def examine() -> None:
+            for strip in strips(table):
+                assert not CONTROL.search(strip.text)
+                assert strip.cell_length == 60
+                assert sum(cell_len(segment.text) for segment in strip) == 60
+
+        @given(
+            prompts=st.lists(HOSTILE, min_size=1, max_size=8),
+            search=HOSTILE,
+            title=HOSTILE,
+            width=st.integers(2, 40),
+            marked=st.booleans(),
+        )
+        def check(prompts: list[str], search: str, title: str, width: int, marked: bool) -> None:
+            table.set_columns(
+                [Column("outcome", title, 5), *COLUMNS[1:], Column("was", title * 2, 9)]
+            )
+            table.set_column_widths({"outcome": width})
             table.empty_text = title
-            table.set_source(Rows(range(len(prompts)), dict(enumerate(prompts))))
+            table.set_source(HostileRows(prompts))
+            table.clear_marks()
+            if marked:
+                table.mark_all()
             for needle in (search, prompts[0][1:3]):
                 table.search = (needle,)
-                for strip in strips(table):
-                    assert not CONTROL.search(strip.text)
-                    assert strip.cell_length == 60
-                    assert sum(cell_len(segment.text) for segment in strip) == 60
+                for table.sort in (None, ("outcome", True)):
+                    examine()
             table.set_source(Rows([]))
-            assert {sum(cell_len(s.text) for s in strip) for strip in strips(table)} == {60}
-            assert not any(CONTROL.search(strip.text) for strip in strips(table))
+            examine()
 
         check()
         await pilot.pause()
         assert all(not CONTROL.search(line) for line in frame(app))
+
+
+async def test_only_text_and_a_few_signs_are_drawn() -> None:
+    app = TableApp(Rows(range(50)))
+    async with app.run_test(size=(60, 12)) as pilot:
+        app.table.sort = ("score", True)
+        await pilot.press("space", "shift+down", "down")
+        # A screen reader spells out rules, blocks and braille that others draw tables with.
+        shown = "".join(strip.text for strip in strips(app.table))
+        assert {sign for sign in shown if not sign.isascii()} == {"›", "●", "▼"}
 
 
 def test_an_accent_without_a_letter_cannot_attach_to_what_is_before_the_cell() -> None:
