@@ -70,6 +70,7 @@ def examine() -> Iterator[Fact]:
     """Look at everything; never fails, and leaves nothing behind."""
     yield from _versions()
     yield from _terminal()
+    yield _settings()
     yield from _cache()
     yield from _encoders()
     yield _sample_data()
@@ -113,6 +114,19 @@ def _terminal() -> Iterator[Fact]:
         yield Fact("encoding", "ok", encoding)
     else:
         yield Fact("encoding", "warning", encoding, "set LANG to a UTF-8 locale")
+
+
+def _settings() -> Fact:
+    from guardtui.config import ConfigProblem, config_path, load_config
+
+    path = config_path()
+    try:
+        load_config(path)
+    except ConfigProblem as problem:
+        wrong = len(problem.problems)
+        found = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
+        return Fact("settings", "warning", found, "'guardtui config check' names them")
+    return Fact("settings", "ok", f"{path}{'' if path.exists() else ' (not there: defaults)'}")
 
 
 def _cache() -> Iterator[Fact]:

@@ -30,12 +30,30 @@ def command(
         require_topic(str(topic))
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
-    terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
-    if not terminal and os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
-        raise InputError(
-            "the app needs a terminal, and this is none\n"
-            "  in a script use 'guardtui eval' or 'guardtui export'"
-        )
+    if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
+        _require_terminal()
+    if os.environ.get("NO_COLOR") == "":
+        # Empty counts as unset (no-color.org); Textual looks only whether it is there.
+        del os.environ["NO_COLOR"]
+    from guardtui.config import load_config
+
+    config = load_config(flags={"encoder": encoder} if encoder else None)
     from guardtui.tui.app import run_app
 
-    return run_app(topic, prompts, encoder, threshold)
+    return run_app(topic, prompts, encoder, threshold, config)
+
+
+def _require_terminal() -> None:
+    """Raise InputError unless the app can be drawn here."""
+    terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
+    kind = os.environ.get("TERM", "")
+    why = ""
+    if not terminal:
+        why = "this is none"
+    elif kind in ("dumb", "unknown"):
+        why = f"TERM={kind} says that this one cannot move its cursor"
+    if why:
+        raise InputError(
+            f"the app needs a terminal, and {why}\n"
+            "  use 'guardtui eval' or 'guardtui export': they do the same without a screen"
+        )

@@ -8,9 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from textual.app import App, SystemCommand
+from textual.binding import Keymap
+from textual.constants import TEXTUAL_ANIMATIONS
 from textual.screen import Screen
+from textual.signal import Signal
 
+from guardtui.config import Config, Value
 from guardtui.domain.text import display_text
+from guardtui.files.problems import FileProblem
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import (
@@ -19,10 +24,15 @@ from guardtui.session.workspace import (
     remember_opened,
     scratch_sample,
 )
-from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, SCREEN
+from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, key_names
 from guardtui.tui.inert import InertFilter
+from guardtui.tui.keymap import usable_keymap
 from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.settings import SettingsScreen
+from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.terminal import accept_stray_bytes, on_leaving
+from guardtui.tui.theme import DARK, THEMES, near_theme
+from guardtui.tui.widgets.detail import DetailPane
 
 
 class UnsavedError(Exception):
@@ -32,18 +42,99 @@ class UnsavedError(Exception):
 class GuardtuiApp(App[int]):
     """guardtui in the terminal."""
 
-    CSS_PATH = ["styles/main.tcss", "styles/dialogs.tcss"]
+    CSS_PATH = [
+        "styles/main.tcss",
+        "styles/dialogs.tcss",
+        "styles/settings.tcss",
+        "styles/tour.tcss",
+    ]
     TITLE = "guardtui"
 
-    def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
+    def __init__(
+        self, workspace: Workspace, scanner: LocalScanner, config: Config | None = None
+    ) -> None:
         super().__init__()
         self._workspace = workspace
         self._scanner = scanner
+        self.config = config or Config()
+        self.setting_changed: Signal[str] = Signal(self, "setting_changed")
         self._filters.append(InertFilter())
+        for theme in THEMES:
+            self.register_theme(theme)
+        # Not assigned: that would make the style sheets anew, before they were read once.
+        self.set_reactive(App.theme, self._known_theme)
+        self._apply_animation()
 
     def on_mount(self) -> None:
+        for problem in (self._theme_problem, *self._apply_keys()):
+            if problem:
+                self.notify(problem, title="Settings", severity="error", markup=False, timeout=15)
         on_leaving(self._leave)
         gc.freeze()  # see MainScreen: the collector need not look through all modules again
+
+    # --- settings -------------------------------------------------------------------------
+
+    def change_setting(self, key: str, value: Value | None) -> str:
+        """Set (or with None reset), apply at once and write; returns what the author should know.
+
+        Subscribers of `setting_changed` are told the key.
+        """
+        notes: list[str] = []
+        try:
+            if value is None:
+                self.config.reset(key)
+            else:
+                self.config.set_value(key, value)
+        except FileProblem as problem:
+            notes.append(f"not saved, holds until you leave: {problem}")
+        notes += self.apply_setting(key)
+        self.setting_changed.publish(key)
+        return display_text("; ".join(filter(None, notes)), newlines=True)
+
+    def apply_setting(self, key: str) -> list[str]:
+        """Have a setting take effect; returns what is wrong with it."""
+        if key == "theme":
+            self.theme = self._known_theme
+            return [self._theme_problem]
+        if key == "keys":
+            return self._apply_keys()
+        if key == "animation":
+            self._apply_animation()
+        return []
+
+    def action_open_settings(self) -> None:
+        self.push_screen(SettingsScreen(self.config, self.change_setting))
+
+    def search_themes(self) -> None:
+        """In place of Textual's own: the choice is written to the settings."""
+        self.push_screen(ThemeScreen(self.config, self.change_setting))
+
+    @property
+    def keymap(self) -> Keymap:
+        """Keys in force that are not the shipped ones, by the id of the binding."""
+        return dict(self._keymap)
+
+    @property
+    def _known_theme(self) -> str:
+        return self.config.theme if self.config.theme in self.available_themes else DARK.name
+
+    @property
+    def _theme_problem(self) -> str:
+        if self.config.theme in self.available_themes:
+            return ""
+        name = self.config.theme
+        return display_text(f"theme: there is no theme '{name}'; {near_theme(name)}")
+
+    def _apply_keys(self) -> list[str]:
+        usable, problems = usable_keymap(self.config.keys)
+        if usable != self._keymap:
+            self.set_keymap(usable)
+        return [display_text(str(problem)) for problem in problems]
+
+    def _apply_animation(self) -> None:
+        self.animation_level = "none" if self.config.animation == "none" else TEXTUAL_ANIMATIONS
+
+    # --- leaving --------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
         """Leave by way of the main screen, also from a dialog: it keeps what was typed."""
@@ -64,25 +155,30 @@ class GuardtuiApp(App[int]):
         return MainScreen(self._workspace, self._scanner)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the registry under its one name, then Textual's theme and screenshot."""
+        """Every action of the registry under its one name and with its keys, then Textual's own."""
         if isinstance(screen, MainScreen):
             main: MainScreen = screen
             targets = {SCREEN: main, RESULTS: main.results_pane, EDITOR: main.editor}
+            targets[DETAIL] = main.query_one(DetailPane)
             for action in ACTIONS:
                 run = partial(self.run_action, action.name, targets[action.scope])
-                yield SystemCommand(action.title, action.tooltip, run)
+                keys = key_names(action, self.keymap)
+                yield SystemCommand(action.title, f"{action.tooltip}  ({keys})", run)
         for command in super().get_system_commands(screen):
-            if command.title in ("Theme", "Screenshot", "Maximize", "Minimize"):
+            if command.title in ("Screenshot", "Maximize", "Minimize"):
                 yield command
 
 
 def choose_scanner(
-    workspace: Workspace, encoder: str | None, threshold: float | None
+    workspace: Workspace,
+    encoder: str | None,
+    threshold: float | None,
+    default: str = ENCODERS[0],
 ) -> LocalScanner:
-    """The embedded scanner by flags, else as the session had it last, else as shipped."""
+    """The embedded scanner by flags, else as the session had it last, else the `default` one."""
     settings = workspace.store.settings()
     remembered = settings.get("encoder")
-    name = encoder or (remembered if remembered in ENCODERS else ENCODERS[0])
+    name = encoder or (remembered if remembered in ENCODERS else default)
     if threshold is not None:
         return LocalScanner(name, threshold, "by hand")
     value = settings.get("threshold")
@@ -92,7 +188,11 @@ def choose_scanner(
 
 
 def run_app(
-    topic: Path | None, prompts: Path | None, encoder: str | None, threshold: float | None
+    topic: Path | None,
+    prompts: Path | None,
+    encoder: str | None,
+    threshold: float | None,
+    config: Config | None = None,
 ) -> int:
     """Open a topic (or the last session, or the sample) and run until the author quits.
 
@@ -104,7 +204,10 @@ def run_app(
     workspace = Workspace.open(topic, prompts)
     remember_opened(workspace)
     accept_stray_bytes()
-    app = GuardtuiApp(workspace, choose_scanner(workspace, encoder, threshold))
+    config = config or Config()
+    app = GuardtuiApp(
+        workspace, choose_scanner(workspace, encoder, threshold, config.encoder), config
+    )
     app.run()
     if not workspace.draft_is_safe:
         typed = workspace.session.topic

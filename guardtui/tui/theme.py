@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from textual.theme import Theme
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from textual.theme import BUILTIN_THEMES, Theme
 
 # After Okabe and Ito, "Color Universal Design" (2008): vermillion, yellow and sky blue differ for
 # every common kind of colour vision. Here vermillion is an error, yellow a warning and blue a
@@ -86,3 +89,15 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
+
+
+def theme_names() -> list[str]:
+    """Every theme there is: ours and Textual's."""
+    return [*(theme.name for theme in THEMES), *sorted(BUILTIN_THEMES)]
+
+
+def near_theme(name: str, themes: Iterable[str] | None = None) -> str:
+    """What to write instead of a theme that does not exist."""
+    names = theme_names() if themes is None else list(themes)
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"the themes are {', '.join(names)}"

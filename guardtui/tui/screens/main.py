@@ -68,6 +68,12 @@ class MainScreen(DecisionsScreen):
     def action_show_help(self) -> None:
         self.app.push_screen(TextPage("Help", help_text()))
 
+    async def action_settings(self) -> None:
+        await self.app.run_action("open_settings")
+
+    async def action_choose_theme(self) -> None:
+        await self.app.run_action("change_theme")
+
     @work(exclusive=True, group="dialog")
     async def action_scanner_settings(self) -> None:
         settings = self.scanner.settings

@@ -1,0 +1,104 @@
+"""The theme chooser: the app takes the colours of the theme under the cursor at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.theme import Theme
+from textual.timer import Timer
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from guardtui.config import Config, Value
+from guardtui.domain.text import display_text
+from guardtui.tui.content import themed
+from guardtui.tui.theme import THEMES
+
+PAUSE = 0.05
+"""Seconds on a theme after which the app takes its colours; a held key goes past faster."""
+
+Change = Callable[[str, Value | None], str]
+"""Sets a setting or, with None, resets it; returns what the author should know."""
+
+
+def in_order(themes: Iterable[Theme]) -> list[Theme]:
+    """Ours first, then dark ones, then light ones, by name."""
+    own = [theme.name for theme in THEMES]
+
+    def place(theme: Theme) -> tuple[int, bool, str]:
+        return own.index(theme.name) if theme.name in own else len(own), not theme.dark, theme.name
+
+    return sorted(themes, key=place)
+
+
+class ThemeScreen(ModalScreen[None]):
+    """All themes; Enter keeps one and writes it to the settings, Escape goes back."""
+
+    BINDINGS = [("escape,q", "leave", "Leave")]
+
+    def __init__(self, config: Config, change: Change) -> None:
+        super().__init__()
+        self._config, self._change = config, change
+        self._before = ""
+        self._soon: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="themes") as frame:
+            frame.border_title = "Theme"
+            frame.border_subtitle = "Enter keeps, Esc goes back"
+            yield OptionList(
+                *(
+                    Option(themed(_line(theme)), id=theme.name)
+                    for theme in in_order(self.app.available_themes.values())
+                ),
+                markup=False,
+                compact=True,
+            )
+
+    def on_mount(self) -> None:
+        self._before = self.app.theme
+        options = self.query_one(OptionList)
+        options.highlighted = options.get_option_index(self._before)
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        name = event.option.id or self._before
+        self._stop()
+        self._soon = self.set_timer(PAUSE, lambda: self._show(name))
+
+    def _show(self, name: str) -> None:
+        if self.is_attached and name != self.app.theme:
+            self.app.theme = name
+
+    def _stop(self) -> None:
+        if self._soon is not None:
+            self._soon.stop()
+            self._soon = None
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self._stop()
+        name = event.option.id or self._before
+        note = self._change("theme", name)
+        if self._config.theme != name:
+            source = self._config.source("theme").value
+            note = note or f"Kept for later: what the {source} says wins when guardtui is started."
+        self.app.theme = name
+        if note:
+            self.app.notify(note, title="Theme", severity="warning", markup=False)
+        self.dismiss(None)
+
+    def action_leave(self) -> None:
+        self._stop()
+        self.app.theme = self._before
+        self.dismiss(None)
+
+
+def _line(theme: Theme) -> Text:
+    text = Text(f"{display_text(theme.name):<22}")
+    return text.append("dark" if theme.dark else "light", "$text-muted")
