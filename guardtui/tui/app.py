@@ -46,7 +46,6 @@ class GuardtuiApp(App[int]):
         "styles/main.tcss",
         "styles/dialogs.tcss",
         "styles/settings.tcss",
-        "styles/tour.tcss",
     ]
     TITLE = "guardtui"
 
