@@ -6,6 +6,10 @@ from rich.text import Text
 from textual.content import Content, Span
 
 
+_MUTED = "$text-muted", "$foreground 70%"
+"""Textual's own token is a share of black or white, which only a stylesheet can work out."""
+
+
 def themed(text: Text) -> Content:
     """What a widget shows of a Rich text whose styles are Textual style strings.
 
@@ -13,10 +17,10 @@ def themed(text: Text) -> Content:
     is read. Rich's own `Style` objects are left out: they would bring colours of no theme.
     """
     spans = [
-        Span(start, end, style)
+        Span(start, end, style.replace(*_MUTED))
         for start, end, style in text.spans
         if isinstance(style, str) and style
     ]
     if isinstance(text.style, str) and text.style:
-        spans.insert(0, Span(0, len(text.plain), text.style))
+        spans.insert(0, Span(0, len(text.plain), text.style.replace(*_MUTED)))
     return Content(text.plain, spans, strip_control_codes=False)
