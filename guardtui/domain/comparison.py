@@ -8,11 +8,11 @@ from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.late import late
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.statistics import mcnemar_p_value
-from guardtui.domain.verdicts import Outcome
+from guardtui.domain.verdicts import Outcome, outcomes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,8 +83,10 @@ class Comparison:
     """What changed from a baseline to the evaluation at hand.
 
     `changes` are codes of `Change`, int8 [N]; `before` the baseline's outcomes, int8 [N], ABSENT
-    for prompts it did not have. `deltas` are differences of rates, None where one is undefined.
-    `caveats` say in a sentence each why the two cannot be compared without care.
+    for prompts it did not have. `deltas` are differences of rates, None where one is undefined;
+    they are of the prompts that both have, by the labels of now, so that they tell what the edit
+    of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
+    why the two cannot be compared without care.
     """
 
     changes: NDArray[np.int8]
@@ -152,16 +154,48 @@ def compare(
         added=counts[Change.ADDED],
         relabelled=counts[Change.RELABELLED],
         removed=alignment.removed,
-        deltas=_deltas(baseline, current),
+        deltas=_deltas(baseline, current, alignment),
         caveats=_caveats(baseline, current, counts, alignment.removed),
     )
 
 
-def _deltas(baseline: Evaluation, current: Evaluation) -> dict[str, float | None]:
+def codes_for(
+    evaluation: Evaluation,
+    keys: NDArray[np.uint64],
+    expected: NDArray[np.bool_],
+    alignment: Alignment | None = None,
+) -> NDArray[np.int8]:
+    """What an evaluation would say of these prompts, by these labels: outcome codes, int8 [N].
+
+    ABSENT for prompts that it did not have. `keys` and `expected` have shape [N]; `alignment` is
+    that of the evaluation's keys and `keys`, when it is known.
+    """
+    alignment = alignment or align(evaluation.keys, keys)
+    if alignment.index is None and np.array_equal(evaluation.expected, expected):
+        return evaluation.codes
+    duty = should_trigger(expected, evaluation.topic.intent)
+    if alignment.index is None:
+        return outcomes(duty, evaluation.verdicts.triggered)
+    if not len(evaluation.keys):
+        return np.full(len(keys), ABSENT, np.int8)
+    codes = outcomes(duty, evaluation.verdicts.triggered[alignment.index])
+    codes[alignment.index < 0] = ABSENT
+    return codes
+
+
+def _deltas(
+    baseline: Evaluation, current: Evaluation, alignment: Alignment
+) -> dict[str, float | None]:
+    then = codes_for(baseline, current.keys, current.expected, alignment)
+    if then is baseline.codes:
+        before, after = baseline.metrics, current.metrics
+    else:
+        shared = then != ABSENT
+        before, after = metrics_of(then[shared]), metrics_of(current.codes[shared])
     deltas: dict[str, float | None] = {}
     for name in RATES:
-        old: float | None = getattr(baseline.metrics, name)
-        new: float | None = getattr(current.metrics, name)
+        old: float | None = getattr(before, name)
+        new: float | None = getattr(after, name)
         deltas[name] = None if old is None or new is None else new - old
     return deltas
 
@@ -189,4 +223,11 @@ def _caveats(
         (counts[Change.NO_VERDICT], "without a verdict in one of the two"),
     )
     caveats += [f"{count} prompt{'s' * (count != 1)} {kind}" for count, kind in kinds if count]
+    if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:
+        shared = len(current.keys) - counts[Change.ADDED]
+        caveats.append(
+            f"differences of rates are of the {shared} prompts in both, by the labels of now"
+            if shared
+            else "no prompt is in both: there are no differences of rates"
+        )
     return tuple(caveats)

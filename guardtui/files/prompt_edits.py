@@ -37,7 +37,7 @@ class PromptsChanged(FileProblem):
         super().__init__(
             path,
             "the prompts were changed by another program since they were read",
-            "reload them and edit again: nothing was written",
+            "reload them first: nothing was written",
         )
 
 
@@ -71,6 +71,8 @@ def edit_prompts(
         raise FileProblem(
             path, "this edit cannot be written in the format of the file", "nothing was written"
         )
+    if read_bytes(path) != before:  # in the time that reading took
+        raise PromptsChanged(path)
     write_atomically(path, after, backup_folder=backup_folder)
     return EditedPrompts(result, count, before, after)
 

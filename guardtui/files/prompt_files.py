@@ -181,7 +181,7 @@ def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32]
             message = "this line is no JSON object: is the file half-written?"
             errors.append(Finding(Severity.ERROR, "json", message, (number,)))
             continue
-        if problem := _json_problem(row):
+        if problem := _json_problem(row, line):
             errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
             continue
         for name in row:
@@ -200,13 +200,15 @@ def _returns_only(path: Path) -> FileProblem:
     return FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
 
 
-def _json_problem(row: dict[str, object]) -> str:
-    """Why a row cannot be taken as it is, or ""."""
+def _json_problem(row: dict[str, object], line: str) -> str:
+    """Why the row of a line cannot be taken as it is, or ""."""
     for name, value in row.items():
-        if name.strip().lower() == "prompt" and not isinstance(value, str):
+        if not isinstance(value, str) and name.strip().lower() == "prompt":
             return f"the prompt is no text but {type(value).__name__}: put it in quotes"
+    # Half a pair cannot stand in UTF-8, only be written as an escape.
+    if "\\u" in line:
         try:
-            f"{name}{value}".encode()
+            "".join(f"{name}{value}" for name, value in row.items()).encode()
         except UnicodeEncodeError:
             return "a text holds half of a surrogate pair, which is no character: remove it"
     return ""
@@ -215,6 +217,8 @@ def _json_problem(row: dict[str, object]) -> str:
 def _json_text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return json.dumps(value)
 
 

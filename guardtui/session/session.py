@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.comparison import ABSENT, codes_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import metrics_of
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 
 PLATEAU = 5
@@ -39,15 +45,32 @@ class _Step:
     group: str
 
 
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The best iteration, and its coverage, as told by these prompts."""
+
+    prompts: PromptSet | None
+    iteration: Iteration | None
+    coverage: float | None
+
+
 class Session:
     """One topic file, one prompt set and all iterations. Knows no files, no clock, no scanner.
+
+    Prompts may be relabelled, added and removed while a session lasts. Iterations stay as they were
+    recorded; which of them is best is told by the labels of now, and two are compared on the
+    prompts that both have. Without `prompts` those of the newest iteration hold.
 
     Every change of the definition is an edit that can be undone. Edits with the same non-empty
     `group` that follow each other are one step, so that a word typed is undone as a word.
     """
 
     def __init__(
-        self, topic: Topic, iterations: Sequence[Iteration] = (), pinned: int | None = None
+        self,
+        topic: Topic,
+        iterations: Sequence[Iteration] = (),
+        pinned: int | None = None,
+        prompts: PromptSet | None = None,
     ) -> None:
         self.topic = topic
         self.iterations: list[Iteration] = list(iterations)
@@ -55,6 +78,8 @@ class Session:
         self._undo: list[_Step] = []
         self._redo: list[_Step] = []
         self._group = ""
+        self._prompts = prompts
+        self._known_best: _Best | None = None
 
     # --- the definition -------------------------------------------------------------------
 
@@ -102,11 +127,43 @@ class Session:
 
     # --- iterations -----------------------------------------------------------------------
 
+    def use_prompts(self, prompts: PromptSet) -> None:
+        """Tell the best iteration by these prompts and labels from now on."""
+        self._prompts = prompts
+
     @property
     def best(self) -> Iteration | None:
-        """The kept iteration with the greatest coverage, the earliest of equal ones."""
-        kept = [one for one in self.iterations if one.decision is Decision.KEEP]
-        return max(kept, key=_coverage, default=None)
+        """The kept iteration with the greatest coverage, the earliest of equal ones.
+
+        Where they ran on different prompts: the one that remains when each is held against the
+        best one before it, on the prompts of now that both have.
+        """
+        return self._find_best().iteration
+
+    @property
+    def best_coverage(self) -> float | None:
+        """Coverage of the best iteration by the labels of now, of the prompts of now it had."""
+        return self._find_best().coverage
+
+    def _find_best(self) -> _Best:
+        known, prompts = self._known_best, self._prompts
+        # Prompts may be replaced by another thread: what is known holds for those it was found by.
+        if known is not None and known.prompts is prompts:
+            return known
+        best, best_codes = None, None
+        for iteration in self.iterations:
+            if iteration.decision is not Decision.KEEP:
+                continue
+            newest = self.iterations[-1].evaluation
+            ground = newest if prompts is None else prompts
+            codes = codes_for(iteration.evaluation, ground.keys, ground.expected)
+            if best_codes is None or _exceeds(codes, best_codes):
+                best, best_codes = iteration, codes
+        coverage = None
+        if best_codes is not None:
+            coverage = metrics_of(best_codes[best_codes != ABSENT]).coverage
+        self._known_best = _Best(prompts, best, coverage)
+        return self._known_best
 
     @property
     def baseline(self) -> Iteration | None:
@@ -139,12 +196,16 @@ class Session:
         return self.discards_in_a_row >= PLATEAU
 
     def is_better(self, evaluation: Evaluation) -> bool:
-        """Whether its coverage is strictly greater than that of the best kept iteration."""
+        """Whether its coverage is strictly greater than that of the best kept iteration.
+
+        On the prompts that both have and by its own labels, when they ran on different ones; where
+        these tell nothing, as with another prompt set, the newer one is better.
+        """
         best = self.best
-        coverage = evaluation.metrics.coverage
-        if coverage is None:
-            return False
-        return best is None or coverage > _coverage(best)
+        if best is None:
+            return evaluation.metrics.coverage is not None
+        then = codes_for(best.evaluation, evaluation.keys, evaluation.expected)
+        return _exceeds(evaluation.codes, then)
 
     def next_iteration(self, evaluation: Evaluation, decision: Decision, created: str) -> Iteration:
         """The iteration that recording this evaluation would add; `created` is ISO 8601 UTC."""
@@ -156,6 +217,7 @@ class Session:
         if self.iterations and iteration.number <= self.iterations[-1].number:
             raise ValueError(f"iteration {iteration.number} is not the next one")
         self.iterations.append(iteration)
+        self._known_best = None
         self.end_group()
 
     def decide(self, number: int, decision: Decision) -> Iteration:
@@ -163,6 +225,7 @@ class Session:
         for place, iteration in enumerate(self.iterations):
             if iteration.number == number:
                 self.iterations[place] = replace(iteration, decision=decision)
+                self._known_best = None
                 return self.iterations[place]
         raise KeyError(number)
 
@@ -189,6 +252,18 @@ class Session:
         return self.edit(best.evaluation.topic) if best else False
 
 
-def _coverage(iteration: Iteration) -> float:
-    coverage = iteration.evaluation.metrics.coverage
-    return -1.0 if coverage is None else coverage
+def _exceeds(codes: NDArray[np.int8], then: NDArray[np.int8]) -> bool:
+    """Whether coverage is strictly greater than it was, on the prompts that both have.
+
+    Both are outcome codes of the same prompts, int8 [N], ABSENT where one did not have it.
+    """
+    shared = (codes != ABSENT) & (then != ABSENT)
+    complete = bool(shared.all())
+    new = metrics_of(codes[shared]).coverage
+    old = metrics_of(then[shared]).coverage
+    if new is not None:
+        return old is None or new > old
+    if complete or old is not None:
+        return False
+    # What they share lacks a class: the older one tells nothing about the prompts of now.
+    return metrics_of(codes[codes != ABSENT]).coverage is not None

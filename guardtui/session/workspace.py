@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem
-from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.session.prompt_file import PromptFile
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore
 
@@ -43,12 +44,13 @@ class Workspace:
     from the file. It stays on disk until it is decided on with `take_draft` or `refuse_draft`.
     """
 
-    def __init__(self, topic_file: TopicFile, prompts_path: Path, prompts: PromptSet) -> None:
+    def __init__(self, topic_file: TopicFile, prompt_file: PromptFile) -> None:
         self.topic_file = topic_file
-        self.prompts_path = prompts_path
-        self.prompts = prompts
+        self._prompt_file = prompt_file
         self.store = SessionStore(topic_file.path)
-        self.session = Session(topic_file.topic, self.store.iterations(), self.store.pinned())
+        self.session = Session(
+            topic_file.topic, self.store.iterations(), self.store.pinned(), self.prompts
+        )
         self.draft_offer: Draft | None = None
         for draft in self.store.abandoned_drafts():
             if draft.topic == topic_file.topic:
@@ -58,7 +60,7 @@ class Workspace:
         self._saved_draft: Topic | None = None
         self._signature: tuple[int, int, int] | None = None
         self._seen: tuple[int, int, int] | None = None
-        self.store.use_prompt_file(str(prompts_path.resolve()))
+        self.store.use_prompt_file(str(self.prompts_path.resolve()))
 
     @classmethod
     def open(cls, topic_path: Path, prompts_path: Path | None = None) -> Workspace:
@@ -68,8 +70,17 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
-        prompts = load_prompts(chosen)
-        return cls(_with_intent(topic_file, prompts), chosen, prompts)
+        prompt_file = PromptFile.open(chosen)
+        return cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
+
+    @property
+    def prompts(self) -> PromptSet:
+        """The prompt set as it is in its file; another object after each change."""
+        return self._prompt_file.prompts
+
+    @property
+    def prompts_path(self) -> Path:
+        return self._prompt_file.path
 
     def changed_file(self) -> TopicFile | None:
         """The topic file as another program left it since it was read or written here, or None.
@@ -94,6 +105,56 @@ class Workspace:
     def adopt(self, file: TopicFile) -> None:
         """Go on from the topic file as another program left it."""
         self.topic_file = file
+
+    def edit_prompts(self, edit: PromptEdit) -> str:
+        """Change the prompts and their file; one sentence of what was done.
+
+        May run beside the screen. Raises FileProblem, and then nothing has changed.
+        """
+        done = self._prompt_file.edit(edit, self._backups)
+        self.session.use_prompts(self.prompts)
+        return done
+
+    @property
+    def can_undo_prompts(self) -> bool:
+        """Whether `undo_prompts` has something to undo."""
+        return self._prompt_file.can_undo
+
+    def undo_prompts(self) -> str:
+        """Put the prompt file back as it was before the last edit made here; "" when there is none.
+
+        May run beside the screen. Raises FileProblem, also when another program changed the file
+        since; nothing has changed then.
+        """
+        done = self._prompt_file.undo(self._backups)
+        self.session.use_prompts(self.prompts)
+        return done
+
+    def changed_prompts(self) -> PromptSet | None:
+        """The prompts as another program left them since they were read or written here, or None.
+
+        As cheap and as careful as `changed_file`, and may run beside the screen. Raises
+        PromptSetError or FileProblem, once for each change, when the file cannot be used.
+        """
+        return self._prompt_file.changed()
+
+    def adopt_prompts(self, prompts: PromptSet) -> None:
+        """Go on from the prompts as another program left them.
+
+        A definition whose file gives no intent, and that has not been given another, follows that
+        of the prompts; this is an edit that can be undone.
+        """
+        topic, given = self.session.topic, self.topic_file.intent_given
+        follows = not given and topic.intent is self.topic_file.topic.intent
+        self._prompt_file.adopt(prompts)
+        self.session.use_prompts(prompts)
+        self.topic_file = _with_intent(self.topic_file, prompts)
+        if follows:
+            self.session.edit(topic.model_copy(update={"intent": prompts.intent}))
+
+    @property
+    def _backups(self) -> Path:
+        return self.store.folder / "backups"
 
     @property
     def unsaved(self) -> bool:
@@ -135,8 +196,9 @@ class Workspace:
         Raises FileProblem.
         """
         if topic != self.topic_file.topic or force:
-            backups = self.store.folder / "backups"
-            self.topic_file = save_topic(self.topic_file, topic, force=force, backup_folder=backups)
+            self.topic_file = save_topic(
+                self.topic_file, topic, force=force, backup_folder=self._backups
+            )
 
     def pin(self, number: int | None) -> None:
         """Compare with this iteration from now on (None: with the last kept one)."""

@@ -1,0 +1,313 @@
+"""Prompts edited in a session: file, undo, other programs, and which iteration is best after it."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guardtui.domain.comparison import Change, compare
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
+from guardtui.domain.prompts import PromptSet, PromptSetError
+from guardtui.domain.verdicts import Verdicts
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_edits import PromptsChanged
+from guardtui.files.prompt_files import load_prompts
+from guardtui.session import prompt_file
+from guardtui.session.session import Decision, Session
+from guardtui.session.workspace import Workspace
+from tests.session.test_session import TOPIC
+
+TEXTS = [f"tax {number}" for number in range(4)] + [f"soup {number}" for number in range(4)]
+
+
+def content(labels: list[bool], texts: list[str] = TEXTS) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["prompt", "expected", "intent"])
+    writer.writerows(
+        [text, str(label).lower(), "block"] for text, label in zip(texts, labels, strict=True)
+    )
+    return stream.getvalue()
+
+
+BEFORE = content([True] * 4 + [False] * 4)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "tax.csv").write_text(BEFORE)
+    (tmp_path / "tax.yaml").write_text("name: Tax\ndescription: tax advice\nexamples: [one, two]\n")
+    return tmp_path / "tax.csv"
+
+
+@pytest.fixture
+def workspace(path: Path) -> Workspace:
+    return Workspace.open(path.with_suffix(".yaml"))
+
+
+def keys(prompts: PromptSet, *rows: int) -> frozenset[int]:
+    return frozenset(int(prompts.keys[row]) for row in rows)
+
+
+def answered(prompts: PromptSet, triggered: set[int]) -> Evaluation:
+    """An evaluation in which the prompts of these rows triggered."""
+    count = len(prompts)
+    answers = np.array([row in triggered for row in range(count)], np.int8)
+    verdicts = Verdicts(answers, np.zeros(count, np.float32), np.zeros(count, np.int16))
+    settings = ScannerSettings("local", "test", 0.5, "default")
+    return Evaluation(
+        TOPIC, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+
+
+def keep(session: Session, evaluation: Evaluation) -> None:
+    session.record(session.next_iteration(evaluation, Decision.KEEP, "2026-01-01"))
+
+
+# --- the file -----------------------------------------------------------------------------
+
+
+def test_edits_are_written_told_and_undone_one_by_one(workspace: Workspace, path: Path) -> None:
+    contents = [BEFORE]
+    edits: dict[str, PromptEdit] = {
+        "3 prompts relabelled in tax.csv": Relabel(keys(workspace.prompts, 1, 2, 5)),
+        "1 prompt removed from tax.csv": Remove(keys(workspace.prompts, 0)),
+        "2 prompts duplicated in tax.csv": Duplicate(keys(workspace.prompts, 3, 7)),
+        "1 prompt added to tax.csv": Add("VAT?", True),
+    }
+    for said, edit in edits.items():
+        assert workspace.edit_prompts(edit) == said
+        assert workspace.prompts.frame.equals(load_prompts(path).frame)
+        contents.append(path.read_text())
+    assert len(set(contents)) == 5
+    backups = path.parent / ".guardtui/backups"
+    assert (backups / "tax.csv.1.bak").read_text() == BEFORE
+    for said, before in zip(reversed(edits), reversed(contents[:-1]), strict=True):
+        assert workspace.can_undo_prompts
+        assert workspace.undo_prompts() == f"undone: {said}"
+        assert path.read_text() == before
+        assert workspace.prompts.frame.equals(load_prompts(path).frame)
+    assert not workspace.can_undo_prompts
+    assert workspace.undo_prompts() == ""
+    assert contents[-1] in [backup.read_text() for backup in backups.iterdir()]
+    assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
+
+
+def test_an_edit_without_effect_is_no_step(workspace: Workspace, path: Path) -> None:
+    prompts = workspace.prompts
+    said = workspace.edit_prompts(Relabel(keys(prompts, 0), expected=True))
+    assert said == "nothing to change: the prompts are so already"
+    assert workspace.prompts is prompts
+    assert not workspace.can_undo_prompts
+
+
+def test_a_new_contradiction_is_told_once(workspace: Workspace) -> None:
+    said = workspace.edit_prompts(Add("TAX 0", False))
+    assert (
+        said
+        == "1 prompt added to tax.csv; the same prompt now stands with both labels: lines 2, 10"
+    )
+    assert workspace.edit_prompts(Add("other", False)) == "1 prompt added to tax.csv"
+
+
+def test_a_failed_edit_changes_nothing(
+    workspace: Workspace, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts, best = workspace.prompts, workspace.session.best
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(FileProblem, match="disk is full"):
+            workspace.edit_prompts(Relabel(keys(prompts, 0)))
+    with pytest.raises(FileProblem, match="no row has expected false"):
+        workspace.edit_prompts(Remove(keys(prompts, 4, 5, 6, 7)))
+    assert (workspace.prompts, workspace.session.best) == (prompts, best)
+    assert path.read_text() == BEFORE
+    assert not workspace.can_undo_prompts
+    workspace.edit_prompts(Relabel(keys(prompts, 0)))
+    changed = workspace.prompts
+    path.unlink()
+    with pytest.raises(FileProblem, match="no such file"):
+        workspace.undo_prompts()
+    assert workspace.prompts is changed
+    assert workspace.changed_prompts() is None
+
+
+def test_old_steps_are_forgotten_by_their_size(
+    workspace: Workspace, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_file, "UNDO_BYTES", 2 * len(BEFORE) + 10)
+    key = keys(workspace.prompts, 0)
+    for _ in range(4):
+        workspace.edit_prompts(Relabel(key))
+    assert [workspace.undo_prompts() != "" for _ in range(3)] == [True, True, False]
+    monkeypatch.setattr(prompt_file, "UNDO_BYTES", 0)
+    workspace.edit_prompts(Relabel(key))
+    assert workspace.undo_prompts()
+    assert path.read_text() == BEFORE
+
+
+# --- other programs -----------------------------------------------------------------------
+
+
+def test_what_another_program_wrote_is_neither_edited_nor_undone(
+    workspace: Workspace, path: Path
+) -> None:
+    workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
+    theirs = BEFORE + "more,true,block\n"
+    path.write_text(theirs)
+    with pytest.raises(PromptsChanged, match="reload"):
+        workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
+    with pytest.raises(PromptsChanged, match="reload"):
+        workspace.undo_prompts()
+    assert path.read_text() == theirs
+    assert len(workspace.prompts) == 8
+
+
+def test_prompts_are_taken_over_once_they_rest(workspace: Workspace, path: Path) -> None:
+    workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
+    for _ in range(3):
+        assert workspace.changed_prompts() is None
+    path.write_text(BEFORE[:70])
+    assert workspace.changed_prompts() is None
+    path.write_text(BEFORE + "more,true,block\n")
+    assert workspace.changed_prompts() is None
+    found = workspace.changed_prompts()
+    assert found is not None
+    assert len(workspace.prompts) == 8
+    workspace.adopt_prompts(found)
+    assert workspace.prompts is found
+    assert workspace.changed_prompts() is None
+    assert workspace.undo_prompts() == ""
+    assert workspace.edit_prompts(Remove(keys(found, 8))) == "1 prompt removed from tax.csv"
+    assert path.read_text() == BEFORE
+
+
+def test_a_change_that_cannot_be_used_is_told_once(workspace: Workspace, path: Path) -> None:
+    prompts = workspace.prompts
+    for broken, kind in ((BEFORE.replace("false", "maybe"), PromptSetError), ("", FileProblem)):
+        path.write_text(broken)
+        assert workspace.changed_prompts() is None
+        with pytest.raises(kind):
+            workspace.changed_prompts()
+        assert workspace.changed_prompts() is None
+    path.unlink()
+    assert workspace.changed_prompts() is None
+    assert workspace.prompts is prompts
+    path.write_text(BEFORE)  # as it was: nothing to take over
+    assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
+    assert workspace.edit_prompts(Relabel(keys(prompts, 0)))
+
+
+def test_the_intent_follows_unless_it_was_chosen(workspace: Workspace, path: Path) -> None:
+    path.write_text(BEFORE.replace("block", "allow"))
+    workspace.adopt_prompts(load_prompts(path))
+    assert workspace.session.topic.intent == "allow"
+    assert not workspace.unsaved
+    assert workspace.session.undo()
+    assert workspace.session.topic.intent == "block"
+    path.write_text(BEFORE)
+    workspace.session.redo()
+    given = path.with_suffix(".yaml")
+    given.write_text(given.read_text() + "intent: allow\n")
+    chosen = Workspace.open(given)
+    chosen.adopt_prompts(load_prompts(path))
+    assert chosen.session.topic.intent == "allow"
+
+
+# --- which iteration is best --------------------------------------------------------------
+
+
+def test_the_best_is_told_by_the_labels_of_now(workspace: Workspace, path: Path) -> None:
+    session, prompts = workspace.session, workspace.prompts
+    keep(session, answered(prompts, {0, 1, 2, 3}))
+    keep(session, answered(prompts, {0, 1, 2, 3, 4}))
+    assert (session.best, session.best_coverage) == (session.iterations[0], 1.0)
+    workspace.edit_prompts(Relabel(keys(prompts, 4)))
+    assert (session.best, session.best_coverage) == (session.iterations[1], 1.0)
+    # The same verdicts are no better for being measured by better labels.
+    assert not session.is_better(answered(workspace.prompts, {0, 1, 2, 3, 4}))
+    workspace.undo_prompts()
+    assert session.best is session.iterations[0]
+    assert session.iterations[1].evaluation.metrics.coverage == 0.75
+
+
+def test_hard_prompts_added_do_not_make_every_edit_worse(workspace: Workspace) -> None:
+    session = workspace.session
+    keep(session, answered(workspace.prompts, {0, 1, 2}))
+    assert session.best_coverage == 0.75
+    for number in range(4):
+        workspace.edit_prompts(Add(f"hard {number}", True))
+    # 4 of 8 found is less than 3 of 4; of the 8 prompts in both it is one more.
+    better = answered(workspace.prompts, {0, 1, 2, 3})
+    assert better.metrics.coverage == 0.5
+    assert session.is_better(better)
+    keep(session, better)
+    assert (session.best, session.best_coverage) == (session.iterations[1], 0.5)
+    # Now that the best has seen them, they count.
+    assert session.is_better(answered(workspace.prompts, {0, 1, 2, 3, 8}))
+    assert not session.is_better(answered(workspace.prompts, {0, 1, 2, 3}))
+
+
+def test_easy_prompts_removed_make_nothing_better(workspace: Workspace) -> None:
+    session = workspace.session
+    keep(session, answered(workspace.prompts, {0, 1}))
+    workspace.edit_prompts(Remove(keys(workspace.prompts, 2, 3)))
+    same = answered(workspace.prompts, {0, 1})
+    assert same.metrics.coverage == 1.0
+    assert not session.is_better(same)
+
+
+def test_another_prompt_set_begins_anew(workspace: Workspace, path: Path) -> None:
+    session = workspace.session
+    keep(session, answered(workspace.prompts, {0, 1, 2, 3}))
+    path.write_text(content([True, True, False, False], ["a", "b", "c", "d"]))
+    workspace.adopt_prompts(load_prompts(path))
+    assert session.best_coverage is None
+    poor = answered(workspace.prompts, {0})
+    assert session.is_better(poor)
+    keep(session, poor)
+    assert session.best is session.iterations[1]
+    assert session.is_better(answered(workspace.prompts, {0, 1}))
+    # Without prompts, those of the newest iteration are the prompts of now.
+    assert Session(TOPIC, session.iterations).best is session.iterations[1]
+
+
+def test_a_baseline_of_other_prompts_is_compared_on_those_in_both(workspace: Workspace) -> None:
+    before = answered(workspace.prompts, {0, 1})
+    workspace.edit_prompts(Relabel(keys(workspace.prompts, 3)))
+    workspace.edit_prompts(Remove(keys(workspace.prompts, 2)))
+    workspace.edit_prompts(Add("hard", True))
+    now = answered(workspace.prompts, {0, 1})
+    found = compare(before, now)
+    assert now.metrics.coverage == pytest.approx(2 / 3)
+    assert found.deltas["coverage"] == 0
+    assert found.caveats == (
+        "1 prompt added",
+        "1 prompt removed",
+        "1 prompt relabelled",
+        "differences of rates are of the 7 prompts in both, by the labels of now",
+    )
+    assert (found.regressions, found.fixes) == (0, 0)
+    assert found.changes.tolist().count(Change.RELABELLED) == 1
+
+
+def test_a_session_is_opened_again_after_an_edit(workspace: Workspace, path: Path) -> None:
+    kept = workspace.write(answered(workspace.prompts, {0, 1, 2}), Decision.KEEP)
+    workspace.session.record(kept)
+    workspace.edit_prompts(Remove(keys(workspace.prompts, 0)))
+    again = Workspace.open(path.with_suffix(".yaml"))
+    assert again.session.best is not None
+    assert again.session.best.number == kept.number
+    assert again.session.best_coverage == pytest.approx(2 / 3)
+    assert again.prompts.fingerprint == workspace.prompts.fingerprint
