@@ -40,6 +40,8 @@ class Page:
         self.requested: dict[str, str] = {}
         self.blocked: dict[str, str] = {}
         self.problems: list[str] = []
+        self.downloaded = ""
+        """State of the download that was last begun."""
         self._number = 0
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._news = asyncio.Event()
@@ -61,6 +63,8 @@ class Page:
                 number = body["params"]["requestId"]
                 if body["params"].get("blockedReason") == "csp":
                     self.blocked[number] = self.requested[number]
+            elif body["method"].endswith(".downloadProgress"):
+                self.downloaded = body["params"]["state"]
             elif body["method"] == "Runtime.exceptionThrown":
                 self.problems.append(str(body["params"]))
             self._news.set()
@@ -79,6 +83,13 @@ class Page:
                 self._news.clear()
                 await self._news.wait()
         return found[0]
+
+    async def download(self) -> None:
+        """Wait until the browser has a whole file."""
+        async with asyncio.timeout(30):
+            while self.downloaded != "completed":
+                self._news.clear()
+                await self._news.wait()
 
     async def press(self, key: str, code: int) -> None:
         same = {"key": key, "code": key, "windowsVirtualKeyCode": code}
@@ -103,7 +114,8 @@ class Page:
 
 
 @contextlib.asynccontextmanager
-async def chromium(profile: Path) -> AsyncIterator[Page]:
+async def chromium(profile: Path) -> AsyncIterator[tuple[Page, Page]]:
+    """A tab, and the browser itself, which alone tells of downloads in tabs of their own."""
     assert CHROMIUM is not None
     process = await asyncio.create_subprocess_exec(
         CHROMIUM,
@@ -124,10 +136,13 @@ async def chromium(profile: Path) -> AsyncIterator[Page]:
         async with aiohttp.ClientSession() as client:
             async with client.get(address) as answer:
                 tabs = [tab for tab in await answer.json() if tab["type"] == "page"]
-            async with client.ws_connect(
-                tabs[0]["webSocketDebuggerUrl"], max_msg_size=0
-            ) as channel:
-                yield Page(channel)
+            async with client.get(f"{address}/version") as answer:
+                whole = (await answer.json())["webSocketDebuggerUrl"]
+            async with (
+                client.ws_connect(tabs[0]["webSocketDebuggerUrl"], max_msg_size=0) as channel,
+                client.ws_connect(whole, max_msg_size=0) as browser,
+            ):
+                yield Page(channel), Page(browser)
     finally:
         process.kill()
         await process.wait()
@@ -142,9 +157,16 @@ def served(folder: Path, environment: dict[str, str]) -> Iterator[Served]:
 
 
 async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Path) -> None:
-    async with chromium(tmp_path / "profile") as page:
+    async with chromium(tmp_path / "profile") as (page, browser):
         for domain in ("Page", "Network", "Runtime"):
             await page.ask(f"{domain}.enable")
+        downloads = tmp_path / "downloads"
+        await browser.ask(
+            "Browser.setDownloadBehavior",
+            behavior="allow",
+            downloadPath=str(downloads),
+            eventsEnabled=True,
+        )
         await page.ask("Page.navigate", url=served.url)
         assert await page.see(r"TNR\s+[01]\.\d{3}") == "TNR       1.000"
         opened = await page.picture("serve-1-opened")
@@ -162,7 +184,9 @@ async def test_the_loop_in_a_browser(served: Served, folder: Path, tmp_path: Pat
         await page.press("Enter", 13)
         await page.see("Written: topic-report")
         await page.picture("serve-4-exported")
-        assert (folder / "topic-report.txt").stat().st_size > 0
+        await browser.download()
+        report = (folder / "topic-report.txt").read_bytes()
+        assert report == (downloads / "topic-report.txt").read_bytes() != b""
         assert page.problems == []
         foreign = {url for url in page.requested.values() if not url.startswith(served.url)}
         assert foreign == set(page.blocked.values())  # the template's font is never asked for
