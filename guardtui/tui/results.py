@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.row_filter import Rows, parse_filter
+from guardtui.domain.row_filter import FilterError, Rows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 
 FILTERS: dict[str, str] = {
@@ -121,7 +122,7 @@ class Results:
 
     def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Rows of the prompt set, intp [m], those shown first; an unknown id has none."""
-        rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids))
+        rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids, assume_unique=True))
         places = self._places[rows]
         return rows[np.argsort(np.where(places < 0, len(self._places), places), kind="stable")]
 
@@ -289,7 +290,7 @@ def build_results(
 ) -> Results:
     """Filter, search and sort; numpy and polars only, so that it can run beside the screen.
 
-    Raises `FilterError` for a search that cannot be understood.
+    A line that is not understood (its column went with the prompts) lets every row through.
     """
     codes = evaluation.codes
     changes = comparison.changes if comparison else None
@@ -299,8 +300,9 @@ def build_results(
         wanted = names.index(view.category) if view.category in names else -1
         mask &= groups == wanted
     if view.search:
-        chosen = parse_filter(view.search, prompts.extra_columns)
-        mask &= chosen.mask(Rows(prompts, evaluation, comparison))
+        with contextlib.suppress(FilterError):
+            chosen = parse_filter(view.search, prompts.extra_columns)
+            mask &= chosen.mask(Rows(prompts, evaluation, comparison))
     order = np.flatnonzero(mask)
     order = _sorted(order, view, prompts, evaluation, comparison)
     counts = _counts(evaluation, comparison)

@@ -26,7 +26,7 @@ class ColumnPicker(ModalScreen[None]):
         Binding("escape,q,C", "close", "Leave"),
         # The list itself takes Enter for a choice; here it leaves.
         Binding("enter", "close", "Leave", priority=True),
-        Binding("space", "toggle", "Show or hide"),
+        Binding("space", "turn", "Show or hide"),
         Binding("j", "highlight(1)", "Down"),
         Binding("k", "highlight(-1)", "Up"),
         Binding("alt+down,J", "move(1)", "Further to the right"),
@@ -106,7 +106,7 @@ class ColumnPicker(ModalScreen[None]):
         else:
             self._list.action_cursor_up()
 
-    def action_toggle(self) -> None:
+    def action_turn(self) -> None:
         changed = self._wanted.toggled(self._key, self._prompts)
         if changed == self._wanted:
             self.notify("One column stays: show another one first.", timeout=3)
@@ -132,7 +132,7 @@ class ColumnPicker(ModalScreen[None]):
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.action_toggle()
+        self.action_turn()
 
     def action_close(self) -> None:
         self.dismiss(None)

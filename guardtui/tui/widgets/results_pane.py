@@ -74,6 +74,9 @@ class ResultsPane(PromptActions):
         if before is None or before.prompts is not results.prompts:
             self._input.use_prompts(results.prompts)
             self._drop_lost_marks(results)
+            self._results = results
+            if not self._read_line(self._input.value):
+                self.view = replace(self.view, search="")
         self.table.empty_text = empty_text(results)
         self.table.search = self._texts
         self.table.sort = (self.view.sort, self.view.descending)
@@ -205,9 +208,9 @@ class ResultsPane(PromptActions):
     def column_resized(self, event: ColumnResized) -> None:
         event.stop()
         if self._results is not None:
-            self._touched = event.column_key
+            self._touched = event.key
             self.layout_chosen = self.layout_chosen.sized(
-                event.column_key, event.width, self._results.prompts
+                event.key, event.width, self._results.prompts
             )
             self._remember()
 

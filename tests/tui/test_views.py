@@ -1,0 +1,148 @@
+"""Saved views: named, applied, removed, brought back, and read from settings that are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from guardtui.session.views import read_remembered, write_remembered
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.layout import Layout, layout_of
+from guardtui.tui.messages import SettingsWanted
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.views import NameView, ViewList
+from tests.tui.results_app import Sent, notes, on_all, sent, topic_path
+from tests.tui.test_loop import frame, until
+
+__all__ = ["sent", "topic_path"]
+
+
+async def saved_as(pilot: Pilot[int], app: GuardtuiApp, name: str) -> None:
+    await pilot.press("V")
+    await until(pilot, lambda: isinstance(app.screen, NameView))
+    await pilot.press(*name, "enter")
+    await until(pilot, lambda: not isinstance(app.screen, NameView))
+
+
+async def listed(pilot: Pilot[int], app: GuardtuiApp) -> None:
+    await pilot.press("v")
+    await until(pilot, lambda: isinstance(app.screen, ViewList))
+    await pilot.pause()
+
+
+async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.results_pane
+        await pilot.press("v")
+        await until(pilot, lambda: "no saved view yet" in notes(app))
+        pane._ask(sort="score", descending=True)
+        await pilot.press("c", "slash", *"tax", "enter")
+        await until(pilot, lambda: pane.view.search == "tax")
+        pane._use_layout(Layout().toggled("was", main.workspace.prompts))
+        wanted, layout = pane.view, pane.layout_chosen
+        await saved_as(pilot, app, "[b]mine")
+        await pilot.press("escape", "escape", "2", "s")
+        pane._use_layout(Layout())
+        await until(pilot, lambda: pane.view.filter == "fp")
+        await saved_as(pilot, app, "second")
+        await listed(pilot, app)
+        shown = frame(app)
+        assert "[b]mine" in shown
+        assert "by score ▼" in shown
+        await pilot.press("enter")
+        await until(pilot, lambda: main.results is not None and main.results.view == wanted)
+        assert pane.layout_chosen == layout
+        assert pane._input.display
+        assert pane._input.value == "tax"
+        assert app.screen is main
+        await listed(pilot, app)
+        await pilot.press("down", "delete")
+        assert app.screen.query_one(OptionList).option_count == 1
+        await pilot.press("delete")
+        await until(pilot, lambda: app.screen is main)
+        settings = [one.settings for one in sent if isinstance(one, SettingsWanted)][-1]
+        assert settings["saved_views"] == []
+        assert settings["filter_history"] == ["tax"]
+
+    await on_all(topic_path, run)
+
+
+async def test_a_name_replaces_its_view(topic_path: Path, sent: Sent) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await saved_as(pilot, app, "one")
+        await pilot.press("2", "V")
+        await until(pilot, lambda: isinstance(app.screen, NameView))
+        await pilot.press("enter")
+        await until(pilot, lambda: "a view needs a name" in frame(app))
+        await pilot.press(*"one")
+        await until(pilot, lambda: "it will be replaced" in frame(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main)
+        assert [(one.name, one.filter) for one in main.results_pane._views] == [("one", "fp")]
+
+    await on_all(topic_path, run)
+
+
+async def test_a_view_of_another_prompt_set_is_pointed_at(topic_path: Path) -> None:
+    view = {"name": "other", "filter": "no such", "search": "colour:red", "sort": "column:colour"}
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.results_pane
+        pane.restore({"saved_views": [view], "filter_history": ["fn", 3]})
+        await listed(pilot, app)
+        await pilot.press("enter")
+        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        assert "no field colour" in frame(app)
+        assert (pane.view.filter, pane.view.search) == ("mistakes", "")
+        await pilot.press("escape", "slash", "up", "up")
+        assert pane._input.value == "fn"
+
+    await on_all(topic_path, run)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+VIEW = st.fixed_dictionaries(
+    {},
+    optional={
+        name: JSON | good
+        for name, good in {
+            "name": st.text(max_size=3),
+            "filter": st.sampled_from(["fn", "all"]),
+            "columns": st.lists(st.fixed_dictionaries({"key": JSON, "width": JSON})),
+            "search": st.text(),
+        }.items()
+    },
+)
+
+
+@given(
+    settings=st.fixed_dictionaries(
+        {},
+        optional={
+            "results_columns": JSON | st.lists(st.fixed_dictionaries({"key": JSON | st.text()})),
+            "filter_history": JSON | st.lists(JSON | st.text()),
+            "saved_views": JSON | st.lists(VIEW),
+        },
+    )
+)
+def test_damaged_settings_do_not_matter(settings: dict[str, object]) -> None:
+    known = read_remembered(settings)
+    assert len({one.name for one in known.views}) == len(known.views)
+    layout_of(known.columns)
+    for view in known.views:
+        layout_of(view.columns)
+    assert read_remembered(json.loads(json.dumps(write_remembered(known)))) == known
+
+
+def test_one_damaged_view_leaves_the_others() -> None:
+    good = {"name": "good", "filter": "fn"}
+    known = read_remembered({"saved_views": [{"name": 3}, good, {"name": "", "filter": "fn"}]})
+    assert [one.name for one in known.views] == ["good"]
