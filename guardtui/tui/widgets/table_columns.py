@@ -123,4 +123,6 @@ def allowed_width(slots: Sequence[Slot], slot: Slot, wanted: int, width: int) ->
     """
     flexible = [one.width - FLEXIBLE_LEAST for one in slots if not one.column.width]
     spare = sum(flexible) if flexible else width - slots[-1].right
-    return max(NARROWEST, min(wanted, slot.width + max(0, spare)))
+    # A column of one cell by itself must not be widened by narrowing it.
+    least = min(NARROWEST, slot.width)
+    return max(least, min(wanted, slot.width + max(0, spare)))

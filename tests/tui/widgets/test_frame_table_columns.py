@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.pilot import Pilot
@@ -152,6 +152,7 @@ async def test_other_buttons_drag_nothing(button: int) -> None:
         assert widths(app.table)["outcome"] == 3
 
 
+@example(fixed=[0, 6, 20, 1], width=41, gutter=1, wanted=0, chosen=2)
 @given(
     fixed=st.lists(st.integers(0, 20), min_size=1, max_size=6),
     width=st.integers(1, 120),
@@ -174,8 +175,8 @@ def test_a_resized_column_drives_no_other_away(
     size = allowed_width(before, slot, wanted, width)
     after = place_columns(columns, width, gutter, {slot.column.key: size})
     assert {one.column.key for one in after} >= {one.column.key for one in before}
-    if size <= slot.width:
-        assert size == max(NARROWEST, wanted) or size == slot.width
-    else:
-        flexible = [one.width for one in after if not one.column.width]
-        assert all(cells >= 10 for cells in flexible) or size == NARROWEST
+    if wanted <= slot.width:
+        assert size == max(min(NARROWEST, slot.width), wanted)
+    elif size > slot.width:
+        assert size <= wanted
+        assert all(one.width >= 10 for one in after if not one.column.width)
