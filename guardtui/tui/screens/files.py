@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Any
 
-from textual import work
+from textual import on, work
 
+from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.domain.topic_merge import merge_topics
@@ -14,6 +16,7 @@ from guardtui.files.problems import FileProblem
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
+from guardtui.tui.messages import PromptEditWanted, PromptUndoWanted, SettingsWanted
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.loop import LoopScreen
 from guardtui.tui.widgets.editor import Field
@@ -29,9 +32,12 @@ class FilesScreen(LoopScreen):
         super().__init__(workspace, scanner)
         self._draft_problem = ""
         self._looking = False
+        self._editing_prompts = asyncio.Lock()
 
     def on_mount(self) -> None:
         # super() has its own handler, which Textual calls as well.
+        with self._told_problems():
+            self._results.restore(self.workspace.store.settings())
         self.set_interval(DRAFT_EVERY, self._save_draft)
         self.set_interval(WATCH_EVERY, self._watch)
 
@@ -74,7 +80,54 @@ class FilesScreen(LoopScreen):
         self._save_draft()
         self._show_header()
 
-    # --- drafts -----------------------------------------------------------
+    # --- the prompt set -------------------------------------------------------------------
+
+    @on(PromptEditWanted)
+    def prompt_edit_wanted(self, event: PromptEditWanted) -> None:
+        self._edit_prompts(event.edit)
+
+    @on(PromptUndoWanted)
+    def prompt_undo_wanted(self) -> None:
+        self._edit_prompts(None)
+
+    @work(group="prompts")
+    async def _edit_prompts(self, edit: PromptEdit | None) -> None:
+        """Write an edit of the prompts to their file, or take the last one back; one by one."""
+        async with self._editing_prompts:
+            with self._told_problems():
+                if edit is None:
+                    said = await asyncio.to_thread(self.workspace.undo_prompts)
+                else:
+                    said = await asyncio.to_thread(self.workspace.edit_prompts, edit)
+                self.notify(said or "No edit of the prompts to take back.", markup=False)
+            self._prompts_replaced()
+
+    async def _take_over_prompts(self) -> None:
+        async with self._editing_prompts:
+            with self._told_problems():
+                theirs = await asyncio.to_thread(self.workspace.changed_prompts)
+                if theirs is None:
+                    return
+                self.workspace.adopt_prompts(theirs)
+                file = display_text(self.workspace.prompts_path.name)
+                note = f"{file} was changed by another program: {len(theirs)} prompts now."
+                self.notify(note, markup=False, timeout=8)
+                self._prompts_replaced()
+
+    def _prompts_replaced(self) -> None:
+        self._show_header()
+        self._preview()
+
+    @on(SettingsWanted)
+    def settings_wanted(self, event: SettingsWanted) -> None:
+        self._remember(event.settings)
+
+    def _remember(self, settings: dict[str, Any]) -> None:
+        store = self.workspace.store
+        with self._told_problems():
+            store.save_settings({**store.settings(), **settings})
+
+    # --- drafts ---------------------------------------------------------------------------
 
     def _save_draft(self) -> None:
         try:
@@ -102,13 +155,15 @@ class FilesScreen(LoopScreen):
 
     @work(group="watch")
     async def _look(self) -> None:
-        """Take over what another program wrote to the topic file, together with what is typed."""
+        """Take over what another program wrote to the topic file and to the prompts."""
         try:
             await self._take_over()
+            await self._take_over_prompts()
         finally:
             self._looking = False
 
     async def _take_over(self) -> None:
+        """Another program's definition, together with what is typed."""
         workspace = self.workspace
         theirs = await asyncio.to_thread(workspace.changed_file)
         if theirs is None:

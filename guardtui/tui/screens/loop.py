@@ -17,6 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
+from guardtui.config import Config
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -46,7 +47,7 @@ from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, summary
 from guardtui.tui.widgets.results_pane import ResultsPane
 
 PAUSE = 0.03
-"""Seconds without a key that count as a pause in typing."""
+"""Seconds after which the words behind the score of the prompt looked at are worked out."""
 
 LEAST = (40, 12)
 """Columns and lines below which nothing useful can be shown."""
@@ -74,6 +75,7 @@ class LoopScreen(Screen[None]):
         self.results: Results | None = None
         self._alignment: tuple[int, str, Alignment] | None = None
         self._started = 0.0
+        self._preview_pause = PAUSE
         self._draft_is_back = workspace.offer_fits
         if self._draft_is_back:
             # Before anything can be typed, and before the editor is made.
@@ -86,6 +88,11 @@ class LoopScreen(Screen[None]):
         self._progress = Static("", id="progress", markup=False)
         self._summary = Static("", id="summary", markup=False)
         self._header = Static("", id="header", markup=False)
+
+    def use_config(self, config: Config) -> None:
+        """Have the author's settings take effect, at the start and when one changes."""
+        self._preview_pause = config.preview_pause
+        self._editor.vim = self._results.table.vim = config.vim
 
     @property
     def scanner(self) -> LocalScanner:
@@ -184,7 +191,7 @@ class LoopScreen(Screen[None]):
     @work(exclusive=True, group="preview")
     async def _preview(self) -> None:
         """Evaluate the definition as it is after a pause; a newer edit cancels this."""
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(self._preview_pause)
         evaluation = await self._evaluate(self.session.topic)
         if evaluation is not None:
             await self._show(evaluation)
@@ -261,7 +268,7 @@ class LoopScreen(Screen[None]):
             pinned=session.pinned is not None,
             history=[one.evaluation.metrics.coverage for one in session.iterations],
             best=best.number if best else None,
-            best_coverage=best.evaluation.metrics.coverage if best else None,
+            best_coverage=session.best_coverage,
             discards=session.discards_in_a_row,
             plateau=PLATEAU,
             changes=self.workspace.changes,
