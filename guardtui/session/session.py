@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.comparison import ABSENT, codes_for
+from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.prompts import PromptSet
@@ -47,8 +47,9 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The best iteration, and its coverage, as told by these prompts."""
+    """The best iteration, and its coverage, as told by these prompts in a state of the session."""
 
+    state: int
     prompts: PromptSet | None
     iteration: Iteration | None
     coverage: float | None
@@ -79,6 +80,7 @@ class Session:
         self._redo: list[_Step] = []
         self._group = ""
         self._prompts = prompts
+        self._state = 0  # counts what may change the best iteration
         self._known_best: _Best | None = None
 
     # --- the definition -------------------------------------------------------------------
@@ -146,24 +148,31 @@ class Session:
         return self._find_best().coverage
 
     def _find_best(self) -> _Best:
-        known, prompts = self._known_best, self._prompts
-        # Prompts may be replaced by another thread: what is known holds for those it was found by.
-        if known is not None and known.prompts is prompts:
+        # Another thread may do this too: what is known holds for what it was found by.
+        known, prompts, state = self._known_best, self._prompts, self._state
+        if known is not None and known.prompts is prompts and known.state == state:
             return known
         best, best_codes = None, None
+        alignment: Alignment | None = None
+        aligned = np.empty(0, np.uint64)
         for iteration in self.iterations:
             if iteration.decision is not Decision.KEEP:
                 continue
             newest = self.iterations[-1].evaluation
             ground = newest if prompts is None else prompts
-            codes = codes_for(iteration.evaluation, ground.keys, ground.expected)
+            keys = iteration.evaluation.keys
+            # Most iterations follow one on the same prompts.
+            if alignment is None or not np.array_equal(aligned, keys):
+                alignment, aligned = align(keys, ground.keys), keys
+            codes = codes_for(iteration.evaluation, ground.keys, ground.expected, alignment)
             if best_codes is None or _exceeds(codes, best_codes):
                 best, best_codes = iteration, codes
         coverage = None
         if best_codes is not None:
             coverage = metrics_of(best_codes[best_codes != ABSENT]).coverage
-        self._known_best = _Best(prompts, best, coverage)
-        return self._known_best
+        found = _Best(state, prompts, best, coverage)
+        self._known_best = found
+        return found
 
     @property
     def baseline(self) -> Iteration | None:
@@ -217,7 +226,7 @@ class Session:
         if self.iterations and iteration.number <= self.iterations[-1].number:
             raise ValueError(f"iteration {iteration.number} is not the next one")
         self.iterations.append(iteration)
-        self._known_best = None
+        self._state += 1
         self.end_group()
 
     def decide(self, number: int, decision: Decision) -> Iteration:
@@ -225,7 +234,7 @@ class Session:
         for place, iteration in enumerate(self.iterations):
             if iteration.number == number:
                 self.iterations[place] = replace(iteration, decision=decision)
-                self._known_best = None
+                self._state += 1
                 return self.iterations[place]
         raise KeyError(number)
 

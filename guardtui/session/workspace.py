@@ -112,7 +112,7 @@ class Workspace:
         May run beside the screen. Raises FileProblem, and then nothing has changed.
         """
         done = self._prompt_file.edit(edit, self._backups)
-        self.session.use_prompts(self.prompts)
+        self._use_prompts()
         return done
 
     @property
@@ -127,7 +127,7 @@ class Workspace:
         since; nothing has changed then.
         """
         done = self._prompt_file.undo(self._backups)
-        self.session.use_prompts(self.prompts)
+        self._use_prompts()
         return done
 
     def changed_prompts(self) -> PromptSet | None:
@@ -147,10 +147,14 @@ class Workspace:
         topic, given = self.session.topic, self.topic_file.intent_given
         follows = not given and topic.intent is self.topic_file.topic.intent
         self._prompt_file.adopt(prompts)
-        self.session.use_prompts(prompts)
+        self._use_prompts()
         self.topic_file = _with_intent(self.topic_file, prompts)
         if follows:
             self.session.edit(topic.model_copy(update={"intent": prompts.intent}))
+
+    def _use_prompts(self) -> None:
+        self.session.use_prompts(self.prompts)
+        _ = self.session.best  # takes a while with many prompts: here, not on the screen
 
     @property
     def _backups(self) -> Path:

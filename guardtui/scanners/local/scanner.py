@@ -55,9 +55,12 @@ class _Examples:
 
 @dataclass(eq=False)
 class _Prepared:
-    """A prompt set made ready: what no edit changes, and the rows of the last topic."""
+    """Prompts made ready, whatever their labels, and the rows of the last topic.
 
-    fingerprint: str
+    `keys` name the prompts: uint64 [N].
+    """
+
+    keys: NDArray[np.uint64]
     matrix: PromptMatrix
     prompt_terms: Floats
     texts: list[str]
@@ -182,7 +185,7 @@ class LocalScanner:
         return explain(encoder, scoring, texts, prompt)
 
     def _prepare(self, prompts: PromptSet, report: Report, stopped: Stopped) -> _Prepared | None:
-        if self._prepared and self._prepared.fingerprint == prompts.fingerprint:
+        if self._prepared and np.array_equal(self._prepared.keys, prompts.keys):
             return self._prepared
         if self._loaded is None:
             raise RuntimeError("the scanner is not loaded")
@@ -209,7 +212,7 @@ class LocalScanner:
             matrix.fill(start, vectors)
             prompt_terms[start : start + len(part)] = scoring.prompt_terms(vectors)
         empty = np.empty((0, total), np.float32)
-        self._prepared = _Prepared(prompts.fingerprint, matrix, prompt_terms, [], empty)
+        self._prepared = _Prepared(prompts.keys, matrix, prompt_terms, [], empty)
         return self._prepared
 
     def _vectors_of(self, encoder: Encoder, texts: Sequence[str]) -> Floats:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
+from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError, load_scanner
 from guardtui.scanners.local.matrix import FloatMatrix
@@ -56,6 +59,42 @@ def test_after_any_edits_it_answers_like_a_fresh_one(edits: list[Topic]) -> None
     for topic in edits:
         found, fresh = scan(edited, topic), scan(LocalScanner("static"), topic)
         np.testing.assert_allclose(found.score, fresh.score, atol=1e-6)
+        np.testing.assert_array_equal(found.triggered, fresh.triggered)
+        np.testing.assert_array_equal(found.matched, fresh.matched)
+
+
+def test_after_edits_of_the_prompts_it_answers_like_a_fresh_one_and_embeds_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_bytes((sample_folder() / "tax-advice.csv").read_bytes())
+    prompts, scanner = load_prompts(path), LocalScanner("static")
+    scanner.scan_now(TOPIC, prompts, quiet)
+    encoder, _, _ = scanner.load()
+    embedded: list[str] = []
+    encode = encoder.encode
+
+    def recorded(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        embedded.extend(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(encoder, "encode", recorded)
+    some = frozenset(prompts.keys[10:13].tolist())
+    edits: tuple[PromptEdit, ...] = (
+        Relabel(some),
+        Add("a new question", True),
+        Duplicate(some),
+        Remove(some),
+    )
+    for edit in edits:
+        prompts = edit_prompts(path, prompts, edit).prompts
+        embedded.clear()
+        found = scanner.scan_now(TOPIC, prompts, quiet)
+        assert embedded == ([edit.prompt] if isinstance(edit, Add) else [])
+        fresh = LocalScanner("static").scan_now(TOPIC, prompts, quiet)
+        assert found is not None
+        assert fresh is not None
+        np.testing.assert_array_equal(found.score, fresh.score)
         np.testing.assert_array_equal(found.triggered, fresh.triggered)
         np.testing.assert_array_equal(found.matched, fresh.matched)
 
