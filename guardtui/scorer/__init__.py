@@ -1,0 +1,83 @@
+"""The inspect_ai.scorer API, by ourselves: scorers, metrics, reducers and what they share."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from guardtui.scorer.choices import choice as choice
+    from guardtui.scorer.decorators import metric as metric
+    from guardtui.scorer.decorators import score_reducer as score_reducer
+    from guardtui.scorer.decorators import scorer as scorer
+    from guardtui.scorer.matching import includes as includes
+    from guardtui.scorer.matching import match as match
+    from guardtui.scorer.metrics import accuracy as accuracy
+    from guardtui.scorer.metrics import bootstrap_stderr as bootstrap_stderr
+    from guardtui.scorer.metrics import mean as mean
+    from guardtui.scorer.metrics import std as std
+    from guardtui.scorer.metrics import stderr as stderr
+    from guardtui.scorer.patterns import answer as answer
+    from guardtui.scorer.patterns import pattern as pattern
+    from guardtui.scorer.reducers import at_least as at_least
+    from guardtui.scorer.reducers import max_score as max_score
+    from guardtui.scorer.reducers import mean_score as mean_score
+    from guardtui.scorer.reducers import median_score as median_score
+    from guardtui.scorer.reducers import mode_score as mode_score
+    from guardtui.scorer.reducers import pass_at as pass_at
+    from guardtui.scorer.state import TaskState as TaskState
+    from guardtui.scorer.types import CORRECT as CORRECT
+    from guardtui.scorer.types import INCORRECT as INCORRECT
+    from guardtui.scorer.types import NOANSWER as NOANSWER
+    from guardtui.scorer.types import PARTIAL as PARTIAL
+    from guardtui.scorer.types import UNCHANGED as UNCHANGED
+    from guardtui.scorer.types import Metric as Metric
+    from guardtui.scorer.types import MetricProtocol as MetricProtocol
+    from guardtui.scorer.types import SampleScore as SampleScore
+    from guardtui.scorer.types import Score as Score
+    from guardtui.scorer.types import ScoreEdit as ScoreEdit
+    from guardtui.scorer.types import Scorer as Scorer
+    from guardtui.scorer.types import ScoreReason as ScoreReason
+    from guardtui.scorer.types import ScoreReducer as ScoreReducer
+    from guardtui.scorer.types import Target as Target
+    from guardtui.scorer.types import Value as Value
+    from guardtui.scorer.types import ValueToFloat as ValueToFloat
+    from guardtui.scorer.types import value_to_float as value_to_float
+    from guardtui.scorer.wording import exact as exact
+    from guardtui.scorer.wording import f1 as f1
+
+# Loaded when first asked for: who needs a score does not wait for the scorers.
+_NAMES_OF = {
+    "choices": ("choice",),
+    "decorators": ("metric", "score_reducer", "scorer"),
+    "matching": ("includes", "match"),
+    "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
+    "patterns": ("answer", "pattern"),
+    "reducers": (
+        "at_least", "max_score", "mean_score", "median_score", "mode_score", "pass_at",
+    ),
+    "state": ("TaskState",),
+    "types": (
+        "CORRECT", "INCORRECT", "NOANSWER", "PARTIAL", "UNCHANGED", "Metric", "MetricProtocol",
+        "SampleScore", "Score", "ScoreEdit", "ScoreReason", "ScoreReducer", "Scorer", "Target",
+        "Value", "ValueToFloat", "value_to_float",
+    ),
+    "wording": ("exact", "f1"),
+}  # fmt: skip
+
+_HOME_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

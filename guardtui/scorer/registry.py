@@ -70,11 +70,14 @@ def find(kind: RegistryType, name: str) -> Callable[..., Any] | None:
 
 
 def lookup(kind: RegistryType, name: str) -> Callable[..., Any]:
-    """The factory of a name; others' entry points are loaded before it is given up.
+    """The factory of a name; our own modules and others' entry points are loaded for it.
 
     Raises LookupError.
     """
     found = find(kind, name)
+    if found is None:
+        load_own()
+        found = find(kind, name)
     if found is None:
         load_entry_points()
         found = find(kind, name)
@@ -82,6 +85,15 @@ def lookup(kind: RegistryType, name: str) -> Callable[..., Any]:
         known = ", ".join(names(kind))
         raise LookupError(f"no {kind.replace('_', ' ')} is called {name!r}; there are: {known}")
     return found
+
+
+@functools.cache
+def load_own() -> None:
+    """Import every module of this package that has public names, so that theirs are known."""
+    import guardtui.scorer as own
+
+    for name in own.__all__:
+        getattr(own, name)
 
 
 @functools.cache

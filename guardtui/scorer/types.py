@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
@@ -21,6 +21,17 @@ PARTIAL = "P"
 
 NOANSWER = "N"
 """No answer at all; 0.0, and it stays in every denominator."""
+
+ScoreReason: TypeAlias = Literal[
+    "invalid_response_format", "refusal", "no_response", "grader_failed", "scoring_failed"
+]
+"""The standard causes a score may name in its `reason`; any other text may stand there too."""
+
+INVALID_RESPONSE_FORMAT: ScoreReason = "invalid_response_format"
+"""The output holds no answer in the form that was asked for."""
+
+NO_RESPONSE: ScoreReason = "no_response"
+"""The output is empty, or nothing but whitespace; goes before every other reason."""
 
 UNCHANGED: Literal["UNCHANGED"] = "UNCHANGED"
 """What a `ScoreEdit` leaves as it was."""
@@ -81,7 +92,7 @@ class Score(BaseModel):
     explanation: str | None = None
     metadata: dict[str, Any] | None = None
     history: list[ScoreEdit] = Field(default_factory=list)
-    reason: str | None = None
+    reason: ScoreReason | str | None = None
 
     @model_validator(mode="after")
     def _reason_of_metadata(self) -> Score:
@@ -201,6 +212,9 @@ class Target(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.target)
 
     def __repr__(self) -> str:
         return f"Target({self.target!r})"

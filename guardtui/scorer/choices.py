@@ -1,0 +1,101 @@
+"""`choice`: whether the choices that were selected are those of the target."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+
+from guardtui.scorer.decorators import scorer
+from guardtui.scorer.metrics import accuracy, stderr
+from guardtui.scorer.state import ChoiceLike, ChoiceState
+from guardtui.scorer.text import is_blank, verdict
+from guardtui.scorer.types import (
+    INVALID_RESPONSE_FORMAT,
+    NO_RESPONSE,
+    NOANSWER,
+    Score,
+    Scorer,
+)
+
+_LETTERS = string.ascii_uppercase
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def choice() -> Scorer:
+    """Whether exactly the choices of the target were selected, wherever they were shown.
+
+    A target names choices by letters, after Z by numbers from 1: "A", "A,C", "AC", "12". Raises
+    ValueError while scoring when there are no choices, and for a target that names none of them.
+    """
+
+    async def score(state: ChoiceState, target: Sequence[str]) -> Score:
+        completion = state.output.completion
+        choices = list(state.choices)
+        if not choices:
+            raise ValueError("the sample has no choices to score; give it some")
+        wanted = _positions(target, len(choices))
+        shuffled = any(one.original_position != place for place, one in enumerate(choices))
+        explanation = _shuffled_text(choices, completion) if shuffled else completion
+        if shuffled:
+            choices.sort(key=lambda one: one.original_position)
+        selected = _selected(choices)
+        answer = ", ".join(map(letter, selected))
+        if selected == wanted:
+            return verdict(True, completion, answer=answer, explanation=explanation)
+        if not selected and is_blank(completion):
+            return Score(value=NOANSWER, answer=answer, explanation=explanation, reason=NO_RESPONSE)
+        reason = None if selected else INVALID_RESPONSE_FORMAT
+        return verdict(False, completion, answer=answer, explanation=explanation, reason=reason)
+
+    return score
+
+
+def _selected(choices: Sequence[ChoiceLike]) -> list[int]:
+    # Not what is merely true: 1 and "yes" are no selections.
+    return [place for place, one in enumerate(choices) if one.correct is True]
+
+
+def letter(place: int) -> str:
+    """What a choice is called: A to Z for 0 to 25, then 1, 2, ..."""
+    return _LETTERS[place] if place < len(_LETTERS) else str(place - len(_LETTERS) + 1)
+
+
+def _positions(target: Sequence[str], count: int) -> list[int]:
+    """The sorted indices that a target names; raises ValueError for what names no choice."""
+    places = []
+    for text in target:
+        for token in text.replace(",", " ").split():
+            for name in (token,) if token.isnumeric() else token:
+                place = _position(name)
+                if not 0 <= place < count:
+                    raise ValueError(
+                        f"the target {text!r} names the choice {name!r}, "
+                        f"but the choices are {letter(0)} to {letter(count - 1)}"
+                    )
+                places.append(place)
+    return sorted(places)
+
+
+def _position(name: str) -> int:
+    upper = name.upper()
+    if len(upper) == 1 and upper in _LETTERS:
+        return _LETTERS.index(upper)
+    try:
+        number = int(name)
+    except ValueError:
+        return -1
+    return len(_LETTERS) + number - 1 if number > 0 else -1
+
+
+def _shuffled_text(shown: Sequence[ChoiceLike], completion: str) -> str:
+    lines = [f"{letter(place)}) {one.value}" for place, one in enumerate(shown)]
+    selected = ", ".join(map(letter, _selected(shown))) or "none"
+    return "\n".join(
+        (
+            "The choices were shown in another order than they are scored in:",
+            *lines,
+            f"Selected as shown: {selected}",
+            "",
+            completion,
+        )
+    )

@@ -1,0 +1,129 @@
+"""`match` and `includes`: a target at the beginning, at the end or anywhere in the answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+from guardtui.scorer.decorators import scorer
+from guardtui.scorer.metrics import accuracy, stderr
+from guardtui.scorer.numerals import clean_numeric, normal_form, read_number
+from guardtui.scorer.state import TextState
+from guardtui.scorer.text import strip_edges, verdict
+from guardtui.scorer.types import Score, Scorer
+
+Location: TypeAlias = Literal["begin", "end", "any", "exact"]
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool = False) -> Scorer:
+    """Whether a target stands at the beginning, at the end or anywhere in the answer, or is all.
+
+    Whitespace and ASCII punctuation at the ends do not count. With `numeric`, targets that are
+    numbers are compared with the numbers of the answer at five significant digits, as numbers:
+    5 is not at the end of 25. The score's answer is the stripped answer, or that number.
+    """
+
+    async def score(state: TextState, target: Sequence[str]) -> Score:
+        completion = state.output.completion
+        answer: str | None = None
+        stripped = completion.strip()
+        compared = stripped.casefold() if ignore_case else stripped
+        body: str | None = None
+        correct = False
+        for text in target:
+            wanted, number = _target(text, ignore_case, numeric)
+            if number is None:
+                if body is None:
+                    body = strip_edges(compared)
+                correct, answer = _fits(body, wanted, location), stripped
+            else:
+                correct, found = _number_fits(compared, number, location)
+                answer = stripped if found is None else found
+            if correct:
+                break
+        return verdict(correct, completion, answer=answer, explanation=completion)
+
+    return score
+
+
+@functools.lru_cache(maxsize=4096)
+def _target(text: str, ignore_case: bool, numeric: bool) -> tuple[str, str | None]:
+    """A target as text to be found, and its normal form when it is to be compared as a number."""
+    wanted = text.strip()
+    if ignore_case:
+        wanted = wanted.casefold()
+    if numeric:
+        wanted = clean_numeric(wanted)
+        number = read_number(wanted)
+        if number is not None:
+            return wanted, normal_form(number)
+    return strip_edges(wanted), None
+
+
+def _fits(body: str, wanted: str, location: Location) -> bool:
+    if location == "end":
+        return body.endswith(wanted)
+    if location == "begin":
+        return body.startswith(wanted)
+    if location == "exact":
+        return body == wanted
+    return wanted in body
+
+
+def _number_fits(compared: str, wanted: str, location: Location) -> tuple[bool, str | None]:
+    """Whether the number is where it should be, and what stands there; None for all of it."""
+    if location == "exact":
+        cleaned = clean_numeric(compared)
+        number = read_number(cleaned, trim=False)
+        found = cleaned if number is None else normal_form(number)
+        return found == wanted, found
+    words = compared.split()
+    if location == "end":
+        found = _first_number(reversed(words))
+        return found == wanted, found
+    if location == "begin":
+        found = _first_number(words)
+        return found == wanted, found
+    if any(_number_of(word) == wanted for word in words):
+        return True, wanted
+    return False, None
+
+
+def _first_number(words: Iterable[str]) -> str:
+    for word in words:
+        found = _number_of(word)
+        if found is not None:
+            return found
+    return ""
+
+
+def _number_of(word: str) -> str | None:
+    """A word's number in normal form. Cleaning never joins words, so each is cleaned by itself."""
+    if word.isalpha() and word.isascii():
+        return None
+    number = read_number(clean_numeric(word))
+    return None if number is None else normal_form(number)
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def includes(ignore_case: bool = True) -> Scorer:
+    """Whether a target occurs in the answer, blanks and all.
+
+    The score's answer is the answer as it was compared: casefolded when the case is ignored.
+    """
+
+    async def score(state: TextState, target: Sequence[str]) -> Score:
+        completion = state.output.completion
+        compared = completion.casefold() if ignore_case else completion
+        answer: str | None = None
+        correct = False
+        for text in target:
+            answer = compared
+            if (text.casefold() if ignore_case else text) in compared:
+                correct = True
+                break
+        return verdict(correct, completion, answer=answer, explanation=completion)
+
+    return score
