@@ -27,6 +27,8 @@ from guardtui.session.workspace import (
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, key_names
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import usable_keymap
+from guardtui.tui.screens.help import show_help
+from guardtui.tui.screens.jump import show_jump
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
@@ -46,8 +48,11 @@ class GuardtuiApp(App[int]):
         "styles/main.tcss",
         "styles/dialogs.tcss",
         "styles/settings.tcss",
+        "styles/tour.tcss",
     ]
     TITLE = "guardtui"
+    # Here, and not on the main screen only, so that they work in dialogs too.
+    BINDINGS = [one.binding for one in ACTIONS if one.name in ("show_help", "jump")]
 
     def __init__(
         self, workspace: Workspace, scanner: LocalScanner, config: Config | None = None
@@ -60,8 +65,7 @@ class GuardtuiApp(App[int]):
         self._filters.append(InertFilter())
         for theme in THEMES:
             self.register_theme(theme)
-        # Not assigned: that would make the style sheets anew, before they were read once.
-        self.set_reactive(App.theme, self._known_theme)
+        self._start_with_theme()
         self._apply_animation()
 
     def on_mount(self) -> None:
@@ -124,6 +128,15 @@ class GuardtuiApp(App[int]):
         name = self.config.theme
         return display_text(f"theme: there is no theme '{name}'; {near_theme(name)}")
 
+    def _start_with_theme(self) -> None:
+        """What assigning the theme does in a running app, before the style sheets are read once."""
+        self.set_reactive(App.theme, self._known_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
+        dark = self.current_theme.dark
+        for name, on in ((f"-theme-{self.theme}", True), ("-dark-mode", dark), ("-light-mode", not dark)):
+            self.set_class(on, name, update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+
     def _apply_keys(self) -> list[str]:
         usable, problems = usable_keymap(self.config.keys)
         if usable != self._keymap:
@@ -132,6 +145,14 @@ class GuardtuiApp(App[int]):
 
     def _apply_animation(self) -> None:
         self.animation_level = "none" if self.config.animation == "none" else TEXTUAL_ANIMATIONS
+
+    def action_show_help(self) -> None:
+        """Help of what has the focus."""
+        show_help(self)
+
+    def action_jump(self) -> None:
+        """A letter on every place in sight of the screen in front."""
+        show_jump(self)
 
     # --- leaving --------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The text of help, check and iterations, made from the registry and the session."""
+"""The text of check, difference and iterations, made from the session."""
 
 from __future__ import annotations
 
@@ -12,49 +12,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, Violation, describe_changes
 from guardtui.domain.word_diff import Kind, word_diff
 from guardtui.session.session import Decision, Session
-from guardtui.tui.actions import EDITOR, RESULTS, SCREEN, in_scope, key_names
 from guardtui.tui.widgets.metrics_panel import number
-
-_INTRODUCTION = """\
-You edit a topic on the left; every pause in typing evaluates it against your labelled prompts.
-Coverage is the smaller of two rates: of the prompts that should trigger, how many do (TPR), and
-of those that should not, how many do not (TNR). A regression was right in the baseline and is
-wrong now; a fix is the other way round. Keep an edit that is better, discard one that is not.
-
-The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
-decides and not subject (a hint at harm, or a plea for protection from it), and in languages other
-than English: there the real guardrail or a judge must decide.
-"""
-
-FILTER_EXAMPLES = (
-    ("tax home", "prompts that hold both words, in any case"),
-    ('"home office"', "these words, as they stand"),
-    ("fn, fp, tp, tn", "by outcome; also error, mistake, right, regression, fix, added, all"),
-    ("-regression", "all but those; a minus turns any term round"),
-    ("category:short,story", "by a column of the prompt set; commas mean or"),
-    ("score>0.4 score<=0.6", "by score; also line, and match: 0 the description, 2 example 2"),
-    ("was:fn expected:true", "by the outcome in the baseline, and by the label"),
-)
-"""Terms of the filter language and what they let through."""
-
-
-def help_text() -> Text:
-    """What the app is about, and every key."""
-    text = Text(_INTRODUCTION)
-    titles = ((SCREEN, "Everywhere"), (RESULTS, "In the results"), (EDITOR, "In the definition"))
-    for scope, title in titles:
-        text.append(f"\n{title}\n", "bold")
-        for action in in_scope(scope):
-            text.append(f"  {key_names(action):<20}", "bold")
-            text.append(f"{action.title}: {action.tooltip}\n")
-    text.append(f"  {'Tab, Enter':<20}", "bold")
-    text.append("Go to the next field\n")
-    text.append("\nThe filter\n", "bold")
-    for example, meaning in FILTER_EXAMPLES:
-        text.append(f"  {example:<20}", "bold")
-        text.append(f"{meaning}\n")
-    return text
-
 
 _DIFFERENCE_STYLES = {
     Kind.SAME: ("{}", ""),

@@ -313,6 +313,8 @@ async def test_help_names_every_action(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await pilot.press("a")
+        await pilot.pause()
         body = app.screen.query_one("Static").render()
         for action in ACTIONS:
             assert action.title in str(body)
@@ -324,11 +326,17 @@ async def test_help_names_every_action(topic_path: Path) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
 def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-untyped-def]
+    from guardtui.tui.widgets.detail import DetailPane
     from guardtui.tui.widgets.editor import TopicEditor
     from guardtui.tui.widgets.results_pane import ResultsPane
 
-    owner = {"screen": MainScreen, "results": ResultsPane, "editor": TopicEditor}[action.scope]
-    assert callable(getattr(owner, f"action_{action.name.split('(')[0]}"))
+    owners = {
+        "screen": MainScreen,
+        "results": ResultsPane,
+        "editor": TopicEditor,
+        "detail": DetailPane,
+    }
+    assert callable(getattr(owners[action.scope], f"action_{action.name.split('(')[0]}"))
 
 
 def test_every_action_of_the_screen_has_a_second_key() -> None:
@@ -337,7 +345,7 @@ def test_every_action_of_the_screen_has_a_second_key() -> None:
 
 
 def test_no_key_is_taken_twice() -> None:
-    for scope in ("results", "editor"):
+    for scope in ("results", "editor", "detail"):
         # What the screen binds holds everywhere, and so may not be bound below it.
         both = ("screen", scope)
         keys = [key for one in ACTIONS if one.scope in both for key in one.keys.split(",")]

@@ -32,7 +32,6 @@ from guardtui.tui.pages import (
     category_text,
     check_text,
     difference_text,
-    help_text,
 )
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
@@ -42,13 +41,16 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.help import show_help
+from guardtui.tui.screens.jump import show_jump
+from guardtui.tui.screens.tour import Touring
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.metrics_panel import number
 
 _PANES = ("editor", "metrics", "results")
 
 
-class MainScreen(DecisionsScreen):
+class MainScreen(Touring, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
@@ -66,7 +68,10 @@ class MainScreen(DecisionsScreen):
         await self.app.push_screen_wait(TextPage("Check of the definition and the prompts", body))
 
     def action_show_help(self) -> None:
-        self.app.push_screen(TextPage("Help", help_text()))
+        show_help(self.app)
+
+    def action_jump(self) -> None:
+        show_jump(self.app)
 
     async def action_settings(self) -> None:
         await self.app.run_action("open_settings")

@@ -4,23 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.selection import Selection
 from textual.widgets import Static
 
 from guardtui.domain.text import display_text, hidden_characters
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
-from guardtui.scanners.local.explanation import Explanation
+from guardtui.scanners.local.explanation import Contribution, Explanation
+from guardtui.tui.actions import DETAIL, bindings
 from guardtui.tui.content import themed
 
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut here on the screen; exports hold them whole."""
 
-_MARKED_WORDS = 3
+RAISES, LOWERS = "▴", "▾"
+_MARKED_WORDS = 8
+_LEAST_SHARE = 0.1
+"""Words with less than this share of the strongest word's effect get no sign."""
+
 _SHORT = 150
+_NARROWEST = 20
+
+_SIGNS = {
+    Outcome.TP: "✓",
+    Outcome.TN: "✓",
+    Outcome.FP: "✗",
+    Outcome.FN: "✗",
+    Outcome.ERROR: "?",
+    None: "·",
+}
+_STYLES = {
+    Outcome.FP: "bold $text-error",
+    Outcome.FN: "bold $text-warning",
+    Outcome.ERROR: "bold $text-error",
+}
+
+_NOT_EVALUATED = (
+    "Nothing is evaluated yet: that happens by itself in a moment, and after every edit.\n"
+    "Then choose a prompt in the results to see here why it was judged so."
+)
+_NOT_SELECTED = (
+    "No prompt is selected. Go to the results (F5) and move with the arrows; Enter comes back\n"
+    "here. Where the results are empty, 7 shows all prompts."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,49 +72,116 @@ class PromptDetail:
     explanation: Explanation | None = None
 
 
+class MarkedText(Static):
+    """Text in which some characters are signs of ours, which a copy leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._plain = ""
+
+    def show(self, text: Text, signs: Sequence[tuple[int, int]] = ()) -> None:
+        """Show a text; `signs` are the places, start and end, of what is not copied."""
+        masked = list(text.plain)
+        for start, end in signs:
+            # No text on the screen holds a NUL: `display_text` draws one as a sign.
+            masked[start:end] = "\0" * (end - start)
+        self._plain = "".join(masked)
+        self.update(themed(text))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selection.extract(self._plain).replace("\0", ""), "\n"
+
+
 class DetailPane(VerticalScroll):
     """Draws a `PromptDetail`, inert."""
 
     BORDER_TITLE = "Detail"
+    BINDINGS = bindings(DETAIL)
 
     def __init__(self) -> None:
         super().__init__(id="detail")
-        self._text = Static("", markup=False)
+        self._text = MarkedText()
+        self._detail: PromptDetail | None = None
+        self._evaluated = False
+        self._marked = True
+        self._drawn_for = 0
 
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, detail: PromptDetail | None) -> None:
-        """Show a prompt; None when none is selected."""
-        if detail is None:
-            self._text.update(
-                themed(Text("Select a prompt to see why it was judged so.", "$text-muted"))
-            )
-        else:
-            self._text.update(themed(Text("\n").join(_lines(detail))))
+    def show(self, detail: PromptDetail | None, *, evaluated: bool | None = None) -> None:
+        """Show a prompt; None when none is selected.
+
+        `evaluated` says whether there is anything to select; without it, whether there was once.
+        """
+        self._evaluated = self._evaluated or detail is not None if evaluated is None else evaluated
+        self._detail = detail
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._width != self._drawn_for:
+            self._draw()
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def _draw(self) -> None:
+        self._drawn_for = self._width
+        if self._detail is None:
+            hint = _NOT_SELECTED if self._evaluated else _NOT_EVALUATED
+            self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
+            return
+        text, signs = detail_text(self._detail, self._width or 80, marked=self._marked)
+        self._text.show(text, signs)
+
+    def action_toggle_marks(self) -> None:
+        self._marked = not self._marked
+        self._draw()
+        self.notify(
+            "Signs behind the words: on." if self._marked else "Signs behind the words: off.",
+            timeout=2,
+        )
+
+    def action_copy_shown(self) -> None:
+        if self._detail is None:
+            self.notify("Select a prompt first.")
+            return
+        # On the clipboard too: a terminal acts on what is pasted into it.
+        self.app.copy_to_clipboard(display_text(self._detail.prompt, newlines=True))
+        hidden = hidden_characters(self._detail.prompt)
+        note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
+        self.notify(f"Copied{note}.")
 
 
-def _lines(detail: PromptDetail) -> list[Text]:
+def detail_text(
+    detail: PromptDetail, width: int, *, marked: bool
+) -> tuple[Text, list[tuple[int, int]]]:
+    """All that is told of a prompt, for so many cells, and the places of the signs in it."""
+    prompt, signs = _prompt(detail, marked)
     lines = [_verdict(detail)]
     # The prompt comes first where it leaves room for the reason on a small screen.
     first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
     if first:
-        lines.append(_prompt(detail))
+        lines.append(prompt)
     if reason := _reason(detail):
         lines.append(reason)
+    if words := _words(detail, marked):
+        lines.append(words)
     if detail.history:
-        lines.append(_history(detail))
+        lines.append(history_strip(detail.history, width))
     if not first:
-        lines.append(_prompt(detail))
-    return lines
+        lines.append(prompt)
+    start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
+    return Text("\n").join(lines), [(start + begin, start + end) for begin, end in signs]
 
 
 def _verdict(detail: PromptDetail) -> Text:
-    line = Text(f"line {detail.line}  ", "$text-muted")
-    style = {Outcome.FP: "bold $text-error", Outcome.FN: "bold $text-warning"}.get(
-        detail.outcome, "bold"
+    line = Text()
+    line.append(f"line {detail.line}  ", "$text-muted")
+    line.append(
+        f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
     )
-    line.append(detail.outcome.name, style)
     belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
     line.append(f"  label: {belongs}")
     if detail.error:
@@ -106,42 +205,121 @@ def _reason(detail: PromptDetail) -> Text | None:
         nearest = f"example {detail.matched} “{example}”"
     else:
         nearest = f"example {detail.matched}"
-    line = Text(f"nearest: {nearest}")
+    return Text(f"nearest: {nearest}")
+
+
+def _words(detail: PromptDetail, marked: bool) -> Text | None:
     explanation = detail.explanation
-    if explanation is not None:
-        words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
-        if words:
-            how = "words" if explanation.exact else "words (by leaving them out)"
-            line.append(f"\n{how}: ", "$text-muted")
-            line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
+    if explanation is None or not explanation.words:
+        return None
+    line = Text()
+    how = "words" if explanation.exact else "words (by leaving them out)"
+    line.append(f"{how}: ", "$text-muted")
+    words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
+    line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
+    if marked:
+        line.append(f"   {RAISES} raises, {LOWERS} lowers the score", "$text-muted")
     return line
 
 
-def _history(detail: PromptDetail) -> Text:
-    line = Text("verdicts: ", "$text-muted")
-    for number, outcome in detail.history:
-        name = outcome.name if outcome is not None else "–"
-        wrong = outcome in (Outcome.FP, Outcome.FN)
-        line.append(f"#{number} {name}  ", "bold" if wrong else "$text-muted")
+# --- verdicts of the iterations -------------------------------------------------------------
+
+
+def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> Text:
+    """One sign for each iteration, a bar where the verdict changed, and the last change in words.
+
+    ✓ right, ✗ wrong, ? no verdict, · not in the prompt set. Cut at the left to `width` cells, so
+    that the newest iterations stay in sight: "verdicts #0 ✗✗┃✓✓✓ #4 TP  (before #2: FN)".
+    """
+    last, outcome = history[-1]
+    head, tail = "verdicts ", f" #{last} {_name(outcome)}"
+    if len(history) == 1:
+        tail = f" {_name(outcome)}"
+    places = range(len(history) - 1, 0, -1)
+    change = next((at for at in places if history[at][1] != history[at - 1][1]), None)
+    told = "  (always)" if len(history) > 1 else ""
+    if change is not None:
+        told = f"  (before #{history[change][0]}: {_name(history[change - 1][1])})"
+    room = max(_NARROWEST, width) - len(head) - len(tail)
+    if len(told) > room // 2:
+        told = ""
+    first = f"#{history[0][0]} "
+    signs = _signs(history)
+    if len(first) + len(signs) > room - len(told):
+        first = "… "
+        signs = signs[-max(1, room - len(told) - len(first)) :]
+    line = Text()
+    line.append(head, "$text-muted")
+    line.append(first, "$text-muted")
+    for sign in signs:
+        line.append(sign.character, sign.style)
+    line.append(tail, _STYLES.get(outcome, "bold") if outcome is not None else "$text-muted")
+    line.append(told, "$text-muted")
     return line
 
 
-def _prompt(detail: PromptDetail) -> Text:
-    """The prompt's text; the words that raised its score most are underlined."""
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    character: str
+    style: str
+
+
+def _signs(history: Sequence[tuple[int, Outcome | None]]) -> list[_Sign]:
+    signs = [_sign(history[0][1])]
+    for (_, before), (_, now) in pairwise(history):
+        if before != now:
+            signs.append(_Sign("┃", "bold"))
+        signs.append(_sign(now))
+    return signs
+
+
+def _sign(outcome: Outcome | None) -> _Sign:
+    style = "$text-muted" if outcome is None else _STYLES.get(outcome, "$text-success")
+    return _Sign(_SIGNS[outcome], style)
+
+
+def _name(outcome: Outcome | None) -> str:
+    return "not in the set" if outcome is None else outcome.name
+
+
+# --- the prompt -----------------------------------------------------------------------------
+
+
+def strengths(words: Sequence[Contribution]) -> list[tuple[Contribution, str]]:
+    """The words that moved the score most, in the order of the text, each with its signs.
+
+    One to three signs: by thirds of the strongest word's effect.
+    """
+    strongest = max((abs(word.z) for word in words), default=0.0)
+    if not strongest:
+        return []
+    ranked = sorted(words, key=lambda word: -abs(word.z))[:_MARKED_WORDS]
+    told = []
+    for word in sorted(ranked, key=lambda word: word.start):
+        share = abs(word.z) / strongest
+        if share >= _LEAST_SHARE:
+            count = 3 if share > 2 / 3 else 2 if share > 1 / 3 else 1
+            told.append((word, (RAISES if word.z > 0 else LOWERS) * count))
+    return told
+
+
+def _prompt(detail: PromptDetail, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+    """The prompt's text with signs behind the words that moved its score, and their places."""
     shown = detail.prompt[:SHOWN_CHARACTERS]
-    marks: list[tuple[int, int]] = []
-    if detail.explanation is not None:
-        raising = [word for word in detail.explanation.words if word.z > 0]
-        raising.sort(key=lambda word: -word.z)
-        marks = sorted((word.start, word.end) for word in raising[:_MARKED_WORDS])
-    text = Text()
-    at = 0
-    for start, end in marks:
-        if at <= start < end <= len(shown):
-            text.append(display_text(shown[at:start], newlines=True))
-            text.append(display_text(shown[start:end], newlines=True), "bold underline")
-            at = end
+    marks = strengths(detail.explanation.words) if marked and detail.explanation else []
+    text, places, at = Text(), [], 0
+    for word, signs in marks:
+        if at <= word.start < word.end <= len(shown):
+            raises = signs[0] == RAISES
+            text.append(display_text(shown[at : word.start], newlines=True))
+            text.append(
+                display_text(shown[word.start : word.end], newlines=True),
+                "bold underline" if raises else "italic",
+            )
+            places.append((len(text.plain), len(text.plain) + len(signs)))
+            text.append(signs, "$text-success" if raises else "$text-error")
+            at = word.end
     text.append(display_text(shown[at:], newlines=True))
     if len(detail.prompt) > SHOWN_CHARACTERS:
         text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
-    return text
+    return text, places

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
-from textual.content import Content
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
 from textual.reactive import reactive
 from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import rate_intervals
+from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
 
 _TITLES = {
@@ -58,7 +60,16 @@ def delta(value: float | None) -> tuple[str, str]:
     return (f"▲ {value:+.3f}", "$text-success") if value > 0 else (f"▼ {value:+.3f}", "$text-error")
 
 
-class MetricsPanel(Static):
+_NOTHING_YET = (
+    "Nothing is evaluated yet. The first evaluation starts by itself as soon as the encoder is "
+    "loaded; from then on every pause in typing makes a new one, and its rates appear here."
+)
+
+NUMBERS_SHOWN = 24
+"""Iterations whose coverage is drawn, and told as numbers below."""
+
+
+class MetricsPanel(VerticalScroll):
     """Draws a `Dashboard`; None while nothing was evaluated yet."""
 
     BORDER_TITLE = "Metrics"
@@ -66,15 +77,22 @@ class MetricsPanel(Static):
     dashboard: reactive[Dashboard | None] = reactive(None, always_update=True)
 
     def __init__(self) -> None:
-        super().__init__(id="metrics", markup=False)
+        super().__init__(id="metrics")
+        self._text = Static(themed(Text(_NOTHING_YET, "$text-muted")), markup=False)
 
-    def render(self) -> Content:
-        shown = self.dashboard
-        if shown is None:
-            text = "The metrics appear here as soon as the first evaluation is done."
-            return themed(Text(text, "$text-muted"))
-        lines = [*_rates(shown), _counts(shown), *_change(shown), *_history(shown)]
-        return themed(Text("\n").join(lines))
+    def compose(self) -> ComposeResult:
+        yield self._text
+
+    def watch_dashboard(self, shown: Dashboard | None) -> None:
+        self._text.update(themed(dashboard_text(shown)))
+
+
+def dashboard_text(shown: Dashboard | None) -> Text:
+    """All that the panel shows; what comes next, when nothing was evaluated yet."""
+    if shown is None:
+        return Text(_NOTHING_YET, "$text-muted")
+    lines = [*_rates(shown), _counts(shown), *_change(shown), *_history(shown), *_numbers(shown)]
+    return Text("\n").join(lines)
 
 
 def _rates(shown: Dashboard) -> list[Text]:
@@ -122,6 +140,8 @@ def _change(shown: Dashboard) -> list[Text]:
 def _history(shown: Dashboard) -> list[Text]:
     line = Text("history ")
     line.append(sparkline(shown.history))
+    if shown.history:
+        line.append(f" {number(shown.history[-1])}", "bold")
     if shown.best is not None:
         line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
     line.append(f"  discards {shown.discards}/{shown.plateau}")
@@ -139,7 +159,20 @@ def _history(shown: Dashboard) -> list[Text]:
     ]
 
 
-def sparkline(values: Sequence[float | None], most: int = 24) -> str:
+def _numbers(shown: Dashboard) -> list[Text]:
+    """The sparkline as numbers, newest first; they stand last, for who scrolls down to them."""
+    if not shown.history:
+        return []
+    line = Text()
+    line.append("coverage by iteration, newest first: ", "$text-muted")
+    newest = list(enumerate(shown.history))[-NUMBERS_SHOWN:]
+    line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
+    keys = next(key_names(one) for one in ACTIONS if one.name == "show_iterations")
+    line.append(f"  ({keys}: every iteration with its rates)", "$text-muted")
+    return [line]
+
+
+def sparkline(values: Sequence[float | None], most: int = NUMBERS_SHOWN) -> str:
     """The last values from 0 to 1 as bars; "·" where one is undefined."""
     return "".join(
         "·" if value is None else _BARS[min(7, int(value * 8))] for value in values[-most:]

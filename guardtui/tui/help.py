@@ -1,0 +1,324 @@
+"""The prose of the help: what each pane shows, what one does there, and the words it uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.dom import DOMNode
+from textual.screen import ModalScreen
+
+FILTER_EXAMPLES = (
+    ("tax home", "prompts that hold both words, in any case"),
+    ('"home office"', "these words, as they stand"),
+    ("fn, fp, tp, tn", "by outcome; also error, mistake, right, regression, fix, added, all"),
+    ("-regression", "all but those; a minus turns any term round"),
+    ("category:short,story", "by a column of the prompt set; commas mean or"),
+    ("score>0.4 score<=0.6", "by score; also line, and match: 0 the description, 2 example 2"),
+    ("was:fn expected:true", "by the outcome in the baseline, and by the label"),
+)
+"""Terms of the filter language and what they let through."""
+
+INTRODUCTION = """\
+You edit a topic; every pause in typing evaluates it against your labelled prompts. Keep an edit
+that is better, discard one that is not.
+
+The embedded scanner is a proxy: it works by semantic similarity, offline. It is weak where intent
+decides and not subject (a hint at harm, or a plea for protection from it), and in languages other
+than English: there the real guardrail or a judge must decide."""
+
+WORDS = {
+    "topic": "the definition: name, description, examples, intent",
+    "intent": "block: what matches is stopped; allow: what does not match is stopped",
+    "expected": "the label of a prompt: does it belong to the topic",
+    "triggered": "the scanner's answer: the guardrail fires on this prompt",
+    "verdict": "triggered, not triggered, or none (an error), with its score",
+    "TP, TN": "right: triggered and should; not triggered and should not",
+    "FP": "false positive: triggered and should not",
+    "FN": "false negative: not triggered and should",
+    "TPR": "of the prompts that should trigger, the share that does",
+    "TNR": "of the prompts that should not trigger, the share that does not",
+    "coverage": "the smaller of TPR and TNR: the target",
+    "precision": "of the prompts that triggered, the share that should",
+    "F1": "one figure from precision and TPR; accuracy: the share of right verdicts",
+    "iteration": "an evaluation that was recorded, as kept or discarded",
+    "baseline": "the iteration that others are compared to: the last kept one, or a pinned one",
+    "regression": "right in the baseline and wrong now",
+    "fix": "wrong in the baseline and right now",
+    "plateau": "five discards in a row: time to try another angle",
+    "threshold": "the score from which on a prompt is triggered",
+}
+"""What the words on the screen mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaneHelp:
+    """Help of one pane: `scopes` of the registry whose keys work in it, and keys of its own."""
+
+    title: str
+    prose: str
+    words: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+
+
+_MOVE = ("↑ ↓ PgUp PgDn", "Move or scroll")
+_NEXT = ("Tab", "Go to the next place; Shift and Tab: to the one before")
+_CLOSE = ("Esc", "Close it; nothing is changed")
+
+PANES: dict[str, PaneHelp] = {
+    "definition": PaneHelp(
+        "The definition",
+        """\
+Name, description and two to five examples of your topic, as the guardrail is given them. Beside
+each field stand the bytes used and the most allowed: 100 for the name, 250 for the description and
+for each example, 1000 together. A letter with an accent takes two bytes, an emoji four. ! marks a
+field over its limit, ⚠ below the fields says what to mend. Over a limit the definition is still
+evaluated here; only the real guardrail refuses it.
+
+Just type. At each pause the metrics and the results follow. Matching is by similarity and not by
+logic: “not about X” attracts X. Say what the topic is, in the words of the prompts it must catch;
+an example close to a missed prompt often repairs several.""",
+        ("topic", "intent"),
+        ("editor",),
+        (("Enter, Tab", "Go to the next field"), ("Shift+Tab", "Go to the field before")),
+    ),
+    "intent": PaneHelp(
+        "The intent",
+        """\
+What happens to a prompt that matches the topic. block: it is stopped, as for a topic the assistant
+must not touch. allow: it passes, and everything else is stopped. The labels of the prompt set were
+made for one of the two: when both differ, the header says so, and what counts as a mistake turns
+round.""",
+        ("intent", "expected"),
+        ("editor",),
+        (("Space, Enter, ← →", "Change between block and allow"), _NEXT),
+    ),
+    "metrics": PaneHelp(
+        "The metrics",
+        """\
+How good the definition is, measured on your prompts. Coverage decides: a topic is as good as its
+weaker side. ▲ and ▼ tell the change against the baseline, ─ none; the brackets hold the interval in
+which the rate lies with a confidence of 95 %, so a change smaller than that may be chance. Below
+them: how many prompts are right and wrong, what the edit broke and fixed, and how likely such a
+difference is by chance alone (p).
+
+history draws the coverage of the recorded iterations as bars from 0 to 1; the same numbers stand
+at the end of this pane (scroll down), and in the list of iterations. “edit” says what differs from
+the file, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
+        ("coverage", "TPR", "TNR", "precision", "F1", "baseline", "regression", "fix", "plateau"),
+        (),
+        (_MOVE, _NEXT),
+    ),
+    "results": PaneHelp(
+        "The results",
+        """\
+One line for each prompt. At the left what the edit did to it: ✗R a regression, ✓F a fix; then the
+outcome, the prompt, its score, the part of the definition it is nearest to (desc, or ex and the
+number) and its outcome in the baseline. Regressions come first. The line above counts each group;
+its number shows it.
+
+Start with the mistakes. Choose one and read in the detail below why it was judged so. When the
+definition misses a prompt that stands for many, take it as an example. The chosen prompt stays
+chosen while you type, filter and sort.""",
+        ("FP", "FN", "TP, TN", "regression", "fix", "verdict"),
+        ("results",),
+        (
+            ("↑ ↓ PgUp PgDn", "Choose a prompt"),
+            ("Home, End", "The first and the last"),
+            ("Enter", "Go to the detail of the prompt"),
+        ),
+    ),
+    "filter": PaneHelp(
+        "The filter",
+        """\
+What you type here leaves only prompts that all terms let through, among the group chosen above.
+The table follows as you type. Where a term makes no sense, a line under it points at the place, and
+the table stays as it was.""",
+        ("regression", "fix", "baseline"),
+        (),
+        (
+            ("Enter", "Go to the prompts found; n and N walk through them"),
+            ("Esc", "Leave the filter and show the whole group again"),
+            ("↑ ↓", "Lines used before"),
+        ),
+    ),
+    "detail": PaneHelp(
+        "The detail",
+        """\
+The chosen prompt, whole. First its line in the file, its outcome (✓ right, ✗ wrong, ? no verdict),
+its label and its score beside the threshold; then the part of the definition it is nearest to, and
+the words that drove the score with what each adds (+) or takes (-).
+
+In the prompt itself ▴ stands behind a word that raises the score, ▾ behind one that lowers it; up
+to three of them tell how strongly. They are no part of the prompt, are left out when you copy, and
+can be hidden. “verdicts” has one sign for each iteration, oldest first: ✓ right, ✗ wrong, ? no
+verdict, · not in the prompt set then; ┃ stands where it changed.
+
+Control characters and the like are drawn as visible signs, and counted. Text can be selected with
+the mouse and copied with ^c.""",
+        ("verdict", "threshold", "iteration", "TP, TN", "FP", "FN"),
+        ("detail",),
+        (_MOVE, _NEXT),
+    ),
+    "iterations": PaneHelp(
+        "Iterations",
+        """\
+Every evaluation you kept or discarded, newest first, with its coverage, TPR and TNR and what was
+changed: the history of the metrics as a table. ✓ kept, ✗ discarded. Choose one to bring back its
+exact definition; Undo returns to what you had. The one pinned as baseline is what everything is
+compared to, until it is unpinned.""",
+        ("iteration", "baseline", "coverage", "plateau"),
+        (),
+        (
+            ("↑ ↓", "Choose"),
+            ("Enter", "Restore the definition"),
+            ("p", "Pin as the baseline"),
+            _CLOSE,
+        ),
+    ),
+    "export": PaneHelp(
+        "Export",
+        """\
+Writes a report on the definition as it is now, into the folder of the topic file, under the name
+shown. Markdown and HTML are for reading, JSON, CSV and JUnit for programs and gates, results.tsv
+lists the iterations. A file of that name is written over; your topic and prompts never are.""",
+        ("iteration",),
+        (),
+        (("↑ ↓", "Choose a format"), ("Enter", "Write it"), _CLOSE),
+    ),
+    "scanner": PaneHelp(
+        "The scanner",
+        """\
+What answers for the guardrail here. The threshold is the score from which on a prompt is triggered:
+a lower one triggers more (TPR rises, TNR falls). Empty means the one it was shipped with.
+Calibrated takes the threshold that fits your labels best; the figure on labels held out is the one
+to trust. minilm understands better, static is faster; scores of the two cannot be compared.
+
+Tune the definition first: the real guardrail has its own threshold.""",
+        ("threshold", "triggered", "coverage"),
+        (),
+        (("Enter", "Set what was typed, or press the button"), _NEXT, _CLOSE),
+    ),
+    "confirm": PaneHelp(
+        "A question",
+        """\
+Something would be lost, or may not be what you meant, so it is asked first. Esc always is the
+answer that changes nothing.""",
+        keys=(("y", "Yes"), ("n, Esc", "No"), _NEXT, ("Enter", "Press the button")),
+    ),
+    "settings": PaneHelp(
+        "Settings",
+        """\
+How the app looks and behaves. What is set here is remembered, for every topic. A setting that the
+command line or the environment gives holds over what is set here for as long as it is given.""",
+        keys=(_NEXT, ("Enter, Space", "Change"), _CLOSE),
+    ),
+    "columns": PaneHelp(
+        "Columns",
+        """\
+Which columns the results show, and in which order. Any column of your prompt set can be among them.
+On a narrow screen those on the right are left out first; the prompt always stays.""",
+        keys=(("↑ ↓", "Choose a column"), ("Space, Enter", "Show or hide it"), _CLOSE),
+    ),
+    "prompt": PaneHelp(
+        "A new prompt",
+        """\
+Adds a prompt with its label to your prompt set. The label says whether the prompt belongs to the
+topic, whatever the scanner makes of it. Undo takes it back.""",
+        ("expected",),
+        (),
+        (_NEXT, ("^s", "Add it"), _CLOSE),
+    ),
+    "views": PaneHelp(
+        "Views",
+        """\
+A view is what you look at in the results under a name: group, filter, order and columns. Save one
+that you come back to, such as the regressions of one category.""",
+        keys=(("↑ ↓", "Choose a view"), ("Enter", "Show it"), _CLOSE),
+    ),
+    "theme": PaneHelp(
+        "Themes",
+        """\
+Colours for the whole screen; it changes as you move through the list. Nothing is told by colour
+alone: a letter or a sign stands beside it in every theme.""",
+        keys=(("↑ ↓", "Try a theme"), ("Enter", "Take it"), _CLOSE),
+    ),
+    "palette": PaneHelp(
+        "The command palette",
+        """\
+Every action under its name. Type part of the name, choose with the arrows.""",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Do it"), _CLOSE),
+    ),
+    "tour": PaneHelp(
+        "The tour",
+        """\
+Six short steps over the live app. Everything works while it is shown: try what a step says.""",
+        keys=(
+            ("alt+→ or alt+n", "Next step"),
+            ("alt+← or alt+w", "The step before"),
+            ("Esc", "Leave the tour"),
+        ),
+    ),
+    "page": PaneHelp(
+        "A page to read",
+        "Text about the definition or the prompts. It changes nothing, and can be selected.",
+        keys=(_MOVE, _CLOSE),
+    ),
+    "dialog": PaneHelp(
+        "A dialog",
+        "Answers what it asks, or is closed without changing anything.",
+        keys=(_NEXT, ("Enter, Space", "Press what has the focus"), _CLOSE),
+    ),
+}
+"""Help by the name of the pane; `pane_of` says which a widget belongs to."""
+
+OVERVIEW = ("definition", "intent", "metrics", "results", "filter", "detail")
+"""Panes of the main screen, in the order of the full list."""
+
+_BY_ID = {
+    "intent": "intent",
+    "editor": "definition",
+    "metrics": "metrics",
+    "search": "filter",
+    "filters": "filter",
+    "results": "results",
+    "detail": "detail",
+    "tour": "tour",
+}
+
+_BY_CLASS = {
+    "Confirm": "confirm",
+    "Iterations": "iterations",
+    "ScannerDialog": "scanner",
+    "CommandPalette": "palette",
+    "ColumnPicker": "columns",
+    "NameView": "views",
+    "ViewList": "views",
+    "AddPrompt": "prompt",
+    "SettingsScreen": "settings",
+    "ThemeScreen": "theme",
+    "Choice": "export",  # the one list that is no class of its own
+    "TextPage": "page",
+    "ModalScreen": "dialog",
+}
+
+
+def pane_of(node: DOMNode | None) -> str | None:
+    """The pane a widget or screen belongs to; None for one that has no help.
+
+    A class or an instance may say it itself by an attribute `help_pane`.
+    """
+    if node is None:
+        return None
+    nodes = node.ancestors_with_self
+    on_main = not any(isinstance(one, ModalScreen) for one in nodes)
+    for one in nodes:
+        told = getattr(one, "help_pane", None)
+        if isinstance(told, str) and told in PANES:
+            return told
+        if on_main and one.id in _BY_ID:
+            return _BY_ID[one.id]
+        for kind in type(one).__mro__:
+            if kind.__name__ in _BY_CLASS:
+                return _BY_CLASS[kind.__name__]
+    return None

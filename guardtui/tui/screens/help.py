@@ -1,0 +1,163 @@
+"""The help screen: the pane one is in first, then every pane, every key and every word."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Static
+
+from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, in_scope, key_names
+from guardtui.tui.content import themed
+from guardtui.tui.help import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.screens.dialogs import TextPage
+
+_KEY_CELLS = 20
+_USUAL_WIDTH = 110
+_NARROWEST = 20
+_TITLES = (
+    (SCREEN, "Everywhere"),
+    (RESULTS, "In the results"),
+    (EDITOR, "In the definition"),
+    (DETAIL, "In the detail"),
+)
+
+Keymap = Mapping[str, str] | None
+"""Keys that the author set, by the id of the binding."""
+
+
+def context_text(pane: str, keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
+    """Help of one pane: what it shows, its keys, its words, and the keys that work everywhere.
+
+    `width` in cells is what the lists are wrapped to; paragraphs are left to the screen.
+    """
+    known = PANES[pane]
+    text = Text()
+    text.append(f"{known.title}\n\n", "bold")
+    text.append(f"{_flowing(known.prose)}\n")
+    text.append("\nKeys here\n", "bold")
+    _rows(text, width, known.keys)
+    for scope in known.scopes:
+        _actions(text, scope, keymap, width)
+    if pane == "filter":
+        text.append("\nThe filter\n", "bold")
+        _rows(text, width, FILTER_EXAMPLES)
+    if known.words:
+        text.append("\nWords\n", "bold")
+        _rows(text, width, ((word, WORDS[word]) for word in known.words))
+    if pane in OVERVIEW:
+        text.append("\nEverywhere\n", "bold")
+        _actions(text, SCREEN, keymap, width)
+    return text
+
+
+def help_text(keymap: Keymap = None, width: int = _USUAL_WIDTH) -> Text:
+    """The full list: what the app is about, every key, the filter, every word, every pane."""
+    text = Text(f"{_flowing(INTRODUCTION)}\n")
+    for scope, title in _TITLES:
+        text.append(f"\n{title}\n", "bold")
+        _actions(text, scope, keymap, width)
+    _rows(text, width, (("Tab, Enter", "Go to the next field"), ("^p", "The command palette")))
+    text.append("\nThe filter\n", "bold")
+    _rows(text, width, FILTER_EXAMPLES)
+    text.append("\nWords\n", "bold")
+    _rows(text, width, WORDS.items())
+    for pane in OVERVIEW:
+        text.append(f"\n{PANES[pane].title}\n", "bold")
+        text.append(f"{_flowing(PANES[pane].prose)}\n")
+    return text
+
+
+def _flowing(prose: str) -> str:
+    """Paragraphs without line breaks of their own: the screen wraps them."""
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in prose.split("\n\n"))
+
+
+def _actions(text: Text, scope: str, keymap: Keymap, width: int) -> None:
+    rows = ((key_names(one, keymap), f"{one.title}: {one.tooltip}") for one in in_scope(scope))
+    _rows(text, width, rows)
+
+
+def _rows(text: Text, width: int, rows: Iterable[tuple[str, str]]) -> None:
+    """Two columns; a name too long for the first takes a line of its own."""
+    indent = _KEY_CELLS + 3
+    for name, meaning in rows:
+        text.append(f"  {name:<{_KEY_CELLS}} ", "bold")
+        if len(name) > _KEY_CELLS:
+            text.append("\n" + " " * indent)
+        lines = textwrap.wrap(meaning, max(_NARROWEST, width - indent)) or [""]
+        text.append(f"\n{' ' * indent}".join(lines) + "\n")
+
+
+class HelpScreen(TextPage):
+    """Help of one pane, with the full list one key away."""
+
+    BINDINGS = [
+        ("a", "toggle_all", "Every key and word"),
+        ("escape,q,enter,f1,alt+h", "close", "Close"),
+    ]
+
+    def __init__(self, pane: str | None, keymap: Keymap = None) -> None:
+        super().__init__("Help", Text())
+        self._pane, self._keymap = pane, keymap
+        self._all = pane is None
+        self._text = Static("", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Help"
+            page.border_subtitle = "Esc closes"
+            with VerticalScroll(id="help-body"):
+                yield self._text
+            with Horizontal(classes="buttons"):
+                yield Button("", id="all", compact=True)
+                yield Button("Close (Esc)", id="close", compact=True)
+
+    def on_mount(self) -> None:
+        self._show()
+        self.query_one("#help-body").focus()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        pane = None if self._all else self._pane
+        width = self.query_one("#help-body").scrollable_content_region.width or _USUAL_WIDTH
+        self._text.update(
+            themed(
+                help_text(self._keymap, width)
+                if pane is None
+                else context_text(pane, self._keymap, width)
+            )
+        )
+        back = self._pane is not None
+        other = self.query_one("#all", Button)
+        other.display = back
+        other.label = "Only this pane (a)" if self._all else "Every key and word (a)"
+
+    def action_toggle_all(self) -> None:
+        if self._pane is not None:
+            self._all = not self._all
+            self._show()
+            self.query_one("#help-body").scroll_home(animate=False)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "all":
+            self.action_toggle_all()
+        else:
+            self.action_close()
+
+
+def show_help(app: App[Any]) -> None:
+    """Open the help of what has the focus, with the keys in force; close it when it is open."""
+    screen = app.screen
+    if isinstance(screen, HelpScreen):
+        screen.action_close()
+    else:
+        app.push_screen(HelpScreen(pane_of(screen.focused or screen), dict(app._keymap)))

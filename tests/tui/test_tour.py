@@ -1,0 +1,191 @@
+"""The tour: over the live app, never over what it speaks of, noticing what was tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from guardtui.tui.actions import ACTIONS
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.tour import TourBox, TourEnded, Touring, steps
+from tests.tui.test_loop import drive, frame, settled, topic_path, until
+
+__all__ = ["topic_path"]
+
+PANES = {"editor": "#editor", "metrics": "#metrics", "results": "#results"}
+
+
+async def toured(pilot: Pilot[int], main: MainScreen) -> TourBox:
+    await pilot.press("alt+1")
+    await until(pilot, lambda: main.tour is not None)
+    await pilot.pause()
+    assert main.tour is not None
+    return main.tour
+
+
+@pytest.mark.parametrize("size", [(120, 40), (100, 30), (120, 24), (80, 24), (60, 20)])
+async def test_the_box_never_covers_what_it_speaks_of(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        box = await toured(pilot, main)
+        for place, step in enumerate(steps()):
+            await until(pilot, lambda wanted=place: box.step == wanted)  # type: ignore[misc]
+            await pilot.pause()
+            await pilot.pause()
+            pane = main.query_one(PANES[step.pane])
+            assert pane.region.area, "the pane is in sight"
+            assert box.region.area
+            assert not box.region.overlaps(pane.region)
+            assert box.region in main.region
+            assert f"Tour {place + 1} of 6: {step.title}" in frame(app)
+            assert "Leave (Esc)" in frame(app)
+            await pilot.press("alt+right")
+        await until(pilot, lambda: main.tour is None)
+
+    await drive(topic_path, run, size)
+
+
+async def test_the_focus_stays_and_keys_go_where_they_went(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("tab")
+        field = main.focused
+        await toured(pilot, main)
+        await pilot.press("alt+right", "alt+right", *" on")
+        await until(pilot, lambda: main.session.topic.description == "Personal tax advice on")
+        assert main.focused is field
+        await pilot.press("tab")
+        assert main.focused is main.query_one("#field-example-1")
+        assert not [widget for widget in main.focus_chain if isinstance(widget, Button)]
+
+    await drive(topic_path, run)
+
+
+async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await until(pilot, lambda: main.evaluation is not None)
+        assert main.evaluation is not None
+        before = main.evaluation.metrics.coverage
+        await toured(pilot, main)
+        await pilot.press("alt+n", "alt+n")
+        await pilot.pause()
+        assert "that was your edit" not in frame(app)
+        await pilot.press("tab", *" for money", "tab")
+        await until(pilot, lambda: settled(main) and "that was your edit" in frame(app))
+        await until(pilot, lambda: main.session.topic.description.endswith("money"))
+        await until(pilot, lambda: settled(main))
+        after = main.evaluation.metrics.coverage
+        await until(pilot, lambda: f"coverage {before:.3f} → {after:.3f}" in frame(app))
+
+    await drive(topic_path, run)
+
+
+async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await toured(pilot, main)
+        await pilot.press(*["alt+right"] * 3)
+        main.results_pane.table.focus()
+        await pilot.pause()
+        assert "✓ chosen" not in frame(app)
+        await pilot.press("down")
+        await until(pilot, lambda: "✓ chosen" in frame(app))
+        await pilot.press("alt+right")
+        await pilot.pause()
+        assert "✓ " not in frame(app).split("Tour 5")[1].split("Leave")[0]
+        main.query_one("#field-description").focus()
+        await pilot.press(*" x")
+        await until(pilot, lambda: settled(main) and main.workspace.unsaved)
+        await pilot.press("f3")
+        await until(pilot, lambda: "✓ that is recorded now" in frame(app))
+        await pilot.press("alt+right")
+        main.results_pane.table.focus()
+        await pilot.press("7")
+        await until(pilot, lambda: "✓ the table shows what you asked for" in frame(app))
+
+    await drive(topic_path, run)
+
+
+@pytest.mark.parametrize("way", ["escape", "alt+1", "ctrl+backslash", "#tour-leave", "the end"])
+async def test_it_can_be_left_and_says_so(
+    topic_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[TourEnded] = []
+
+    async def on_tour_ended(self: Touring, event: TourEnded) -> None:
+        ended.append(event)
+
+    monkeypatch.setattr(Touring, "on_tour_ended", on_tour_ended, raising=False)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await toured(pilot, main)
+        if way == "the end":
+            await pilot.press(*["alt+right"] * 6)
+        elif way.startswith("#"):
+            assert await pilot.click(way)
+        else:
+            await pilot.press("alt+right", way)
+        await until(pilot, lambda: main.tour is None and bool(ended))
+        assert [(one.step, one.finished) for one in ended] == [
+            {"the end": (5, True), "#tour-leave": (0, False)}.get(way, (1, False))
+        ]
+        await toured(pilot, main)  # and started again
+
+    await drive(topic_path, run)
+
+
+async def test_escape_leaves_the_filter_first(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await toured(pilot, main)
+        main.results_pane.table.focus()
+        await pilot.press("slash", "x", "escape")
+        await pilot.pause()
+        assert main.tour is not None
+        await pilot.press("escape")
+        await until(pilot, lambda: main.tour is None)
+
+    await drive(topic_path, run)
+
+
+async def test_the_buttons_are_clicked_and_the_focus_stays(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        focused = main.focused
+        box = await toured(pilot, main)
+        await pilot.click("#tour-next")
+        await until(pilot, lambda: box.step == 1)
+        await pilot.click("#tour-back")
+        await until(pilot, lambda: box.step == 0)
+        assert main.focused is focused
+
+    await drive(topic_path, run)
+
+
+async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        box = await toured(pilot, main)
+        for size in ((60, 20), (120, 40), (80, 24), (30, 8), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda wanted=size: main.size == wanted)  # type: ignore[misc]
+            await until(pilot, lambda: box.has_class("-over") == main._side_by_side)
+            await pilot.pause()
+            await pilot.pause()
+        assert box.region == main.query_one("#detail").region
+
+    await drive(topic_path, run)
+
+
+def test_no_key_of_the_tour_is_an_action_s() -> None:
+    taken = {key for action in ACTIONS for key in action.keys.split(",")}
+    for binding in Touring.BINDINGS:
+        keys = binding.key if not isinstance(binding, tuple) else binding[0]
+        assert not (set(keys.split(",")) - {"escape"}) & taken
+
+
+def test_the_keys_told_are_those_of_the_registry() -> None:
+    told = " ".join(step.text for step in steps())
+    for key in ("F1", "F2", "F3", "F4", "F5", "F8"):
+        assert key in told
+    assert len(steps()) == 6
