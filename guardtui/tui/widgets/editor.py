@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.reactive import reactive
-from textual.widgets import Label, TextArea
+from textual.widgets import Label
 
 from guardtui.domain.text import hidden_characters
 from guardtui.domain.topic import (
@@ -15,7 +16,6 @@ from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
     NAME_BYTES,
     TOTAL_BYTES,
-    Intent,
     Topic,
     byte_length,
     total_bytes,
@@ -23,60 +23,50 @@ from guardtui.domain.topic import (
 )
 from guardtui.tui.actions import EDITOR, bindings
 from guardtui.tui.messages import TopicEdited
+from guardtui.tui.widgets.topic_field import (
+    Difference,
+    Field,
+    FieldLabel,
+    IntentField,
+    difference_line,
+    example_differences,
+)
+from guardtui.tui.widgets.vim import Memory
+
+__all__ = ["Field", "IntentField", "TopicEditor"]
 
 NEAR = 0.9
 """Share of a limit from which on its counter warns."""
 
+COUNTER_CELLS = 9
 
-class Field(TextArea):
-    """One text of the definition; Enter goes on to the next field."""
-
-    def __init__(self, text: str, *, name: str, limit: int, lines: int) -> None:
-        super().__init__(
-            text, id=f"field-{name}", classes="field", compact=True, tab_behavior="focus",
-            soft_wrap=True, highlight_cursor_line=False,
-        )  # fmt: skip
-        self.field = name
-        self.limit = limit
-        self.styles.max_height = lines
-
-    async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            self.screen.focus_next(".field, IntentField")
-            return
-        await super()._on_key(event)
-
-
-class IntentField(Label, can_focus=True):
-    """Block or allow; space, enter, the arrows or a click change it."""
-
-    BINDINGS = [("space,enter,left,right", "change_intent", "Change the intent")]
-
-    intent: reactive[Intent] = reactive(Intent.BLOCK)
-
-    def render(self) -> str:
-        block = self.intent is Intent.BLOCK
-        return f"block {'●' if block else '○'}   allow {'○' if block else '●'}"
-
-    def action_change_intent(self) -> None:
-        self.intent = Intent.ALLOW if self.intent is Intent.BLOCK else Intent.BLOCK
-        self.query_ancestor(TopicEditor).field_changed("intent", ends_group=True)
-
-    def on_click(self) -> None:
-        self.action_change_intent()
+NAME_HINTS = ("a short name for the topic", "its name")
+DESCRIPTION_HINTS = (
+    f"what the topic is about, at most {DESCRIPTION_BYTES} bytes",
+    f"what it is about, at most {DESCRIPTION_BYTES} bytes",
+    "what the topic is about",
+    "what it is about",
+)
+EXAMPLE_HINTS = (
+    "an example prompt; e on a result adds it here",
+    "an example; e on a result adds it",
+    "an example prompt",
+)
 
 
 class TopicEditor(VerticalScroll, can_focus=False):
     """Name, description, examples and intent with a byte counter each.
 
     `show` puts a definition into the fields without a message; fields that hold it already are
-    left alone, so that the cursor stays where it is.
+    left alone, so that the cursor stays where it is. `show_baseline` puts the difference to
+    another definition below the fields that differ from it.
     """
 
     BORDER_TITLE = "Topic"
     BINDINGS = bindings(EDITOR)
+
+    vim: reactive[bool] = reactive(False, init=False)
+    """Whether the fields take Vim's keys."""
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(id="editor")
@@ -84,11 +74,16 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._intent = IntentField(id="intent")
         self._fields: list[Field] = []
         self._counters: dict[str, Label] = {}
+        self._differences: dict[str, Difference] = {}
+        self._baseline: Topic | None = None
+        self._memory = Memory()
         self._notes: list[str] = []
         self._last_field: Field | None = None
         # What a field gave back for a text it was given: line breaks of other kinds come back as
         # line feeds, and must not be taken for an edit.
         self._given: dict[str, tuple[str, str]] = {}
+        # The texts as the last message of each field told them.
+        self._told: dict[str, str] = {}
         self._shown_examples = topic.examples
 
     def compose(self) -> ComposeResult:
@@ -102,42 +97,59 @@ class TopicEditor(VerticalScroll, can_focus=False):
             yield from self._row(f"example-{number}", f"example {number}", text, EXAMPLE_BYTES, 2)
         self._intent.set_reactive(IntentField.intent, self._topic.intent)
         with Horizontal(classes="field-row"):
-            yield Label("intent", classes="field-label", markup=False)
+            yield FieldLabel("intent", self._intent)
             yield self._intent
             self._counters["total"] = Label("", classes="field-counter wide", markup=False)
             yield self._counters["total"]
+        yield self._difference("intent")
         yield Label("", id="advice", markup=False)
 
     def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
-        field = Field(text, name=name, limit=limit, lines=lines)
+        field = Field(text, name=name, limit=limit, lines=lines, memory=self._memory)
+        field.set_reactive(Field.vim, self.vim)
         counter = Label("", classes="field-counter", markup=False)
         self._fields.append(field)
         self._counters[name] = counter
         with Horizontal(classes="field-row"):
-            yield Label(label, classes="field-label", markup=False)
+            yield FieldLabel(label, field)
             yield field
             yield counter
+        yield self._difference(name)
+
+    def _difference(self, name: str) -> Difference:
+        self._differences[name] = Difference(name)
+        return self._differences[name]
 
     def on_mount(self) -> None:
         for field in self._fields:
             field.move_cursor(field.document.end)
         self.show(self._topic)
 
-    def show(self, topic: Topic) -> None:
-        """Show a definition: texts, counters and which limits it breaks."""
+    def show(self, topic: Topic, *, follow: bool = False) -> None:
+        """Show a definition: texts, counters and which limits it breaks.
+
+        With `follow`, as after undo, the cursor goes to what changed, and so does the focus when
+        it is in the editor.
+        """
+        changed: list[Field | IntentField] = []
         self._topic = topic
         self._shown_examples = topic.examples
         for field in self._fields:
             text = self._text_of(field.field, topic)
             if self._typed_in(field) != text and field.text != text:
-                where = field.cursor_location
-                with field.prevent(TextArea.Changed):
-                    field.text = text
-                field.move_cursor(where)
+                field.show_text(text, follow=follow)
+                changed.append(field)
             self._given[field.field] = field.text, text
+            self._told[field.field] = text
         if self._intent.intent is not topic.intent:
             self._intent.intent = topic.intent
+            changed.append(self._intent)
         self._show_limits(topic)
+        focused = self.screen.focused if self.is_attached else None
+        if follow and changed and focused in (*self._fields, self._intent):
+            if focused not in changed:
+                changed[0].focus()
+            self.call_after_refresh(self._keep_in_sight)
 
     def _typed_in(self, field: Field) -> str:
         """The field's text, or what it was given as long as nobody changed it."""
@@ -158,7 +170,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
         """The definition that the fields hold; an empty example is none."""
         if not self._fields:  # left before it was ever drawn
             return self._topic
-        texts = {field.field: self._typed_in(field) for field in self._fields}
+        return self._topic_with({field.field: self._typed_in(field) for field in self._fields})
+
+    def _topic_with(self, texts: dict[str, str]) -> Topic:
         examples = tuple(text for name, text in texts.items() if name.startswith("ex") and text)
         given = tuple(text for text in self._shown_examples if text)
         return Topic(
@@ -168,21 +182,76 @@ class TopicEditor(VerticalScroll, can_focus=False):
             intent=self._intent.intent,
         )
 
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+    def on_field_changed(self, event: Field.Changed) -> None:
         event.stop()
-        if isinstance(event.text_area, Field):
-            text = event.text_area.text
-            before = self._text_of(event.text_area.field, self._topic)
-            word_ended = len(text) > len(before) and text[-1:].isspace()
-            self.field_changed(event.text_area.field, ends_group=word_ended)
+        field = event.text_area
+        assert isinstance(field, Field)  # noqa: S101 - posted by fields only
+        if event.version == field.version:  # otherwise it was given another text since
+            shown, given = self._given.get(field.field, (None, ""))
+            self._told[field.field] = given if event.text == shown else event.text
+            self._tell(self._topic_with(self._told), event.group, ends_group=False)
 
-    def field_changed(self, field: str, *, ends_group: bool) -> None:
-        """Tell that a field changed, unless it only came to hold what is shown already."""
-        topic = self.typed
+    def on_intent_field_changed(self, event: IntentField.Changed) -> None:
+        event.stop()
+        self._tell(self._topic_with(self._told), "intent", ends_group=True)
+
+    def _tell(self, topic: Topic, group: str, *, ends_group: bool) -> None:
+        """Tell that the definition changed, unless it is what is shown already."""
         if topic != self._topic:
             self._topic = topic
             self._show_limits(topic)
-            self.post_message(TopicEdited(topic, field, ends_group=ends_group))
+            self.post_message(TopicEdited(topic, group, ends_group=ends_group))
+
+    # --- difference to the baseline -------------------------------------------------------
+
+    @property
+    def shows_difference(self) -> bool:
+        """Whether fields show what they change against a baseline."""
+        return self._baseline is not None
+
+    def show_baseline(self, topic: Topic | None) -> None:
+        """Show below each field what it changes against `topic`, from now on; None: no more."""
+        self._baseline = topic
+        self._show_differences()
+
+    def _show_differences(self) -> None:
+        if not self._fields:
+            return
+        old, lines = self._baseline, dict.fromkeys(self._differences, Text())
+        if old is not None:
+            texts = {field.field: self._typed_in(field) for field in self._fields}
+            lines["name"] = difference_line(old.name, texts["name"])
+            lines["description"] = difference_line(old.description, texts["description"])
+            slots = {name: text for name, text in texts.items() if name.startswith("ex")}
+            examples = example_differences(old.examples, list(slots.values()))
+            lines.update(zip(slots, examples, strict=True))
+            lines["intent"] = difference_line(old.intent.value, self._intent.intent.value)
+        changed = [name for name, line in lines.items() if self._differences[name].show(line)]
+        if changed:
+            self.call_after_refresh(self._keep_in_sight)
+
+    def _keep_in_sight(self) -> None:
+        """Scroll as little as shows the focused field, and its difference where there is room."""
+        focused = self.screen.focused
+        if focused not in self._fields and focused is not self._intent:
+            return
+        name = focused.field if isinstance(focused, Field) else "intent"
+        if self._differences[name].display:
+            self.scroll_to_widget(self._differences[name], animate=False)
+        self.scroll_to_widget(focused, animate=False)
+
+    # --- Vim's keys -----------------------------------------------------------------------
+
+    def watch_vim(self, on: bool) -> None:
+        for field in self._fields:
+            field.vim = on
+        self._intent.vim = on
+        if not on:
+            self.border_subtitle = ""
+
+    def on_field_vim_mode(self, event: Field.VimMode) -> None:
+        event.stop()
+        self.border_subtitle = event.shown
 
     # --- examples as rows -----------------------------------------------------------------
 
@@ -222,7 +291,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
         """Place of the example the cursor is or was in, or -1, and all that are not empty."""
         rows = [(field, field.text) for field in self._fields if field.field.startswith("ex")]
         filled = [field for field, text in rows if text]
-        place = filled.index(self._last_field) if self._last_field in filled else -1
+        focused = self.screen.focused
+        chosen = focused if isinstance(focused, Field) else self._last_field
+        place = filled.index(chosen) if chosen in filled else -1
         return place, [example for example in self.typed.examples if example]
 
     def _use_examples(self, examples: tuple[str, ...], place: int | None = None) -> None:
@@ -241,6 +312,8 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self._count(field.field, shown, used, field.limit)
         total = total_bytes(topic)
         self._count("total", f"total {total}/{TOTAL_BYTES}", total, TOTAL_BYTES)
+        self._show_hints()
+        self._show_differences()
         notes = [f"⚠ {violation.message}" for violation in violations(topic)]
         hidden = sum(map(hidden_characters, (topic.name, topic.description, *topic.examples)))
         if hidden:
@@ -249,9 +322,21 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self._notes = notes
             self.query_one("#advice", Label).update("\n".join(notes))
 
+    def _show_hints(self) -> None:
+        """Say in what is empty what belongs there; of the examples, only in the first."""
+        hints = {"name": NAME_HINTS, "description": DESCRIPTION_HINTS}
+        empty = [one.field for one in self._fields if not one.text and one.field not in hints]
+        for field in self._fields:
+            first = EXAMPLE_HINTS if empty[:1] == [field.field] else ()
+            field.show_hint(*hints.get(field.field, first))
+
     def _count(self, name: str, shown: str, used: int, limit: int) -> None:
         counter = self._counters[name]
+        sign = "!" if used > limit else "▲" if used >= NEAR * limit else ""
         # The sign says what the colour says.
-        counter.update(f"!{shown}" if used > limit else shown, layout=False)
+        if sign:
+            roomy = len(shown) + 2 <= COUNTER_CELLS or name == "total"
+            shown = f"{sign} {shown}" if roomy else f"{sign}{shown}"
+        counter.update(shown, layout=False)
         counter.set_class(used > limit, "over")
         counter.set_class(NEAR * limit <= used <= limit, "near")

@@ -1,0 +1,444 @@
+"""One row of the definition: a text field that groups edits for undo, the intent, a difference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Label, Static, TextArea
+from textual.widgets.text_area import Edit, EditResult, Location, Selection
+
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Intent
+from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.tui.content import themed
+from guardtui.tui.widgets.vim import Memory, Mode, Outcome, Vim
+from guardtui.tui.widgets.vim_motions import on_character
+
+PAUSE_ENDS_RUN = 3.0
+"""Seconds without an edit after which the next one is undone on its own."""
+
+CONTEXT = 12
+"""Characters of an unchanged stretch that are shown beside a change."""
+
+_DELETING_KEYS = (
+    *("ctrl+w", "ctrl+backspace", "alt+backspace", "alt+delete", "ctrl+d", "ctrl+u", "ctrl+k"),
+    *("super+backspace", "ctrl+shift+k", "ctrl+x", "super+x"),
+)
+"""What a text field deletes with; Vim has other meanings for them outside of insert mode."""
+
+
+class Field(TextArea):
+    """One text of the definition; Enter goes on to the next field.
+
+    Every edit belongs to a run, and a run is undone at once: a word with the blanks before and
+    after it, single characters deleted one after the other, a paste, one command of Vim's
+    including what is then typed. Going elsewhere or pausing ends a run.
+    """
+
+    @dataclass
+    class Changed(TextArea.Changed):
+        """The text changed. Text and run are those of the edit: the field may have moved on."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            assert isinstance(self.text_area, Field)  # noqa: S101 - posted by it only
+            self.text = self.text_area.text
+            self.group = self.text_area.group
+            self.version = self.text_area.version
+
+    class VimMode(Message):
+        """Vim's mode in the focused field; "" when it is off."""
+
+        def __init__(self, shown: str) -> None:
+            self.shown = shown
+            super().__init__()
+
+    vim: reactive[bool] = reactive(False, init=False)
+    """Whether keys are Vim's."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        name: str,
+        limit: int,
+        lines: int,
+        memory: Memory | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(
+            text, id=f"field-{name}", classes="field", compact=True, tab_behavior="focus",
+            soft_wrap=True, highlight_cursor_line=False,
+        )  # fmt: skip
+        self.field = name
+        self.limit = limit
+        self.hints: tuple[str, ...] = ()
+        self.version = 0
+        self._clock = clock
+        self._vim = Vim(memory or Memory())
+        self._run = 0
+        self._run_kind = ""
+        self._run_at: Location = (0, 0)
+        self._run_time = 0.0
+        self._word_begun = self._word_ended = False
+        self.styles.max_height = lines
+
+    # --- the text as one string -----------------------------------------------------------
+
+    @property
+    def flat(self) -> str:
+        """The text with line feeds between its lines, whatever breaks it came with."""
+        return "\n".join(self.document.lines)
+
+    def place_at(self, location: Location) -> int:
+        """The offset in `flat` of a row and column."""
+        row, column = location
+        return sum(len(line) + 1 for line in self.document.lines[:row]) + column
+
+    def location_at(self, place: int) -> Location:
+        """Row and column of an offset in `flat`."""
+        before = self.flat[:place]
+        return before.count("\n"), len(before) - before.rfind("\n") - 1
+
+    def show_text(self, text: str, *, follow: bool = False) -> None:
+        """Show another text without a message; the cursor stays with the words it stood at.
+
+        With `follow` it goes to where the texts differ instead.
+        """
+        before, place = self.flat, self.place_at(self.cursor_location)
+        self.version += 1
+        with self.prevent(Field.Changed):
+            self.text = text
+        after = self.flat
+        start, stop = changed_part(before, after)
+        if follow or start < place < len(before) - (len(after) - stop):
+            place = stop
+        elif place > start:
+            place += len(after) - len(before)
+        self.move_cursor(self.location_at(place))
+        self.end_run()
+
+    # --- runs of edits --------------------------------------------------------------------
+
+    @property
+    def group(self) -> str:
+        """Names the run of the last edit."""
+        return f"{self.field}#{self._run}"
+
+    def end_run(self) -> None:
+        """The next edit begins a run."""
+        self._run_kind = ""
+
+    def edit(self, edit: Edit) -> EditResult:
+        removed = self.get_text_range(edit.top, edit.bottom)
+        if not removed and not edit.text:
+            return super().edit(edit)
+        kind = ""
+        if len(edit.text) == 1 and not removed:
+            kind = "typing"
+        elif not edit.text and len(removed) == 1:
+            kind = "deleting"
+        now = self._clock()
+        beside = self._run_at in (edit.top, edit.bottom)
+        goes_on = kind == self._run_kind != "" and now - self._run_time < PAUSE_ENDS_RUN
+        if goes_on and kind == "typing":
+            goes_on = not self._word_ended or edit.text.isspace()
+        if self._run_kind == "vim" and kind:
+            goes_on = True
+        if not (beside and goes_on):
+            self._run += 1
+            # A letter typed over a selection begins a word like any other.
+            self._run_kind = kind or ("typing" if len(edit.text) == 1 else "")
+            self._word_begun = self._word_ended = False
+        if edit.text.isspace():
+            self._word_ended = self._word_begun
+        else:
+            self._word_begun = True
+        self._run_time = now
+        result = super().edit(edit)
+        self._run_at = result.end_location
+        return result
+
+    def on_blur(self) -> None:
+        self.end_run()
+        if self.vim:
+            self._vim.leave()
+            self.selection = Selection.cursor(self.cursor_location)
+            self.post_message(self.VimMode(""))
+
+    # --- keys -----------------------------------------------------------------------------
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.vim and self._press(event):
+            event.stop()
+            event.prevent_default()
+        elif event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.screen.focus_next(".field, IntentField")
+        else:
+            await super()._on_key(event)
+
+    def _press(self, event: events.Key) -> bool:
+        """Give a key to Vim; whether it was one of its keys."""
+        vim = self._vim
+        if vim.mode is not Mode.INSERT and event.key in _DELETING_KEYS:
+            return True
+        self._take_selection()
+        before, text = vim.mode, self.flat
+        character = event.character if event.is_printable else None
+        outcome = vim.press(character or event.key, text, self._vim_place())
+        if outcome is None:
+            return False
+        self._restart_blink()
+        if before is Mode.INSERT or vim.mode is not Mode.INSERT:
+            self.end_run()
+        if (outcome.start, outcome.stop, outcome.insert) != (0, 0, ""):
+            self.end_run()
+            start, stop = self.location_at(outcome.start), self.location_at(outcome.stop)
+            self.replace(outcome.insert, start, stop, maintain_selection_offset=False)
+        self._go(outcome.place)
+        if vim.mode is Mode.INSERT:
+            if before is not Mode.INSERT and (outcome.stop == outcome.start):
+                self._run += 1
+            self._run_kind, self._run_at = "vim", self.cursor_location
+        if outcome.request:
+            self._request(outcome)
+        self._show_mode()
+        return True
+
+    def _request(self, outcome: Outcome) -> None:
+        if outcome.request in ("undo", "redo"):
+            self.call_later(self._step, outcome.request, outcome.count)
+        elif outcome.request == "next":
+            self.screen.focus_next(".field, IntentField")
+        else:
+            self._by_lines(-1 if outcome.request == "up" else 1, outcome.count)
+
+    async def _step(self, action: str, count: int) -> None:
+        for _ in range(count):
+            await self.run_action(f"screen.{action}")
+
+    def _by_lines(self, step: int, count: int) -> None:
+        """Go up or down as lines are wrapped, and beyond the outermost to another field."""
+        for _ in range(count):
+            here = self.location_at(self._vim_place())
+            navigator = self.navigator
+            outermost = (
+                navigator.is_first_wrapped_line(here)
+                if step < 0
+                else navigator.is_last_wrapped_line(here)
+            )
+            if outermost:
+                if self._vim.mode is Mode.NORMAL:
+                    go = self.screen.focus_previous if step < 0 else self.screen.focus_next
+                    go(".field, IntentField")
+                return
+            there = (
+                navigator.get_location_above(here)
+                if step < 0
+                else navigator.get_location_below(here)
+            )
+            column = navigator.last_x_offset
+            self._go(on_character(self.flat, self.place_at(there)))
+            navigator.last_x_offset = column
+
+    def _vim_place(self) -> int:
+        return self.place_at(self.cursor_location)
+
+    def _take_selection(self) -> None:
+        """What was selected with the mouse is visual mode's selection."""
+        start, end = sorted(self.selection)
+        if self._vim.mode is Mode.NORMAL and start != end:
+            self._vim.mode, self._vim.anchor = Mode.VISUAL, self.place_at(start)
+            self.move_cursor(self.location_at(self.place_at(end) - 1))
+
+    def _go(self, place: int) -> None:
+        location = self.location_at(place)
+        if self._vim.mode is Mode.VISUAL:
+            anchor = self._vim.anchor + (self._vim.anchor > place)
+            self.selection = Selection(self.location_at(anchor), location)
+            self.record_cursor_width()
+        else:
+            self.move_cursor(location)
+
+    def _show_mode(self) -> None:
+        if self.vim and self.has_focus:
+            shown = f"{self._vim.mode.value} {self._vim.pending}".rstrip()
+            self.post_message(self.VimMode(shown))
+
+    def on_focus(self) -> None:
+        if self.vim:
+            self._go(on_character(self.flat, self._vim_place()))
+            self._show_mode()
+
+    def watch_vim(self, on: bool) -> None:
+        self._vim.leave()
+        if self.has_focus:
+            self.post_message(self.VimMode(""))
+            if on:
+                self.on_focus()
+
+    # --- the empty state ------------------------------------------------------------------
+
+    def show_hint(self, *hints: str) -> None:
+        """While the field is empty, show the longest of these that fits on a line."""
+        if hints != self.hints:
+            self.hints = hints
+            self._fit_hint()
+
+    def on_resize(self) -> None:
+        self._fit_hint()
+
+    def _fit_hint(self) -> None:
+        fitting = [hint for hint in self.hints if cell_len(hint) <= self.content_size.width]
+        hint = max(fitting, key=cell_len, default="")
+        if self.placeholder != hint:
+            self.placeholder = hint
+
+
+class IntentField(Label, can_focus=True):
+    """Block or allow; space, enter, the arrows or a click change it."""
+
+    BINDINGS = [("space,enter,left,right", "change_intent", "Change the intent")]
+
+    class Changed(Message):
+        """The author chose the other intent."""
+
+    intent: reactive[Intent] = reactive(Intent.BLOCK)
+    vim: reactive[bool] = reactive(False, init=False)
+    """Whether h and l change it, and j and k go on and back."""
+
+    def render(self) -> str:
+        block = self.intent is Intent.BLOCK
+        return f"block {'●' if block else '○'}   allow {'○' if block else '●'}"
+
+    def action_change_intent(self) -> None:
+        self.intent = Intent.ALLOW if self.intent is Intent.BLOCK else Intent.BLOCK
+        self.post_message(self.Changed())
+
+    def on_click(self) -> None:
+        self.action_change_intent()
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.vim or event.key not in ("h", "j", "k", "l"):
+            return
+        event.stop()
+        if event.key == "j":
+            self.screen.focus_next(".field, IntentField")
+        elif event.key == "k":
+            self.screen.focus_previous(".field, IntentField")
+        else:
+            self.action_change_intent()
+
+
+class FieldLabel(Label):
+    """The name of a row; a click goes to its field."""
+
+    def __init__(self, name: str, target: Widget) -> None:
+        super().__init__(name, classes="field-label", markup=False)
+        self._target = target
+
+    def on_click(self) -> None:
+        self._target.focus()
+
+
+class Difference(Static):
+    """What a row changes against the baseline, word by word; nothing where nothing differs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("", id=f"difference-{name}", classes="field-difference", markup=False)
+        self._shown = ""
+        self.display = False
+
+    def show(self, text: Text) -> bool:
+        """Show this difference; whether it was another one."""
+        if text.plain == self._shown:
+            return False
+        self._shown = text.plain
+        self.update(themed(text))
+        self.display = bool(text.plain)
+        return True
+
+
+_SIGNS = {
+    Kind.SAME: ("{}", "$text-muted"),
+    Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
+    Kind.REMOVED: ("[-{}-]", "strike $text-error"),
+}
+"""The signs say what the colours say."""
+
+
+def difference_line(before: str, after: str) -> Text:
+    """Two texts word by word, with a few unchanged words around each change; "" when equal."""
+    text = Text()
+    if before == after:
+        return text
+    pieces = word_diff(before, after)
+    for number, (what, part) in enumerate(pieces):
+        form, style = _SIGNS[what]
+        if what is Kind.SAME:
+            part = _shortened(part, first=number == 0, last=number == len(pieces) - 1)
+        text.append(form.format(display_text(part)), style)
+    return text
+
+
+def _shortened(part: str, *, first: bool, last: bool) -> str:
+    head = "" if first else part[:CONTEXT]
+    tail = "" if last else part[-CONTEXT:]
+    if len(head) + len(tail) + 1 >= len(part):
+        return part
+    # Cut between words, where there is a blank.
+    head = head.rsplit(" ", 1)[0] + " " if " " in head else head
+    tail = " " + tail.split(" ", 1)[1] if " " in tail else tail
+    return f"{head}…{tail}"
+
+
+def example_differences(before: Sequence[str], slots: Sequence[str]) -> list[Text]:
+    """For each slot of an example, empty ones too, its difference against the old examples.
+
+    An example that stands elsewhere now is the same. What is left is compared place by place,
+    then in order; a removed example without a new one is shown in its old place, or else at the
+    last slot.
+    """
+    after = [example for example in slots if example]
+    stayed = [example for example in before if example in after]
+    order = [example for example in after if example in before]
+    gone = {place: text for place, text in enumerate(before) if text not in after}
+    lines = [Text() for _ in slots]
+    fresh = [place for place, text in enumerate(slots) if text and text not in before]
+    for place in [
+        *(one for one in fresh if one in gone),
+        *(one for one in fresh if one not in gone),
+    ]:
+        other = place if place in gone else next(iter(gone), None)
+        lines[place] = difference_line("" if other is None else gone.pop(other), slots[place])
+    for place, text in enumerate(slots):
+        if text in order and stayed.index(text) != order.index(text):
+            lines[place] = Text(f"was example {before.index(text) + 1}", "$text-muted")
+    for place, text in gone.items():
+        line = lines[min(place, len(lines) - 1)]
+        if line:
+            line.append("\n")
+        line.append_text(difference_line(text, ""))
+    return lines
+
+
+def changed_part(before: str, after: str) -> tuple[int, int]:
+    """Where `after` differs from `before`: start and end in `after`; both its end when equal."""
+    least = min(len(before), len(after))
+    start = 0
+    while start < least and before[start] == after[start]:
+        start += 1
+    same = 0
+    while same < least - start and before[-1 - same] == after[-1 - same]:
+        same += 1
+    return start, len(after) - same
