@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
 from textual import work
 from textual.containers import Vertical
 
+from guardtui.domain.late import late
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.topic import EXAMPLES_AT_MOST
@@ -20,6 +20,12 @@ from guardtui.tui.rows_text import prompts_as_lines, rows_as_tsv
 from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.widgets.frame_table import FrameTable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 TERMINAL_CHARACTERS = 500_000
 """Longer copies are given to the system's clipboard only: terminals drop or choke on them."""
@@ -102,11 +108,12 @@ class PromptActions(Vertical):
         short = len(text) <= TERMINAL_CHARACTERS
         if short:
             self.app.copy_to_clipboard(text)
+            self.notify(told)
         # A run without a terminal is a test or a picture: whose clipboard would that be?
         copied = not self.app.is_headless and await asyncio.to_thread(copy_to_system, text)
-        if short or copied:
+        if copied and not short:
             self.notify(told)
-        else:
+        elif not short:
             self.notify(
                 f"Too much for a terminal's clipboard ({len(text)} characters), and no other was "
                 "found: mark fewer rows, or export.",
