@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.files.prompt_documents import TRUE, Document, Rows, column_of, document_of
 from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,9 @@ class EditedPrompts:
 class PromptsChanged(FileProblem):
     """Another program wrote the prompt file since it was read."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            path,
-            "the prompts were changed by another program since they were read",
-            "reload them first: nothing was written",
-        )
+    def __init__(self, path: Path, remedy: str = "reload them first: nothing was written") -> None:
+        problem = "the prompts were changed by another program since they were read"
+        super().__init__(path, problem, remedy)
 
 
 def edit_prompts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from guardtui.domain.text import display_text
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import read_bytes
 from guardtui.files.prompt_edits import PromptsChanged, edit_prompts
-from guardtui.files.prompt_files import load_prompts, parse_prompts
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.files.prompt_glance import open_prompts
 
 UNDO_STEPS = 50
 UNDO_BYTES = 64 * 1024 * 1024
@@ -53,7 +55,7 @@ class PromptFile:
         """Read a prompt file. Raises FileProblem or PromptSetError."""
         # Before it is read: what is written meanwhile is then seen as a change.
         signature = _signature(path)
-        return cls(path, load_prompts(path), signature)
+        return cls(path, open_prompts(path), signature)
 
     @property
     def can_undo(self) -> bool:
@@ -89,7 +91,7 @@ class PromptFile:
                 return ""
             step = self._steps[-1]
             if hashlib.sha256(read_bytes(self.path)).hexdigest() != step.after:
-                raise PromptsChanged(self.path)
+                raise PromptsChanged(self.path, "undoing would lose that: nothing was written")
             write_atomically(self.path, step.before, backup_folder=backups)
             self._steps.pop()
             self._take(step.prompts)
@@ -135,10 +137,12 @@ class PromptFile:
 
 
 def _signature(path: Path) -> _Signature | None:
-    """What changes whenever a file is written; None when there is none."""
+    """What changes whenever a file is written; None when there is none, or it is a pipe."""
     try:
         status = path.stat()
     except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
 

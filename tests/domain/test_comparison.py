@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import ABSENT, Change, compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.metrics import RATES
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Verdicts
 
@@ -76,6 +77,22 @@ def test_every_prompt_is_compared_with_itself(
     assert found.relabelled == expected.count(Change.RELABELLED)
     assert found.added == expected.count(Change.ADDED)
     assert found.removed == len(set(old) - set(new))
+
+
+@given(rows, rows)
+def test_differences_are_of_the_prompts_in_both_by_the_labels_of_now(
+    old: dict[int, tuple[bool, int]], new: dict[int, tuple[bool, int]]
+) -> None:
+    found = compare(evaluation(old), evaluation(new))
+    both = [key for key in new if key in old]
+    then = evaluation({key: (new[key][0], old[key][1]) for key in both}).metrics
+    now = evaluation({key: new[key] for key in both}).metrics
+    for name in RATES:
+        before, after = getattr(then, name), getattr(now, name)
+        known = before is not None and after is not None
+        assert found.deltas[name] == (after - before if known else None)
+    edited = found.added or found.removed or found.relabelled
+    assert any("in both" in text for text in found.caveats) == bool(edited)
 
 
 @given(rows)

@@ -6,10 +6,13 @@ import csv
 import errno
 import io
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
@@ -22,7 +25,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.session import prompt_file
 from guardtui.session.session import Decision, Session
 from guardtui.session.workspace import Workspace
-from tests.session.test_session import TOPIC
+from tests.session.test_session import TOPIC, evaluation
 
 TEXTS = [f"tax {number}" for number in range(4)] + [f"soup {number}" for number in range(4)]
 
@@ -168,7 +171,7 @@ def test_what_another_program_wrote_is_neither_edited_nor_undone(
     path.write_text(theirs)
     with pytest.raises(PromptsChanged, match="reload"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
-    with pytest.raises(PromptsChanged, match="reload"):
+    with pytest.raises(PromptsChanged, match="undoing would lose that"):
         workspace.undo_prompts()
     assert path.read_text() == theirs
     assert len(workspace.prompts) == 8
@@ -225,6 +228,21 @@ def test_the_intent_follows_unless_it_was_chosen(workspace: Workspace, path: Pat
     assert chosen.session.topic.intent == "allow"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
+def test_prompts_from_a_pipe_are_neither_watched_nor_edited(path: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(BEFORE,))
+    writer.start()
+    workspace = Workspace.open(path.with_suffix(".yaml"), pipe)
+    writer.join()
+    assert len(workspace.prompts) == 8
+    os.utime(pipe)
+    assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
+    with pytest.raises(FileProblem, match="no ordinary file"):
+        workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
+
+
 # --- which iteration is best --------------------------------------------------------------
 
 
@@ -240,6 +258,26 @@ def test_the_best_is_told_by_the_labels_of_now(workspace: Workspace, path: Path)
     workspace.undo_prompts()
     assert session.best is session.iterations[0]
     assert session.iterations[1].evaluation.metrics.coverage == 0.75
+
+
+@given(st.lists(st.tuples(st.integers(0, 10), st.sampled_from(Decision)), max_size=8))
+def test_on_the_same_prompts_the_best_is_the_first_of_the_greatest_coverage(
+    rows: list[tuple[int, Decision]],
+) -> None:
+    session = Session(TOPIC)
+    for hits, decision in rows:
+        evaluated = evaluation(TOPIC, hits)
+        best = session.best
+        greatest = best.evaluation.metrics.coverage if best else None
+        assert session.is_better(evaluated) == (greatest is None or hits / 10 > greatest)
+        session.record(session.next_iteration(evaluated, decision, "2026-01-01"))
+    kept_hits = [hits if decision is Decision.KEEP else -1 for hits, decision in rows]
+    greatest_hits = max(kept_hits, default=-1)
+    if greatest_hits < 0:
+        assert session.best is None
+    else:
+        assert session.best is session.iterations[kept_hits.index(greatest_hits)]
+        assert session.best_coverage == greatest_hits / 10
 
 
 def test_hard_prompts_added_do_not_make_every_edit_worse(workspace: Workspace) -> None:
