@@ -55,3 +55,9 @@ class SettingsWanted(Message):
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         super().__init__()
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest counts: a key held down must not queue up writes to the disk."""
+        return (
+            isinstance(message, SettingsWanted) and message.settings.keys() == self.settings.keys()
+        )
