@@ -124,7 +124,7 @@ ACTIONS: tuple[Action, ...] = (
         "Jump",
         "Show a letter on every place in sight; pressing it goes there",
     ),
-    Action("tour", "alt+1,ctrl+backslash", "Tour", "Six short steps over the app, or leave them"),
+    Action("tour", "alt+i,ctrl+backslash", "Tour", "Six short steps over the app, or leave them"),
     Action(
         "settings",
         "shift+f9,alt+comma",

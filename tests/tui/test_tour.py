@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.binding import Binding
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Button
 
@@ -20,7 +23,7 @@ PANES = {"editor": "#editor", "metrics": "#metrics", "results": "#results"}
 
 
 async def toured(pilot: Pilot[int], main: MainScreen) -> TourBox:
-    await pilot.press("alt+1")
+    await pilot.press("alt+i")
     await until(pilot, lambda: main.tour is not None)
     await pilot.pause()
     assert main.tour is not None
@@ -109,7 +112,7 @@ async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("way", ["escape", "alt+1", "ctrl+backslash", "#tour-leave", "the end"])
+@pytest.mark.parametrize("way", ["escape", "alt+i", "ctrl+backslash", "#tour-leave", "the end"])
 async def test_it_can_be_left_and_says_so(
     topic_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +178,27 @@ async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
         assert box.region == main.query_one("#detail").region
 
     await drive(topic_path, run)
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1bi", "alt+i"),
+        ("\x1c", "ctrl+backslash"),
+        ("\x1bg", "alt+g"),
+        ("\x1f", "ctrl+underscore"),
+        ("\x1bn", "alt+n"),
+        ("\x1bw", "alt+w"),
+        ("\x1b[1;3C", "alt+right"),
+        ("\x1b[1;3D", "alt+left"),
+    ],
+)
+def test_what_terminals_send_is_read_as_the_key(sent: str, key: str) -> None:
+    # Alt and a digit would not do: some of these are read as letters of a Mac's keyboard.
+    used = [*Touring.BINDINGS, *(one.binding for one in ACTIONS if one.name in ("tour", "jump"))]
+    assert key in {name for one in used if isinstance(one, Binding) for name in one.key.split(",")}
+    events = list(XTermParser().feed(sent))
+    assert [event.key for event in events if isinstance(event, Key)] == [key]
 
 
 def test_no_key_of_the_tour_is_an_action_s() -> None:
