@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import (
@@ -27,7 +24,15 @@ from guardtui.files.prompt_files import (
     split_mark,
 )
 
-Rows = NDArray[np.intp]
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+Rows: TypeAlias = "NDArray[np.intp]"
 """Rows of a prompt set by their place, ascending."""
 
 _OPPOSITES = (("true", "false"), ("yes", "no"), ("1", "0"), ("t", "f"), ("y", "n"))

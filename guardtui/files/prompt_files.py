@@ -9,13 +9,19 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, Severity, build_prompt_set
 from guardtui.files.problems import FileProblem, decode, read_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
 
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 

@@ -6,17 +6,23 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterError, Rows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
 
 FILTERS: dict[str, str] = {
     "mistakes": "mistakes",
@@ -39,7 +45,7 @@ _EXTRA = "column:"
 
 Cell = tuple[str, str]
 
-_Mask = Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]
+_Mask: TypeAlias = "Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]"
 
 
 def _none(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -191,7 +197,7 @@ def known_columns(prompts: PromptSet) -> tuple[str, ...]:
     return (*ours, *extra)
 
 
-_Rows = NDArray[np.intp]
+_Rows: TypeAlias = "NDArray[np.intp]"
 
 
 def _changes(results: Results, rows: _Rows) -> list[int]:

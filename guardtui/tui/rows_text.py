@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
+from guardtui.domain.late import late
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.verdicts import Outcome
 from guardtui.tui.results import Results, part_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 HEADER = ("prompt", "expected", "outcome", "score", "matched")
 

@@ -8,8 +8,8 @@ import gc
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,6 +20,7 @@ from textual.widgets import Footer, Static
 from guardtui.config import Config
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.statistics import rate_intervals
@@ -46,6 +47,11 @@ from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, summary
 from guardtui.tui.widgets.results_pane import ResultsPane
 
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
+
 PAUSE = 0.03
 """Seconds after which the words behind the score of the prompt looked at are worked out."""
 
@@ -64,7 +70,7 @@ class LoopScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST[1], "-short"), (30, "-tall")]
 
     def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
-        super().__init__()
+        super().__init__(classes="-pane-editor")
         self.workspace = workspace
         self.session = workspace.session
         self.evaluator = Evaluator(scanner)
@@ -131,7 +137,6 @@ class LoopScreen(Screen[None]):
     def on_mount(self) -> None:
         self._detail.show(None)
         self._show_header()
-        self.set_class(True, "-pane-editor")
         self.set_interval(POLL_EVERY, self._poll)
         self._editor.query(Field).first().focus()
         self.call_after_refresh(self._begin)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from guardtui.domain.late import late
 
-Ids: TypeAlias = NDArray[np.uint64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
-_NO_IDS: Ids = np.empty(0, np.uint64)
+Ids: TypeAlias = "NDArray[np.uint64]"
+
 # Up to here a change is kept beside the array, as a new array for each key press would be slow.
 _FEW = 4096
 
@@ -52,17 +56,22 @@ class Marks:
 
     def __init__(
         self,
-        block: Ids = _NO_IDS,
+        block: Ids | None = None,
         added: frozenset[int] = frozenset(),
         removed: frozenset[int] = frozenset(),
     ) -> None:
         """`block` is sorted and without doubles; `added` none of it, `removed` a part of it."""
-        self._block = block
+        self._given = block
         self._added = added
         self._removed = removed
 
+    @cached_property
+    def _block(self) -> Ids:
+        return np.empty(0, np.uint64) if self._given is None else self._given
+
     def __len__(self) -> int:
-        return len(self._block) + len(self._added) - len(self._removed)
+        block = 0 if self._given is None else len(self._given)
+        return block + len(self._added) - len(self._removed)
 
     def __contains__(self, row_id: int) -> bool:
         return row_id in self._added or (self._in_block(row_id) and row_id not in self._removed)

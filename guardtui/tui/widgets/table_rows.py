@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
+from guardtui.domain.late import late
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
 
 Cell: TypeAlias = tuple[str, str]
 """Raw text, and the name of a style ("" for none): it is drawn as `frame-table--<name>`."""
