@@ -1,0 +1,195 @@
+"""Scorers that have a model grade: by a criterion, or against the facts of an expert's answer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from guardtui.scorer.decorators import scorer
+from guardtui.scorer.grading import (
+    FACT_TEMPLATE,
+    QA_TEMPLATE,
+    default_instructions,
+    grading_prompt,
+    read_by_pattern,
+    read_grade,
+)
+from guardtui.scorer.history import conversation_text
+from guardtui.scorer.metrics import accuracy, stderr
+from guardtui.scorer.models import GraderModel, ModelOrName, graders_for
+from guardtui.scorer.reducers import reducer_by_name
+from guardtui.scorer.state import Message
+from guardtui.scorer.types import (
+    CORRECT,
+    INCORRECT,
+    PARTIAL,
+    Score,
+    Scorer,
+    ScoreReducer,
+    Target,
+    is_unscored,
+)
+
+MAJORITY = "majority"
+"""The usual way to make one grade of a panel's: more than half of all graders agree."""
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def model_graded_qa(
+    template: str | None = None,
+    instructions: str | None = None,
+    grade_pattern: str | None = None,
+    include_history: bool | Callable[[Any], str] = False,
+    partial_credit: bool = False,
+    model: ModelOrName | Sequence[ModelOrName] | None = None,
+    model_role: str | None = "grader",
+    reducer: str | ScoreReducer = MAJORITY,
+) -> Scorer:
+    """A model says whether the answer meets the criterion, which is the target.
+
+    `template` is filled in with `str.format` from question, answer, criterion, instructions and
+    the sample's metadata; `grade_pattern` captures the grade in its first group; `model` may be
+    several, each of which grades once. Without a grade the score is NaN. Raises LookupError when
+    there is nobody to grade, KeyError for an unknown variable of the template, re.error or
+    IndexError for an unfit pattern, and whatever a model raises.
+    """
+    return _graded(
+        template or QA_TEMPLATE, instructions, grade_pattern, include_history, partial_credit,
+        model, model_role, reducer,
+    )  # fmt: skip
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def model_graded_fact(
+    template: str | None = None,
+    instructions: str | None = None,
+    grade_pattern: str | None = None,
+    include_history: bool | Callable[[Any], str] = False,
+    partial_credit: bool = False,
+    model: ModelOrName | Sequence[ModelOrName] | None = None,
+    model_role: str | None = "grader",
+    reducer: str | ScoreReducer = MAJORITY,
+) -> Scorer:
+    """A model says whether the answer holds the facts of the expert's, which is the target.
+
+    Otherwise as `model_graded_qa`.
+    """
+    return _graded(
+        template or FACT_TEMPLATE, instructions, grade_pattern, include_history, partial_credit,
+        model, model_role, reducer,
+    )  # fmt: skip
+
+
+def _graded(
+    template: str,
+    instructions: str | None,
+    grade_pattern: str | None,
+    include_history: bool | Callable[[Any], str],
+    partial_credit: bool,
+    model: ModelOrName | Sequence[ModelOrName] | None,
+    model_role: str | None,
+    reducer: str | ScoreReducer,
+) -> Scorer:
+    offered = None if instructions else [CORRECT, INCORRECT, *([PARTIAL] if partial_credit else [])]
+    told = instructions or default_instructions(partial_credit=partial_credit)
+    combine = _combiner(reducer)
+
+    def grade_of(completion: str) -> str | None:
+        if grade_pattern is not None:
+            return read_by_pattern(completion, grade_pattern)
+        return read_grade(completion, offered=offered)
+
+    async def grade(grader: GraderModel, prompt: Message, answer: str) -> Score:
+        reply = await grader.generate([prompt] if prompt.attachments else prompt.text)
+        completion = reply.completion
+        value = grade_of(completion)
+        said = Message("assistant", completion)
+        score = Score(
+            value=math.nan if value is None else value,
+            answer=answer,
+            explanation=completion
+            if value is not None
+            else f"No grade was found in what the grader said: {completion}",
+            metadata={"grading": [prompt, said]},
+        )
+        if value is None:
+            score.reason = "grader_failed"
+        return score
+
+    async def score(state: Any, target: Target) -> Score:
+        several = isinstance(model, Sequence) and not isinstance(model, str)
+        graders = graders_for(model, model_role)
+        answer = state.output.completion
+        media = _media(state)
+        prompt = Message(
+            "user",
+            grading_prompt(
+                template,
+                question=_question(state, include_history),
+                answer=_with_media(answer) if media else answer,
+                criterion=target.text,
+                instructions=told,
+                metadata=state.metadata or {},
+            ),
+            attachments=media,
+        )
+        if not several and len(graders) == 1:
+            return await grade(graders[0], prompt, answer)
+        grades = await asyncio.gather(*(grade(grader, prompt, answer) for grader in graders))
+        return combine(list(grades))
+
+    return score
+
+
+def _question(state: Any, include_history: bool | Callable[[Any], str]) -> str:
+    if callable(include_history):
+        return include_history(state)
+    text: str = conversation_text(state.messages) if include_history else state.input_text
+    return text
+
+
+def _media(state: Any) -> list[Any]:
+    """Images, audio and video of the answer, as they stand in its message."""
+    message = getattr(state.output, "message", None)
+    content = getattr(message, "content", None)
+    if not isinstance(content, list):
+        return []
+    return [part for part in content if getattr(part, "type", "") in ("image", "audio", "video")]
+
+
+def _with_media(answer: str) -> str:
+    note = "media of the answer are attached"
+    return f"{answer} ({note})" if answer else f"The {note}."
+
+
+# --- panels -----------------------------------------------------------------------------------
+
+
+def _combiner(reducer: str | ScoreReducer) -> Callable[[list[Score]], Score]:
+    if reducer == MAJORITY:
+        return _majority
+    return reducer_by_name(reducer) if isinstance(reducer, str) else reducer
+
+
+def _majority(grades: list[Score]) -> Score:
+    """The grade that more than half of the panel gave, those without a grade counted; else NaN."""
+    votes = [None if is_unscored(grade.value) else grade.value for grade in grades]
+    counts = Counter(vote for vote in votes if vote is not None)
+    first, count = counts.most_common(1)[0] if counts else (None, 0)
+    panel = {"votes": votes, "size": len(grades), "failures": votes.count(None)}
+    explanations = {grade.explanation for grade in grades}
+    answers = {grade.answer for grade in grades}
+    metadata = dict(grades[0].metadata or {}) if grades else {}
+    won = 2 * count > len(grades) and first is not None
+    result = Score(
+        value=first if won and first is not None else math.nan,
+        answer=answers.pop() if len(answers) == 1 else None,
+        explanation=explanations.pop() if len(explanations) == 1 else None,
+        metadata={**metadata, "panel": panel},
+    )
+    if not won:
+        result.reason = "grader_failed"
+    return result

@@ -1,0 +1,143 @@
+"""What a grader is asked, and how its grade is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guardtui.scorer.types import CORRECT, INCORRECT, PARTIAL
+
+QA_TEMPLATE = """\
+You are grading an answer that was given to a task, by a criterion. This is the data:
+
+[BEGIN DATA]
+************
+[Task]: {question}
+************
+[Submission]: {answer}
+************
+[Criterion]: {criterion}
+************
+[END DATA]
+
+Does the submission meet the criterion?
+
+{instructions}
+"""
+
+FACT_TEMPLATE = """\
+You are comparing a submitted answer with an answer by an expert to the same question. This is the \
+data:
+
+[BEGIN DATA]
+************
+[Question]: {question}
+************
+[Expert]: {criterion}
+************
+[Submission]: {answer}
+************
+[END DATA]
+
+Compare the facts of the submission with those of the expert's answer. Differences of style,
+grammar and punctuation do not matter. Does the submission contain the content of the expert's
+answer?
+
+{instructions}
+"""
+
+_FIELDS = ("question", "answer", "criterion", "instructions")
+
+_MARKERS = re.compile(r"\[(BEGIN|END) (DATA)\]", re.IGNORECASE)
+
+# Marks that take no room: models put them around a colon, and nobody sees them.
+_BLANKS = r"[\s\u200b-\u200f\u2060\u2063\ufeff]*"
+_MARKER = re.compile(rf"(?<!\w)GRADE{_BLANKS}:{_BLANKS}", re.IGNORECASE)
+_VERDICT = re.compile(r"\w*")
+_VERDICTS = {
+    **dict.fromkeys(("c", "correct"), CORRECT),
+    **dict.fromkeys(("i", "incorrect"), INCORRECT),
+    **dict.fromkeys(("p", "partial"), PARTIAL),
+}
+
+
+def default_instructions(*, partial_credit: bool) -> str:
+    """What a grader is told when the author tells it nothing."""
+    partial = f', "{PARTIAL}" when it is partly so' if partial_credit else ""
+    letters = f'"{CORRECT}" when the answer to the question above is yes{partial}, else'
+    return (
+        "First reason step by step about the submission, in your own words, and do not begin with "
+        f'the verdict. Then end with one line "GRADE: $LETTER" and nothing after it, where $LETTER '
+        f'is {letters} "{INCORRECT}".'
+    )
+
+
+def grading_prompt(
+    template: str,
+    *,
+    question: str,
+    answer: str,
+    criterion: str,
+    instructions: str,
+    metadata: Mapping[str, Any],
+) -> str:
+    """The filled-in template; raises KeyError for a variable that nothing has a value for.
+
+    What comes from the sample cannot end the data that it stands in: its markers are broken.
+    """
+    values = {key: _unmarked(value) for key, value in metadata.items() if key not in _FIELDS}
+    return template.format(
+        question=_unmarked(question),
+        answer=_unmarked(answer),
+        criterion=_unmarked(criterion),
+        instructions=instructions,
+        **values,
+    )
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, str):
+        return _MARKERS.sub(r"[\1-\2]", value)
+    if isinstance(value, dict):
+        return {key: _unmarked(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_unmarked(one) for one in value]
+    if isinstance(value, tuple):
+        return tuple(_unmarked(one) for one in value)
+    return value
+
+
+def read_grade(completion: str, *, offered: Sequence[str] | None) -> str | None:
+    """The last grade of a completion, or None.
+
+    With `offered` grades the whole word after the last marker must be one of them; with None, as
+    for instructions of the author's own, the last marker that C, P or I follows counts.
+    """
+    ends = [found.end() for found in _markers(completion)]
+    if offered is None:
+        letters = [completion[end : end + 1].upper() for end in ends]
+        known = [letter for letter in letters if letter in (CORRECT, PARTIAL, INCORRECT)]
+        return known[-1] if known else None
+    if not ends:
+        return None
+    word = _VERDICT.match(completion, ends[-1])
+    verdict = "" if word is None else word[0]
+    grade = _VERDICTS.get(verdict.lower(), verdict.upper() if len(verdict) == 1 else None)
+    return grade if grade in offered else None
+
+
+def _markers(completion: str) -> Sequence[re.Match[str]]:
+    return list(_MARKER.finditer(completion))
+
+
+def read_by_pattern(completion: str, pattern: str) -> str | None:
+    """What the first group of an author's own pattern captures, as it stands, or None.
+
+    Raises re.error for a broken pattern, IndexError for one without a group.
+    """
+    found = re.search(pattern, completion)
+    if found is None:
+        return None
+    grade: str | None = found.group(1)
+    return grade

@@ -1,0 +1,48 @@
+"""Several scorers on one answer, and one score of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from guardtui.scorer.reducers import reducer_by_name
+from guardtui.scorer.registry import (
+    RegistryInfo,
+    is_registered,
+    qualified_name,
+    register,
+    registry_info,
+    tag,
+)
+from guardtui.scorer.types import Score, Scorer, ScoreReducer, Target
+
+
+def multi_scorer(scorers: Sequence[Scorer], reducer: str | ScoreReducer) -> Scorer:
+    """All scorers at once on the same state and target; their scores are reduced to one.
+
+    Those that decline are left out; when all do, the score is NaN. It carries the metrics of the
+    first scorer that has any. Raises LookupError for an unknown reducer, TypeError for one that
+    needs a count; the first exception of a scorer surfaces as it is.
+    """
+    reduce = reducer_by_name(reducer) if isinstance(reducer, str) else reducer
+
+    async def score(state: Any, target: Target) -> Score:
+        scores = await asyncio.gather(*(one(state, target) for one in scorers))
+        kept = [one for one in scores if one is not None]
+        return reduce(kept) if kept else Score.unscored(reason="scoring_failed")
+
+    info = RegistryInfo("scorer", _NAME, {"metrics": _metrics_of(scorers)})
+    tag(multi_scorer, score, info, (list(scorers), reducer), {})
+    return score
+
+
+def _metrics_of(scorers: Sequence[Scorer]) -> Any:
+    for one in scorers:
+        if is_registered(one) and registry_info(one).type == "scorer":
+            return registry_info(one).metadata.get("metrics", [])
+    return []
+
+
+_NAME = qualified_name(multi_scorer, None)
+register(multi_scorer, RegistryInfo("scorer", _NAME, {"metrics": []}))
