@@ -48,6 +48,7 @@ class Source(Enum):
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
+_TAGS = ("str", "bool", "int", "float", "null", "timestamp", "map", "seq")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -370,8 +371,7 @@ def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
         try:
             values[setting.key] = _value(setting, node)
         except ValueError as error:
-            at = node.start_mark.line + 1
-            problems.append(FileProblem(path, f"{name}: {error}", _remedy(setting), at))
+            problems.append(FileProblem(path, f"{name}: {error}", _remedy(setting), line))
         if setting.kind is Kind.KEYS and node.id == "mapping":
             for key, _ in node.value:
                 lines[f"keys.{key.value}"] = key.start_mark.line + 1
@@ -409,7 +409,7 @@ def _entries(
 
 
 def _value(setting: Setting, node: Node) -> Value:
-    if not str(node.tag).startswith("tag:yaml.org,2002:"):
+    if str(node.tag).removeprefix("tag:yaml.org,2002:") not in _TAGS:
         raise ValueError("tags are not used here")
     if setting.kind is Kind.KEYS and node.id == "mapping":
         keys: dict[str, str] = {}
@@ -443,7 +443,9 @@ def _compose(path: Path, text: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return _yaml().compose(text)
+        root = _yaml().compose(text)
+        empty = root is not None and root.tag == "tag:yaml.org,2002:null"
+        return None if empty else root
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = " ".join(str(error.problem or error.context).split())
@@ -460,7 +462,7 @@ def _changed(path: Path, text: str, key: str, value: Value | None) -> str:
     wanted.pop(key, None)
     if value is not None:
         wanted[key] = value
-    for change in (_spliced, _dumped):
+    for change in (_spliced, _dumped, _moved):
         changed = change(path, text, key, value)
         try:
             if changed is not None and _parse(path, changed)[0] == wanted:
@@ -494,6 +496,12 @@ def _spliced(path: Path, text: str, key: str, value: Value | None) -> str | None
     stop = text.find("\n", _end_of(node))
     rest = "" if stop < 0 else text[stop + 1 :]
     return text[:start] + rest
+
+
+def _moved(path: Path, text: str, key: str, value: Value | None) -> str | None:
+    """Take the setting out and write it at the end."""
+    rest = _spliced(path, text, key, None)
+    return None if rest is None else _dumped(path, rest, key, value)
 
 
 def _end_of(node: Node) -> int:

@@ -48,10 +48,12 @@ def _require_terminal() -> None:
     terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
     kind = os.environ.get("TERM", "")
     why = ""
-    if not terminal:
-        why = "this is none"
-    elif kind in ("dumb", "unknown"):
+    if kind in ("dumb", "unknown"):
         why = f"TERM={kind} says that this one cannot move its cursor"
+    elif not terminal:
+        why = "this is none"
+    elif not (sys.stderr and sys.stderr.isatty()):
+        why = "draws on standard error, which goes elsewhere"
     if why:
         raise InputError(
             f"the app needs a terminal, and {why}\n"

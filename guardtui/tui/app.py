@@ -133,8 +133,9 @@ class GuardtuiApp(App[int]):
         self.set_reactive(App.theme, self._known_theme)
         self.stylesheet.set_variables(self.get_css_variables())
         dark = self.current_theme.dark
-        for name, on in ((f"-theme-{self.theme}", True), ("-dark-mode", dark), ("-light-mode", not dark)):
-            self.set_class(on, name, update=False)
+        self.set_class(True, f"-theme-{self.theme}", update=False)
+        self.set_class(dark, "-dark-mode", update=False)
+        self.set_class(not dark, "-light-mode", update=False)
         self._refresh_truecolor_filter(self.ansi_theme)
 
     def _apply_keys(self) -> list[str]:

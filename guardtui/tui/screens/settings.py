@@ -37,6 +37,7 @@ class SettingsScreen(ModalScreen[None]):
     def __init__(self, config: Config, change: Change) -> None:
         super().__init__()
         self._config, self._change = config, change
+        self._told_for: Setting | None = None
         self._search = Input(placeholder="Type to narrow the list", compact=True, id="find")
         self._list = OptionList(markup=False, compact=True, id="settings")
         self._text = Static("", id="about", markup=False)
@@ -111,7 +112,8 @@ class SettingsScreen(ModalScreen[None]):
 
     @on(OptionList.OptionHighlighted)
     def highlighted(self) -> None:
-        self._problem.update("")
+        if self._current is not self._told_for:
+            self._tell("")
         self._show_about()
 
     def _show_about(self) -> None:
@@ -169,6 +171,7 @@ class SettingsScreen(ModalScreen[None]):
         self._tell(note)
 
     def _tell(self, note: str) -> None:
+        self._told_for = self._current
         text = Text(f"! {display_text(note, newlines=True)}", "$text-error") if note else Text()
         self._problem.update(themed(text))
 

@@ -46,24 +46,19 @@ class ThemeScreen(ModalScreen[None]):
         self._config, self._change = config, change
         self._before = ""
         self._soon: Timer | None = None
+        self._options = OptionList(markup=False, compact=True)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="themes") as frame:
             frame.border_title = "Theme"
             frame.border_subtitle = "Enter keeps, Esc goes back"
-            yield OptionList(
-                *(
-                    Option(themed(_line(theme)), id=theme.name)
-                    for theme in in_order(self.app.available_themes.values())
-                ),
-                markup=False,
-                compact=True,
-            )
+            yield self._options
 
     def on_mount(self) -> None:
         self._before = self.app.theme
-        options = self.query_one(OptionList)
-        options.highlighted = options.get_option_index(self._before)
+        themes = in_order(self.app.available_themes.values())
+        self._options.add_options(Option(themed(_line(theme)), id=theme.name) for theme in themes)
+        self._options.highlighted = self._options.get_option_index(self._before)
 
     @on(OptionList.OptionHighlighted)
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:

@@ -1,0 +1,177 @@
+"""`guardtui config` as a user runs it: stdout is data, mistakes are named with their line."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardtui.config import SETTINGS
+
+from .conftest import ROOT, Run
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "settings" / "config.yaml"
+
+
+@pytest.fixture
+def config(run: Run, path: Path) -> Run:
+    def run_(*arguments: str, **extra: str) -> object:
+        return run("config", *arguments, GUARDTUI_CONFIG=str(path), **extra)
+
+    return run_  # type: ignore[return-value]
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def test_the_table_is_data(config: Run, path: Path) -> None:
+    write(path, "vim: yes\nkeys:\n  screen.keep: f13\n")
+    result = config(GUARDTUI_TOUR="never")
+    assert (result.code, result.err) == (0, "")
+    rows = [line.split("\t") for line in result.out.splitlines()]
+    assert [row[0] for row in rows] == [setting.key for setting in SETTINGS]
+    shown = {key: (value, source) for key, value, source in rows}
+    assert shown["vim"] == ("true", "file")
+    assert shown["tour"] == ("never", "environment")
+    assert shown["theme"] == ("guardtui-dark", "default")
+    assert shown["keys"] == ("screen.keep=f13", "file")
+
+
+def test_the_path_is_that_of_the_variable_or_of_the_system(
+    run: Run, config: Run, path: Path, tmp_path: Path
+) -> None:
+    assert config("--path").out == f"{path}\n"
+    result = run("config", "--path", HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "xdg"))
+    assert result.out.endswith("config.yaml\n")
+    assert str(tmp_path) in result.out
+    assert config("--path", "check").code == 2
+
+
+def test_set_and_unset_keep_what_else_is_there(config: Run, path: Path) -> None:
+    write(path, "# mine\nvim: true # yes\n")
+    result = config("set", "vim", "off")
+    assert (result.code, result.out, result.err) == (0, "", f"written: {path}\n")
+    assert path.read_text("utf-8") == "# mine\nvim: false # yes\n"
+    assert config("set", "theme", "guardtui-light").code == 0
+    assert config("set", "keys", "screen.keep=f13; results.search=alt+f").code == 0
+    assert config("check").out == f"{path}: nothing is wrong\n"
+    assert config("unset", "keys").code == 0
+    assert path.read_text("utf-8") == "# mine\nvim: false # yes\ntheme: guardtui-light\n"
+    assert "GUARDTUI_VIM is set" in config("set", "vim", "on", GUARDTUI_VIM="no").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("set", "thme", "nord"), "did you mean 'theme'?"),
+        (("unset", "thme"), "did you mean 'theme'?"),
+        (("set", "theme", "nrd"), "there is no theme 'nrd'\n  did you mean 'nord'?"),
+        (("set", "vim", "perhaps"), "'perhaps' is neither true nor false"),
+        (("set", "preview_pause", "5"), "'5' is not a whole number from 10 to 2000"),
+        (("set", "keys", "screen.keep=f3"), "'f3' is taken by screen.discard"),
+        (("set", "keys", "screen.keep"), "is not of the form"),
+        (("set", "theme", "\x1b[31m"), "a control character"),
+        (("set", "theme"), "Missing argument"),
+        (("chek",), "No such command"),
+    ],
+)
+def test_what_cannot_be_set_is_said_and_nothing_written(
+    config: Run, path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    result = config(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert "\x1b" not in result.err
+    assert not path.exists()
+
+
+def test_check_names_every_mistake_of_the_file_with_its_line(config: Run, path: Path) -> None:
+    write(path, "vmi: true\ntour: 3\nkeys: [f1]\n")
+    for arguments in ((), ("check",), ("set", "vim", "on")):
+        result = config(*arguments)
+        assert (result.code, result.out) == (2, "")
+        for line, problem in ((1, "no setting is called 'vmi'"), (2, "tour: '3'"), (3, "keys: a")):
+            assert f"{path}:{line}: {problem}" in result.err
+
+
+def test_check_names_themes_and_keys_that_do_not_exist(config: Run, path: Path) -> None:
+    write(path, "keys:\n  screen.keep: f3\n  # x\n  screen.kep: f14\ntheme: guardtui\n")
+    result = config("check")
+    assert (result.code, result.out) == (2, "")
+    assert f"{path}:5: theme: there is no theme 'guardtui'" in result.err
+    assert f"{path}:2: keys: screen.keep: 'f3' is taken by screen.discard" in result.err
+    assert f"{path}:4: keys: screen.kep: no action has this id" in result.err
+    assert "did you mean 'screen.keep'?" in result.err
+    result = config("check", GUARDTUI_THEME="nrd", GUARDTUI_KEYS="a=f13")
+    assert "GUARDTUI_THEME: theme: there is no theme 'nrd'" in result.err
+    assert "GUARDTUI_KEYS: keys: a: no action has this id" in result.err
+
+
+def test_a_missing_file_is_nothing_wrong(config: Run, path: Path) -> None:
+    result = config("check")
+    assert (result.code, result.err) == (0, "")
+    assert "there is no such file" in result.out
+    assert config("unset", "vim").code == 0
+    assert not path.exists()
+
+
+def test_doctor_shows_the_file_and_whether_it_is_right(run: Run, path: Path) -> None:
+    def fact() -> str:
+        lines = run("doctor", GUARDTUI_CONFIG=str(path)).out.splitlines()
+        return next(line for line in lines if f" {path}" in line)
+
+    assert fact().startswith("ok ")
+    assert "defaults" in fact()
+    write(path, "thme: x\ntour: y\n")
+    assert fact().startswith("warning ")
+    assert "2 mistakes" in fact()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_app_does_not_open_with_settings_that_cannot_be_read(
+    folder: Path, path: Path, environment: dict[str, str]
+) -> None:
+    write(path, "vim: true\nthme: nord\n")
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "guardtui", "topic.yaml"],
+        cwd=folder,
+        env={**environment, "GUARDTUI_CONFIG": str(path), "TERM": "xterm", "NO_COLOR": ""},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    assert process.wait(60) == 2
+    said = os.read(leader, 10_000).decode()
+    os.close(leader)
+    assert f"{path}:2: no setting is called 'thme'; did you mean 'theme'?" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [["config"], ["config", "--help"], ["config", "set", "vim", "on"]]
+)
+def test_plain_settings_load_nothing_slow(
+    environment: dict[str, str], path: Path, arguments: list[str]
+) -> None:
+    program = (
+        "import sys\nfrom guardtui.cli.main import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environment, "GUARDTUI_CONFIG": str(path)},
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    assert not {"textual", "polars", "numpy", "pydantic"} & set(done.stderr.split())

@@ -1,0 +1,327 @@
+"""Settings: where they come from, what is wrong with a file, and what stays when one is set."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guardtui.config import (
+    SETTINGS,
+    Config,
+    ConfigProblem,
+    Kind,
+    Source,
+    Value,
+    config_path,
+    find_setting,
+    load_config,
+)
+from guardtui.files.problems import FileProblem
+
+COMMENTED = """\
+# my settings
+theme: nord   # calm
+
+# vim is for the brave
+vim: on
+keys:
+    # next to Escape
+    screen.keep: f13  # a large key
+    "screen.discard": 'f14'
+# the end
+"""
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in SETTINGS:
+        monkeypatch.delenv(setting.variable, raising=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "config.yaml"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8", newline="")
+    return path
+
+
+def mistakes(path: Path, text: str) -> list[tuple[int | None, str]]:
+    with pytest.raises(ConfigProblem) as caught:
+        load_config(write(path, text))
+    for problem in caught.value.problems:
+        assert str(problem) in str(caught.value)
+        assert problem.remedy
+    return [(problem.line, problem.problem) for problem in caught.value.problems]
+
+
+def test_without_a_file_the_defaults_hold(path: Path) -> None:
+    config = load_config(path)
+    for setting in SETTINGS:
+        assert config.value(setting.key) == setting.default
+        assert config.source(setting.key) is Source.DEFAULT
+        assert setting.parse(setting.show(setting.default)) == setting.default
+        assert setting.documentation.endswith((".", "?"))
+    assert not path.exists()
+    assert config.preview_pause == 0.03
+
+
+def test_flags_win_over_environment_over_file_over_default(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(path, "encoder: static\nvim: yes\npreview_pause: 40\ntour: never\n")
+    monkeypatch.setenv("GUARDTUI_ENCODER", "static")
+    monkeypatch.setenv("GUARDTUI_VIM", "off")
+    monkeypatch.setenv("GUARDTUI_TOUR", "")  # empty counts as unset
+    config = load_config(path, {"encoder": "minilm"})
+    assert (config.encoder, config.source("encoder")) == ("minilm", Source.FLAG)
+    assert (config.vim, config.source("vim")) == (False, Source.ENVIRONMENT)
+    assert (config.preview_pause, config.source("preview_pause")) == (0.04, Source.FILE)
+    assert (config.tour, config.source("tour")) == ("never", Source.FILE)
+    assert (config.animation, config.source("animation")) == ("full", Source.DEFAULT)
+    assert config.line("preview_pause") == 3
+
+
+def test_the_environment_wins_over_what_is_set(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARDTUI_THEME", "nord")
+    config = load_config(path)
+    config.set_value("theme", "gruvbox")
+    assert config.theme == "nord"
+    monkeypatch.delenv("GUARDTUI_THEME")
+    assert load_config(path).theme == "gruvbox"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("thme: nord\n", [(1, "no setting is called 'thme'; did you mean 'theme'?")]),
+        ("vim: maybe\n", [(1, "vim: 'maybe' is neither true nor false")]),
+        ("# x\nvim: [true]\n", [(2, "vim: a list where a value belongs")]),
+        ("vim: {a: b}\n", [(1, "vim: a mapping where a value belongs")]),
+        ("theme:\n", [(1, "theme: a value is missing")]),
+        ("theme: !!python/object x\n", [(1, "theme: tags are not used here")]),
+        ("theme: !x y\n", [(1, "theme: tags are not used here")]),
+        ("preview_pause: 9\n", [(1, "preview_pause: '9' is not a whole number from 10 to 2000")]),
+        ("preview_pause: 1e2\n", [(1, "preview_pause: '1e2' is not a whole number from 10 to 2000")]),  # noqa: E501
+        ("tour: nver\n", [(1, "tour: 'nver' is not one of auto, never; did you mean 'never'?")]),
+        ("keys: f1\n", [(1, "keys: 'f1' where a mapping belongs")]),
+        ("keys: [f1]\n", [(1, "keys: a list where a value belongs")]),
+        ("keys: {a: [f1]}\n", [(1, "keys: an action's keys are one text, such as f4,ctrl+g")]),
+        ("keys: {a: x, a: y}\n", [(1, "keys: 'a' stands twice")]),
+        ("vim: true\nvim: true\n", [(2, "'vim' stands twice, first in line 1")]),
+        ("- theme\n", [(1, "settings are lines of the form 'theme: guardtui-light'")]),
+        ("nord\n", [(1, "settings are lines of the form 'theme: guardtui-light'")]),
+        ("[1]: x\n", [(1, "no setting is called 'a list or mapping'")]),
+        ("theme: \"a\\eb\"\n", [(1, "theme: a control character stands in it")]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line(
+    path: Path, text: str, found: list[tuple[int, str]]
+) -> None:
+    assert mistakes(path, text) == found
+
+
+def test_all_mistakes_are_told_together_in_order(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_VIM", "perhaps")
+    found = mistakes(path, "colour: red\ntour: 7\ntheme: nord\npreview_pause: fast\n")
+    assert [line for line, _ in found] == [None, 1, 2, 4]
+    assert found[0][1] == "'perhaps' is neither true nor false"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"theme: [", ":1: this is no YAML"),
+        (b"theme: a\n\tvim: b", ": this is no YAML"),
+        (b"theme: a\n---\ntheme: b\n", "this is no YAML"),
+        (b"[" * 5000, "this is no YAML"),
+        (b"theme: \xff\n", ":1: not UTF-8"),
+        (b"theme: \0\n", "NUL"),
+        (b"#" * 70_000, "more than 64 KiB"),
+        (b"a: &a [*a]\n", "no setting is called 'a'"),
+        (b"theme: *nowhere\n", "this is no YAML"),
+    ],
+)
+def test_what_is_no_settings_file_is_said(path: Path, content: bytes, said: str) -> None:
+    write(path, "").write_bytes(content)
+    with pytest.raises(FileProblem) as caught:
+        load_config(path)
+    assert said in str(caught.value)
+    before = path.read_bytes()
+    with pytest.raises(FileProblem):
+        Config(path).set_value("vim", True)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_in_its_place_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="this is a folder"):
+        load_config(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "# only this\n", "---\n", "{}\n", "\ufeff"])
+def test_a_file_that_sets_nothing_is_none(path: Path, content: str) -> None:
+    config = load_config(write(path, content))
+    assert config.source("theme") is Source.DEFAULT
+    config.set_value("theme", "nord")
+    config.set_value("keys", {"screen.keep": "f13"})
+    again = load_config(path)
+    assert (again.theme, again.keys) == ("nord", {"screen.keep": "f13"})
+    if "#" in content:
+        assert "# only this" in path.read_text("utf-8")
+
+
+def test_a_missing_file_is_made_with_a_header(path: Path) -> None:
+    config = load_config(path)
+    config.reset("theme")
+    assert not path.exists()
+    config.set_value("theme", "nord")
+    lines = path.read_text("utf-8").splitlines()
+    assert all(line.startswith("# ") for line in lines[:-1])
+    assert lines[-1] == "theme: nord"
+    assert [one.name for one in path.parent.iterdir()] == ["config.yaml"]
+
+
+def test_a_value_is_changed_in_its_place(path: Path) -> None:
+    config = load_config(write(path, COMMENTED))
+    config.set_value("theme", "guardtui-light")
+    config.set_value("vim", False)
+    expected = COMMENTED.replace("nord ", "guardtui-light ").replace("vim: on", "vim: false")
+    assert path.read_text("utf-8") == expected
+    config.set_value("tour", "never")
+    assert path.read_text("utf-8") == expected + "tour: never\n"
+
+
+def test_line_ends_of_another_system_stay(path: Path) -> None:
+    config = load_config(write(path, "# a\r\ntheme: nord\r\nvim: true"))
+    config.set_value("theme", "dracula")
+    config.set_value("tour", "never")
+    assert path.read_bytes() == b"# a\r\ntheme: dracula\r\nvim: true\r\ntour: never\r\n"
+
+
+def test_a_default_that_is_chosen_is_written_and_a_reset_takes_the_line_out(path: Path) -> None:
+    config = load_config(write(path, COMMENTED))
+    config.set_value("vim", False)
+    assert "vim: false\n" in path.read_text("utf-8")
+    assert config.source("vim") is Source.FILE
+    config.reset("vim")
+    config.reset("theme")
+    config.reset("keys")
+    text = path.read_text("utf-8")
+    assert text == "# my settings\n\n# vim is for the brave\n# the end\n"
+    assert config.source("keys") is Source.DEFAULT
+    assert config.line("vim") is None
+
+
+def test_keys_are_changed_with_their_comments(path: Path) -> None:
+    config = load_config(write(path, COMMENTED))
+    assert config.keys == {"screen.keep": "f13", "screen.discard": "f14"}
+    assert config.line("keys.screen.discard") == 9
+    config.set_value("keys", {"screen.keep": "f15,ctrl+g", "screen.undo": "f16"})
+    text = path.read_text("utf-8")
+    assert load_config(path).keys == {"screen.keep": "f15,ctrl+g", "screen.undo": "f16"}
+    for comment in ("# my settings", "# calm", "# vim is for", "# next to Escape", "# a large key"):
+        assert comment in text
+
+
+def test_what_another_program_wrote_meanwhile_stays(path: Path) -> None:
+    config = load_config(write(path, "theme: nord\n"))
+    write(path, "theme: nord\n# new\nvim: true\n")
+    config.set_value("theme", "dracula")
+    assert path.read_text("utf-8") == "theme: dracula\n# new\nvim: true\n"
+
+
+def test_a_setting_holds_for_the_run_when_it_cannot_be_written(path: Path) -> None:
+    config = load_config(write(path, "theme: nord\n"))
+    write(path, "theme: [\n")
+    with pytest.raises(FileProblem):
+        config.set_value("theme", "dracula")
+    assert config.theme == "dracula"
+    assert path.read_text("utf-8") == "theme: [\n"
+
+
+def test_without_a_path_nothing_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARDTUI_CONFIG", str(path))
+    config = Config()
+    config.set_value("theme", "nord")
+    assert config.theme == "nord"
+    assert not path.exists()
+    assert config_path() == path
+
+
+def values(key: str) -> st.SearchStrategy[Value | None]:
+    setting = find_setting(key)
+    name = st.from_regex(r"[A-Za-z0-9 :#'\"{}\[\],&*!|>%@-]{1,12}", fullmatch=True)
+    if setting.kind is Kind.BOOL:
+        return st.none() | st.booleans()
+    if setting.kind is Kind.NUMBER:
+        return st.none() | st.integers(setting.least, setting.most)
+    if setting.kind is Kind.KEYS:
+        stripped = name.filter(lambda text: text.strip() == text)
+        return st.none() | st.dictionaries(stripped, stripped, max_size=3)
+    if setting.choices:
+        return st.none() | st.sampled_from(setting.choices)
+    return st.none() | name.filter(lambda text: text.strip() == text)
+
+
+changes = st.lists(
+    st.sampled_from([one.key for one in SETTINGS]).flatmap(
+        lambda key: st.tuples(st.just(key), values(key))
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    changes=changes,
+    start=st.sampled_from(["", COMMENTED, "{theme: nord, vim: on}\n", "vim:\n  on\n"]),
+)
+def test_whatever_is_set_reads_back(
+    path: Path, changes: list[tuple[str, Value | None]], start: str
+) -> None:
+    config = load_config(write(path, start))
+    for key, value in changes:
+        if value is None:
+            config.reset(key)
+        else:
+            config.set_value(key, value)
+        again = load_config(path)
+        for setting in SETTINGS:
+            assert again.value(setting.key) == config.value(setting.key)
+            assert (again.source(setting.key), again.line(setting.key)) == (
+                config.source(setting.key),
+                config.line(setting.key),
+            )
+    if start is COMMENTED:
+        assert path.read_text("utf-8").startswith("# my settings\n")
+
+
+def test_reading_loads_nothing_slow(path: Path) -> None:
+    program = (
+        "import sys, pathlib\nfrom guardtui.config import load_config\n"
+        f"load_config(pathlib.Path({str(path)!r}))\nprint(*sys.modules)"
+    )
+
+    def loaded() -> set[str]:
+        run = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+            cwd=Path(__file__).parent.parent,
+        )  # fmt: skip
+        return set(run.stdout.split())
+
+    slow = {"textual", "polars", "numpy", "pydantic", "asyncio", "rich", "click"}
+    assert not {*slow, "ruamel.yaml"} & loaded()
+    write(path, "vim: true\n")
+    found = loaded()
+    assert "ruamel.yaml" in found
+    assert not slow & found

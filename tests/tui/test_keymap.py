@@ -1,0 +1,204 @@
+"""Keys of the author's own: which are refused, and that those in use are used and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
+
+from guardtui.config import Config
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, key_names
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.keymap import check_keymap, clashes, default_keys, usable_keymap
+from guardtui.tui.screens.main import MainScreen
+from tests.tui.test_loop import main_screen, ready, topic_path, until
+
+__all__ = ["topic_path"]
+
+
+def app_with(topic_path: Path, keys: dict[str, str]) -> GuardtuiApp:
+    config = Config(file={"keys": keys})
+    return GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), config)
+
+
+def test_the_shipped_keys_have_no_problem() -> None:
+    defaults = default_keys()
+    assert {action.binding.id for action in ACTIONS} <= set(defaults)
+    assert "table.cursor_down" in defaults
+    assert list(clashes(defaults)) == []
+    assert check_keymap(defaults) == []
+
+
+@pytest.mark.parametrize(
+    ("binding", "keys", "problem", "remedy"),
+    [
+        ("screen.kep", "f13", "no action has this id", "did you mean 'screen.keep'?"),
+        ("", "f13", "no action has this id", "ids are such as 'screen.keep'"),
+        ("screen.keep", "control+g", "there is no key 'control+g'", "did you mean 'ctrl+g'?"),
+        ("screen.keep", "Ctrl+G", "there is no key 'Ctrl+G'", "did you mean 'ctrl+g'?"),
+        ("screen.keep", "shift+ctrl+f2", "there is no key 'shift+ctrl+f2'", "'ctrl+shift+f2'"),
+        ("screen.keep", "esc", "there is no key 'esc'", "did you mean 'escape'?"),
+        ("screen.keep", "f25", "there is no key 'f25'", "did you mean 'f"),
+        ("screen.keep", "", "there is no key ''", "names are such as"),
+        ("screen.keep", "f13,", "there is no key ''", "names are such as"),
+        ("results.next_hit", "shift+n", "there is no key 'shift+n'", "did you mean 'N'?"),
+        ("screen.keep", "x", "'x' is a character of a text", "choose another key"),
+        ("screen.keep", "question_mark", "is a character of a text", "choose another key"),
+        ("editor.remove_example", "delete", "'delete' edits text", "choose another key"),
+        ("screen.keep", "shift+left", "moves the cursor in a text field", "choose another"),
+        ("screen.keep", "enter", "'enter' goes to the next field", "choose another"),
+        ("screen.keep", "escape", "'escape' leaves", "choose another"),
+        ("results.next_hit", "tab", "'tab' goes to the next field", "choose another"),
+        ("results.next_hit", "ctrl+c", "'ctrl+c' copies", "choose another"),
+        ("screen.keep", "f3", "'f3' is taken by screen.discard", "or move that too"),
+        ("screen.keep", "alt+x", "'alt+x' is taken by editor.remove_example", "or move that too"),
+        ("results.next_hit", "f2", "'f2' is taken by screen.keep", "or move that too"),
+        ("results.next_hit", "down", "'down' is taken by table.cursor_down", "or move that too"),
+    ],
+)
+def test_what_cannot_be_is_said(binding: str, keys: str, problem: str, remedy: str) -> None:
+    usable, problems = usable_keymap({binding: keys})
+    assert usable == {}
+    (found,) = problems
+    assert found.binding == binding
+    assert problem in found.problem
+    assert remedy in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("keys", "usable"),
+    [
+        ({"screen.keep": "f3", "screen.discard": "f2"}, None),
+        ({"screen.keep": " f13 , ctrl+g"}, {"screen.keep": "f13,ctrl+g"}),
+        ({"results.next_hit": "?"}, {"results.next_hit": "question_mark"}),
+        ({"results.next_hit": "alt+x"}, None),  # the editor's: never at the same moment
+        ({"editor.remove_example": "f13", "results.next_sort": "f13"}, None),
+        ({"table.cursor_down": "down,j"}, None),
+        ({"screen.show_help": "f13"}, None),
+    ],
+)
+def test_what_can_be_is_used(keys: dict[str, str], usable: dict[str, str] | None) -> None:
+    assert usable_keymap(keys) == (usable or keys, [])
+
+
+def test_of_two_that_want_a_key_the_first_has_it_and_others_stay() -> None:
+    usable, problems = usable_keymap(
+        {"screen.keep": "f13", "screen.discard": "f13", "screen.export": "f14"}
+    )
+    assert usable == {"screen.keep": "f13", "screen.export": "f14"}
+    assert [one.binding for one in problems] == ["screen.discard"]
+
+
+def test_a_refused_entry_that_goes_back_to_a_key_given_away_is_seen() -> None:
+    # Export takes the key of Keep, and Keep cannot leave it: then Export cannot have it either.
+    usable, problems = usable_keymap({"screen.export": "f2", "screen.keep": "f3"})
+    assert usable == {}
+    assert {one.binding for one in problems} == {"screen.keep", "screen.export"}
+    assert list(clashes({**default_keys(), **usable})) == []
+
+
+async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) -> None:
+    keys = {
+        "screen.show_help": "f13",
+        "editor.remove_example": "alt+9",
+        "results.next_filter": "z",
+        "table.cursor_down": "j",
+    }
+    app = app_with(topic_path, keys)
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        assert not list(app._notifications)
+        await pilot.press("f1")
+        assert app.screen is main
+        await pilot.press("f13")
+        await until(pilot, lambda: app.screen is not main)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+        count = len(main.session.topic.examples)
+        await pilot.press("tab", "tab")
+        await pilot.press("alt+x")
+        assert len(main.session.topic.examples) == count
+        await pilot.press("alt+9")
+        await until(pilot, lambda: len(main.session.topic.examples) == count - 1)
+
+        main.results_pane.table.focus()
+        await pilot.pause()
+        row = main.results_pane.table.cursor_row_id
+        await pilot.press("j")
+        await until(pilot, lambda: main.results_pane.table.cursor_row_id != row)
+        view = main.results_pane.view
+        await pilot.press("f")
+        assert main.results_pane.view == view
+        await pilot.press("z")
+        await until(pilot, lambda: main.results_pane.view != view)
+
+
+async def test_swapped_keys_do_each_the_others_work_once(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(MainScreen, "action_undo", lambda self: done.append("undo"))
+    monkeypatch.setattr(MainScreen, "action_redo", lambda self: done.append("redo"))
+    app = app_with(topic_path, {"screen.undo": "ctrl+y", "screen.redo": "ctrl+z"})
+    async with app.run_test() as pilot:
+        await ready(pilot, app)
+        await pilot.press("ctrl+z", "ctrl+y", "super+z")
+    assert done == ["redo", "undo"]
+
+
+async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> None:
+    app = app_with(topic_path, {"screen.keep": "f13"})
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+
+        def shown() -> dict[str, str]:
+            return {key.action: key.key_display for key in main.query(FooterKey)}
+
+        await until(pilot, lambda: shown().get("keep") == "f13")
+        said = {one.title: one.help for one in app.get_system_commands(main)}
+        assert said["Keep"].endswith("(F13)")
+        assert said["Discard"].endswith("(F3 or ^b)")
+        assert app.change_setting("keys", {"screen.keep": "f14"}) == ""
+        await until(pilot, lambda: shown().get("keep") == "f14")
+        assert app.change_setting("keys", None) == ""
+        await until(pilot, lambda: shown().get("keep") == "f2")
+
+
+def test_names_of_keys_follow_the_keymap() -> None:
+    keep = next(action for action in ACTIONS if action.name == "keep")
+    assert key_names(keep) == "F2 or ^g"
+    assert key_names(keep, {"screen.keep": "alt+comma,f13"}) == "alt+, or F13"
+    assert key_names(keep, {"screen.undo": "f13"}) == "F2 or ^g"
+
+
+async def test_at_the_start_a_clash_is_told_and_that_entry_alone_left_out(
+    topic_path: Path,
+) -> None:
+    app = app_with(topic_path, {"screen.keep": "f3", "screen.undo": "f13", "x\x1b]52;": "f14"})
+    async with app.run_test() as pilot:
+        await ready(pilot, app)
+        told = [one.message for one in app._notifications if one.severity == "error"]
+        assert len(told) == 2
+        assert any("screen.keep: 'f3' is taken by screen.discard" in text for text in told)
+        assert all(text.isprintable() for text in told)
+        assert app.keymap == {"screen.undo": "f13"}
+
+
+def test_scopes_are_those_of_the_registry() -> None:
+    scopes = {binding.partition(".")[0] for binding in default_keys()}
+    assert {RESULTS, EDITOR, "screen", "table"} <= scopes
+
+
+async def test_an_app_without_settings_has_the_shipped_keys(topic_path: Path) -> None:
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+
+    async with app.run_test() as pilot:
+        pilot_: Pilot[int] = pilot
+        await ready(pilot_, app)
+        assert app.keymap == {}
+        assert main_screen(app).is_attached
