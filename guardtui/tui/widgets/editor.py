@@ -251,7 +251,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
 
     def on_field_vim_mode(self, event: Field.VimMode) -> None:
         event.stop()
-        self.border_subtitle = event.shown
+        # Of the one with the focus now: one field's message may come after the next one's.
+        focused = self.screen.focused
+        self.border_subtitle = focused.mode_shown if isinstance(focused, Field) else ""
 
     # --- examples as rows -----------------------------------------------------------------
 

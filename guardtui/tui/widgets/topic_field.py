@@ -55,11 +55,7 @@ class Field(TextArea):
             self.version = self.text_area.version
 
     class VimMode(Message):
-        """Vim's mode in the focused field; "" when it is off."""
-
-        def __init__(self, shown: str) -> None:
-            self.shown = shown
-            super().__init__()
+        """Vim's mode changed, or the field was left."""
 
     vim: reactive[bool] = reactive(False, init=False)
     """Whether keys are Vim's."""
@@ -172,7 +168,7 @@ class Field(TextArea):
         if self.vim:
             self._vim.leave()
             self.selection = Selection.cursor(self.cursor_location)
-            self.post_message(self.VimMode(""))
+            self.post_message(self.VimMode())
 
     # --- keys -----------------------------------------------------------------------------
 
@@ -212,7 +208,7 @@ class Field(TextArea):
             self._run_kind, self._run_at = "vim", self.cursor_location
         if outcome.request:
             self._request(outcome)
-        self._show_mode()
+        self.post_message(self.VimMode())
         return True
 
     def _request(self, outcome: Outcome) -> None:
@@ -270,22 +266,20 @@ class Field(TextArea):
         else:
             self.move_cursor(location)
 
-    def _show_mode(self) -> None:
-        if self.vim and self.has_focus:
-            shown = f"{self._vim.mode.value} {self._vim.pending}".rstrip()
-            self.post_message(self.VimMode(shown))
+    @property
+    def mode_shown(self) -> str:
+        """Vim's mode and what is typed of a command; "" while Vim's keys are off."""
+        return f"{self._vim.mode.value} {self._vim.pending}".rstrip() if self.vim else ""
 
     def on_focus(self) -> None:
         if self.vim:
             self._go(on_character(self.flat, self._vim_place()))
-            self._show_mode()
+            self.post_message(self.VimMode())
 
     def watch_vim(self, on: bool) -> None:
         self._vim.leave()
-        if self.has_focus:
-            self.post_message(self.VimMode(""))
-            if on:
-                self.on_focus()
+        if on and self.has_focus:
+            self.on_focus()
 
     # --- the empty state ------------------------------------------------------------------
 
