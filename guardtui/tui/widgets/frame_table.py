@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -57,11 +57,11 @@ class FrameTable(CursorTable, can_focus=True, inherit_bindings=False):
         )
     ]
 
-    RowSelected = table_messages.RowSelected
-    RowActivated = table_messages.RowActivated
-    HeaderClicked = table_messages.HeaderClicked
-    ColumnResized = table_messages.ColumnResized
-    MarksChanged = table_messages.MarksChanged
+    RowSelected: TypeAlias = table_messages.RowSelected
+    RowActivated: TypeAlias = table_messages.RowActivated
+    HeaderClicked: TypeAlias = table_messages.HeaderClicked
+    ColumnResized: TypeAlias = table_messages.ColumnResized
+    MarksChanged: TypeAlias = table_messages.MarksChanged
 
     # Of the class, as the first source arrives while the table is still being made.
     _anchor: int | None = None

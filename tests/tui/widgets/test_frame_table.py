@@ -390,7 +390,7 @@ async def test_search_marks_hits_in_any_case_and_in_wide_text() -> None:
         assert marked(app.table, 1) == ""
 
 
-@pytest.mark.parametrize("size", [(20, 6), (20, 4), (8, 6), (3, 5), (1, 4), (120, 40)])
+@pytest.mark.parametrize("size", [(20, 6), (20, 4), (8, 6), (3, 5), (2, 9), (1, 9), (120, 40)])
 async def test_every_size_is_filled_exactly(size: tuple[int, int]) -> None:
     app = TableApp(Rows(range(30), {0: "a long prompt " * 20, 1: "長い質問" * 30}))
     async with app.run_test(size=size) as pilot:

@@ -131,6 +131,16 @@ async def test_widths_stay_when_columns_come_and_go_and_screens_shrink() -> None
         assert not app.table.widen_column("score", 1), "it is not shown"
 
 
+async def test_a_press_on_a_row_below_an_edge_drags_nothing() -> None:
+    app = TableApp(Rows(range(50)))
+    async with app.run_test(size=(40, 9)) as pilot:
+        await mouse(pilot, MouseDown, OUT_EDGE, 3)
+        await mouse(pilot, MouseMove, OUT_EDGE + 5, 3)
+        await mouse(pilot, MouseUp, OUT_EDGE + 5, 3)
+        assert widths(app.table)["outcome"] == 3
+        assert app.table.cursor_row_id == 2
+
+
 async def test_a_drag_that_loses_the_mouse_ends() -> None:
     app = TableApp(Rows(range(50)))
     async with app.run_test(size=(40, 9)) as pilot:
