@@ -26,7 +26,8 @@ EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
 class Step:
     """A step: the pane it speaks of on a small screen, and the one its box may cover.
 
-    `wanted` is what the step asks the author to try, "" for nothing.
+    `wanted` is what the step asks the author to try, "" for nothing. `alone` says that on a small
+    screen the detail leaves its room to the results.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Step:
     pane: str
     covers: str
     wanted: str = ""
+    alone: bool = False
 
 
 def _keys(name: str) -> str:
@@ -92,6 +94,7 @@ def steps() -> tuple[Step, ...]:
             "results",
             "#metrics",
             FILTERED,
+            alone=True,
         ),
     )
 
@@ -145,10 +148,14 @@ class TourBox(Vertical):
         self.step = max(0, min(len(self._steps) - 1, step))
         self._noticed, self._start = "", now
         self.border_title = f"Tour {self.step + 1} of {len(self._steps)}: {self.current.title}"
-        self.border_subtitle = "alt+← alt+→"
         back, following, _ = self._buttons
         back.disabled = not self.step
         following.label = "Done" if self.is_last else "Next →"
+        self._draw()
+
+    def lie_over(self, over: bool) -> None:
+        """Lie over a pane, or between the panes."""
+        self.set_class(over, "-over")
         self._draw()
 
     def notice(self, what: str, told: str) -> None:
@@ -171,7 +178,10 @@ class TourBox(Vertical):
 
     def _draw(self) -> None:
         text = Text(self.current.text)
-        if self._noticed:
+        # Between the panes the box must not grow: it would take the rows of what is tried.
+        below = bool(self._noticed) and not self.has_class("-over")
+        self.border_subtitle = f"✓ {self._noticed}" if below else "alt+← alt+→"
+        if self._noticed and not below:
             text.append(f"\n✓ {self._noticed}", "bold $text-success")
         self._text.update(themed(text))
 
@@ -208,7 +218,7 @@ class Touring(Screen[None]):
             self.action_leave_tour()
             return
         box = TourBox()
-        box.set_class(self._side_by_side, "-over")
+        box.lie_over(self._side_by_side)
         await self.mount(box, before=self.query_one(Footer))
         self.watch(self.query_one(MetricsPanel), "dashboard", self._tour_measured, init=False)
         self._show_step(0)
@@ -226,6 +236,7 @@ class Touring(Screen[None]):
         box = self.tour
         if box is not None:
             box.remove()
+            self.remove_class("-touring", "-touring-alone")
             self.post_message(TourEnded(box.step, finished=box.is_last))
 
     def _show_step(self, step: int) -> None:
@@ -246,10 +257,12 @@ class Touring(Screen[None]):
         box = self.tour
         if box is None:
             return
+        self.set_class(not self._side_by_side, "-touring")
+        self.set_class(not self._side_by_side and box.current.alone, "-touring-alone")
         covered = self.query_one(box.current.covers)
         if box.has_class("-over") != self._side_by_side:
             # What it leaves room for, or no longer does, is drawn first: then the panes lie still.
-            box.set_class(self._side_by_side, "-over")
+            box.lie_over(self._side_by_side)
             self.call_after_refresh(self._place_tour)
         elif self._side_by_side:
             box.styles.offset = covered.region.offset

@@ -24,8 +24,8 @@ SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut here on the screen; exports hold them whole."""
 
 RAISES, LOWERS = "▴", "▾"
-_MARKED_WORDS = 8
-_LEAST_SHARE = 0.1
+_MARKED_WORDS = 6
+_LEAST_SHARE = 0.15
 """Words with less than this share of the strongest word's effect get no sign."""
 
 _SHORT = 150
@@ -218,7 +218,7 @@ def _words(detail: PromptDetail, marked: bool) -> Text | None:
     words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
     line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
     if marked:
-        line.append(f"   {RAISES} raises, {LOWERS} lowers the score", "$text-muted")
+        line.append(f"  {RAISES} raises {LOWERS} lowers", "$text-muted")
     return line
 
 
