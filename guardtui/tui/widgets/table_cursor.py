@@ -254,12 +254,12 @@ class CursorTable(TableView):
             self.app.simulate_key(key)
 
     def _follow(self, motion: table_vim.Motion) -> None:
-        keys, count = motion
+        count = motion.count
         times = 1 if count is None else count
         half = max(1, self._body_height // 2) if count is None else count
         top = self.scroll_offset.y
         bottom = min(top + self._body_height, len(self._source)) - 1
-        match keys:
+        match motion.keys:
             case "j":
                 self._move_cursor(self._cursor_index + times)
             case "k":

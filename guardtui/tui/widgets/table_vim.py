@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 MOTIONS: dict[str, str] = {
     "j": "Row down",
@@ -23,7 +24,8 @@ PAUSE = 0.6
 _MOST_DIGITS = 9
 
 
-class Motion(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Motion:
     """A motion by its keys in `MOTIONS`, and its count, None when there was none."""
 
     keys: str
