@@ -27,11 +27,7 @@ from guardtui.session.workspace import (
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, key_names
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import usable_keymap
-from guardtui.tui.screens.help import show_help
-from guardtui.tui.screens.jump import show_jump
 from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.settings import SettingsScreen
-from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.terminal import accept_stray_bytes, on_leaving
 from guardtui.tui.theme import DARK, THEMES, near_theme
 from guardtui.tui.widgets.detail import DetailPane
@@ -74,6 +70,7 @@ class GuardtuiApp(App[int]):
                 self.notify(problem, title="Settings", severity="error", markup=False, timeout=15)
         on_leaving(self._leave)
         gc.freeze()  # see MainScreen: the collector need not look through all modules again
+        gc.enable()  # the command that opens the app has turned it off
 
     # --- settings -------------------------------------------------------------------------
 
@@ -106,10 +103,14 @@ class GuardtuiApp(App[int]):
         return []
 
     def action_open_settings(self) -> None:
+        from guardtui.tui.screens.settings import SettingsScreen
+
         self.push_screen(SettingsScreen(self.config, self.change_setting))
 
     def search_themes(self) -> None:
         """In place of Textual's own: the choice is written to the settings."""
+        from guardtui.tui.screens.themes import ThemeScreen
+
         self.push_screen(ThemeScreen(self.config, self.change_setting))
 
     @property
@@ -149,10 +150,14 @@ class GuardtuiApp(App[int]):
 
     def action_show_help(self) -> None:
         """Help of what has the focus."""
+        from guardtui.tui.screens.help import show_help
+
         show_help(self)
 
     def action_jump(self) -> None:
         """A letter on every place in sight of the screen in front."""
+        from guardtui.tui.screens.jump import show_jump
+
         show_jump(self)
 
     # --- leaving --------------------------------------------------------------------------
