@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from guardtui.scorer.decorators import scorer
 from guardtui.scorer.metrics import accuracy, stderr
 from guardtui.scorer.state import ChoiceLike, ChoiceState
-from guardtui.scorer.text import is_blank, verdict
+from guardtui.scorer.text import is_blank
 from guardtui.scorer.types import (
+    CORRECT,
+    INCORRECT,
     INVALID_RESPONSE_FORMAT,
     NO_RESPONSE,
     NOANSWER,
     Score,
     Scorer,
+    ScoreReason,
 )
 
 _LETTERS = string.ascii_uppercase
@@ -39,15 +42,26 @@ def choice() -> Scorer:
         if shuffled:
             choices.sort(key=lambda one: one.original_position)
         selected = _selected(choices)
-        answer = ", ".join(map(letter, selected))
-        if selected == wanted:
-            return verdict(True, completion, answer=answer, explanation=explanation)
-        if not selected and is_blank(completion):
-            return Score(value=NOANSWER, answer=answer, explanation=explanation, reason=NO_RESPONSE)
-        reason = None if selected else INVALID_RESPONSE_FORMAT
-        return verdict(False, completion, answer=answer, explanation=explanation, reason=reason)
+        value, reason = _judged(selected, wanted, completion)
+        return Score(
+            value=value,
+            answer=", ".join(map(letter, selected)),
+            explanation=explanation,
+            reason=reason,
+        )
 
     return score
+
+
+def _judged(
+    selected: list[int], wanted: list[int], completion: str
+) -> tuple[str, ScoreReason | None]:
+    # What was selected counts, so only without a selection does an empty output matter.
+    if selected == wanted:
+        return CORRECT, None
+    if selected:
+        return INCORRECT, None
+    return (NOANSWER, NO_RESPONSE) if is_blank(completion) else (INCORRECT, INVALID_RESPONSE_FORMAT)
 
 
 def _selected(choices: Sequence[ChoiceLike]) -> list[int]:

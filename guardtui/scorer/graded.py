@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +17,8 @@ from guardtui.scorer.grading import (
 )
 from guardtui.scorer.history import conversation_text
 from guardtui.scorer.metrics import accuracy, stderr
-from guardtui.scorer.models import GraderModel, ModelOrName, graders_for
+from guardtui.scorer.models import GraderModel, ModelOrName, ModelRole, graders_for
+from guardtui.scorer.multi import together
 from guardtui.scorer.reducers import reducer_by_name
 from guardtui.scorer.state import Message
 from guardtui.scorer.types import (
@@ -30,7 +29,6 @@ from guardtui.scorer.types import (
     Scorer,
     ScoreReducer,
     Target,
-    is_unscored,
 )
 
 MAJORITY = "majority"
@@ -45,7 +43,7 @@ def model_graded_qa(
     include_history: bool | Callable[[Any], str] = False,
     partial_credit: bool = False,
     model: ModelOrName | Sequence[ModelOrName] | None = None,
-    model_role: str | None = "grader",
+    model_role: str | ModelRole | None = "grader",
     reducer: str | ScoreReducer = MAJORITY,
 ) -> Scorer:
     """A model says whether the answer meets the criterion, which is the target.
@@ -70,7 +68,7 @@ def model_graded_fact(
     include_history: bool | Callable[[Any], str] = False,
     partial_credit: bool = False,
     model: ModelOrName | Sequence[ModelOrName] | None = None,
-    model_role: str | None = "grader",
+    model_role: str | ModelRole | None = "grader",
     reducer: str | ScoreReducer = MAJORITY,
 ) -> Scorer:
     """A model says whether the answer holds the facts of the expert's, which is the target.
@@ -90,12 +88,12 @@ def _graded(
     include_history: bool | Callable[[Any], str],
     partial_credit: bool,
     model: ModelOrName | Sequence[ModelOrName] | None,
-    model_role: str | None,
+    model_role: str | ModelRole | None,
     reducer: str | ScoreReducer,
 ) -> Scorer:
     offered = None if instructions else [CORRECT, INCORRECT, *([PARTIAL] if partial_credit else [])]
     told = instructions or default_instructions(partial_credit=partial_credit)
-    combine = _combiner(reducer)
+    combine = reducer_by_name(reducer) if isinstance(reducer, str) else reducer
 
     def grade_of(completion: str) -> str | None:
         if grade_pattern is not None:
@@ -120,7 +118,6 @@ def _graded(
         return score
 
     async def score(state: Any, target: Target) -> Score:
-        several = isinstance(model, Sequence) and not isinstance(model, str)
         graders = graders_for(model, model_role)
         answer = state.output.completion
         media = _media(state)
@@ -136,10 +133,10 @@ def _graded(
             ),
             attachments=media,
         )
-        if not several and len(graders) == 1:
-            return await grade(graders[0], prompt, answer)
-        grades = await asyncio.gather(*(grade(grader, prompt, answer) for grader in graders))
-        return combine(list(grades))
+        if not isinstance(graders, list):
+            return await grade(graders, prompt, answer)
+        grades = await together([grade(grader, prompt, answer) for grader in graders])
+        return combine(grades) if grades else Score.unscored(reason="scoring_failed")
 
     return score
 
@@ -153,7 +150,9 @@ def _question(state: Any, include_history: bool | Callable[[Any], str]) -> str:
 
 def _media(state: Any) -> list[Any]:
     """Images, audio and video of the answer, as they stand in its message."""
-    message = getattr(state.output, "message", None)
+    output = state.output
+    # A state of others may have no answer at all, and then asking for its message fails.
+    message = getattr(output, "message", None) if getattr(output, "choices", True) else None
     content = getattr(message, "content", None)
     if not isinstance(content, list):
         return []
@@ -163,33 +162,3 @@ def _media(state: Any) -> list[Any]:
 def _with_media(answer: str) -> str:
     note = "media of the answer are attached"
     return f"{answer} ({note})" if answer else f"The {note}."
-
-
-# --- panels -----------------------------------------------------------------------------------
-
-
-def _combiner(reducer: str | ScoreReducer) -> Callable[[list[Score]], Score]:
-    if reducer == MAJORITY:
-        return _majority
-    return reducer_by_name(reducer) if isinstance(reducer, str) else reducer
-
-
-def _majority(grades: list[Score]) -> Score:
-    """The grade that more than half of the panel gave, those without a grade counted; else NaN."""
-    votes = [None if is_unscored(grade.value) else grade.value for grade in grades]
-    counts = Counter(vote for vote in votes if vote is not None)
-    first, count = counts.most_common(1)[0] if counts else (None, 0)
-    panel = {"votes": votes, "size": len(grades), "failures": votes.count(None)}
-    explanations = {grade.explanation for grade in grades}
-    answers = {grade.answer for grade in grades}
-    metadata = dict(grades[0].metadata or {}) if grades else {}
-    won = 2 * count > len(grades) and first is not None
-    result = Score(
-        value=first if won and first is not None else math.nan,
-        answer=answers.pop() if len(answers) == 1 else None,
-        explanation=explanations.pop() if len(explanations) == 1 else None,
-        metadata={**metadata, "panel": panel},
-    )
-    if not won:
-        result.reason = "grader_failed"
-    return result

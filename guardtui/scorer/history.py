@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pprint import pformat
+from textwrap import indent
 from typing import Any
 
 _WIDTH = 80
 """Characters from which on a function call is written over several lines."""
+
+_INDENT = " " * 4
 
 
 def conversation_text(messages: Sequence[Any]) -> str:
@@ -37,13 +41,25 @@ def _part(message: Any) -> str | None:
 
 
 def _error(message: Any) -> str:
-    return str(getattr(message, "error", None) or getattr(message, "tool_error", None) or "")
+    """What went wrong with a tool: a text, or an object that has one as its `message`."""
+    error = getattr(message, "error", None)
+    return str(getattr(error, "message", error) or "")
 
 
 def function_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call as it is written in Python, over several lines when it is long."""
-    words = [f"{key}={value!r}" for key, value in arguments.items()]
+    """A call as it is written in Python, over several lines when it is long.
+
+    Texts stand between single quotes as they are, containers as `pprint` breaks them.
+    """
+    words = [f"{key}={_argument(value)}" for key, value in arguments.items()]
     line = f"{name}({', '.join(words)})"
-    if len(line) <= _WIDTH:
+    if len(line) < _WIDTH:
         return line
-    return "\n".join([f"{name}(", *(f"  {word}," for word in words), ")"])
+    body = indent(",\n".join(words), _INDENT)
+    return f"{name}(\n{body}\n)"
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, str):
+        return f"'{value}'"
+    return pformat(value, width=_WIDTH) if isinstance(value, list | tuple | dict) else str(value)

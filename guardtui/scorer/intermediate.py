@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from guardtui.scorer.state import TaskState
 from guardtui.scorer.types import Score, Scorer, Target
 
 
@@ -51,7 +52,7 @@ async def score(conversation: Any) -> list[Score]:
     if not task.scorers:
         raise RuntimeError("score() needs a task with scorers, and this one has none")
     state = conversation
-    if not hasattr(conversation, "metadata"):
+    if not isinstance(conversation, TaskState | type(task.state)):
         state = copy.copy(task.state)
         state.messages = conversation.messages
         state.output = conversation.output

@@ -22,6 +22,14 @@ ModelOrName: TypeAlias = str | GraderModel
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRole:
+    """A role by its name; when it is `required`, nobody stands in for a model that plays it."""
+
+    name: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Models:
     default: GraderModel | None = None
     roles: Mapping[str, ModelOrName | Sequence[ModelOrName]] = field(default_factory=dict)
@@ -48,26 +56,30 @@ def use_models(
 
 
 def graders_for(
-    model: ModelOrName | Sequence[ModelOrName] | None, role: str | None, *, required: bool = False
-) -> list[GraderModel]:
-    """Who grades: the given models, else those of the role, else the model under evaluation.
+    model: ModelOrName | Sequence[ModelOrName] | None, role: str | ModelRole | None
+) -> GraderModel | list[GraderModel]:
+    """Who grades: the given model, else that of the role, else the model under evaluation.
 
-    Raises LookupError when there is none, or when a required role is not bound.
+    A panel when several are given, be it of one. Raises LookupError when there is nobody, or when
+    a required role is not bound.
     """
     known = _models.get()
-    if model is None and role is not None:
-        if role in known.roles:
-            model = known.roles[role]
-        elif required:
-            raise LookupError(f"no model plays the role {role!r}, which this scorer requires")
+    played = ModelRole(role) if isinstance(role, str) else role
+    if model is None and played is not None:
+        model = known.roles.get(played.name)
+        if model is None and played.required:
+            raise LookupError(
+                f"no model plays the role {played.name!r}, which this scorer requires: "
+                "bind one with use_models"
+            )
     if model is None:
         model = known.default
     if model is None:
-        raise LookupError(
-            f"no model to grade with: name one, or bind the role {role!r} with use_models"
-        )
-    several = [model] if isinstance(model, str | GraderModel) else list(model)
-    return [_resolved(one, known) for one in several]
+        way = "name one" if played is None else f"name one, or bind the role {played.name!r}"
+        raise LookupError(f"no model to grade with: {way} with use_models")
+    if isinstance(model, str | GraderModel):
+        return _resolved(model, known)
+    return [_resolved(one, known) for one in model]
 
 
 def _resolved(model: ModelOrName, known: _Models) -> GraderModel:

@@ -6,6 +6,8 @@ import math
 import re
 import unicodedata
 
+from guardtui.scorer.text import finite
+
 _ESCAPED = re.compile(r"\\([$,£€*_])")
 _SIGNS = str.maketrans("", "", "$€£,*_")
 _STOPS = re.compile(r"\.(?=\D|$)")
@@ -21,14 +23,10 @@ def clean_numeric(text: str) -> str:
 def read_number(word: str, *, trim: bool = True) -> float | None:
     """The finite number that a word is, or None; `trim` takes quotes and brackets off first."""
     text = word.strip(_AROUND) if trim else word
-    try:
-        number = float(text)
-    except ValueError:
-        known = read_unicode_number(text)
-        if known is None:
-            return None
-        number = known
-    return number if math.isfinite(number) else None
+    number = finite(text)
+    if number is None:
+        number = read_unicode_number(text)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def normal_form(number: float) -> str:
@@ -38,26 +36,39 @@ def normal_form(number: float) -> str:
 
 # --- other scripts ----------------------------------------------------------------------------
 
-_MINUS = "-−﹣－负負"
-_PLUS = "+＋﹢正"
+_MINUS = frozenset("-−﹣－负負")
+_PLUS = frozenset("+＋﹢正")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_EXPONENT = re.compile(
-    r"^(?P<base>.*?[^⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹])(?P<sign>[⁺⁻]?)(?P<digits>[⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", re.S
-)
+_POWER = re.compile(r"(?s)(.*[^⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]|.+(?=[⁺⁻]))([⁺⁻]?)([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 _DIGITS = {
-    **dict(zip("〇零一二三四五六七八九", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), strict=True)),
-    **dict(zip("壹壱弌贰貳弐弍叁參参弎", (1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3), strict=True)),
-    **dict(zip("肆伍陆陸柒漆捌玖两兩○", (4, 5, 6, 6, 7, 7, 8, 9, 2, 2, 0), strict=True)),
+    sign: digit
+    for digit, signs in enumerate(
+        (
+            "〇零○",
+            "一壹幺",
+            "二贰貳两兩",
+            "三叁參",
+            "四肆",
+            "五伍",
+            "六陆陸",
+            "七柒",
+            "八捌",
+            "九玖",
+        )
+    )
+    for sign in signs
 }
-_UNITS = dict(zip("十拾百佰千仟", (10, 10, 100, 100, 1000, 1000), strict=True))
-_TENS = {"廿": 20, "卄": 20, "卅": 30, "卌": 40}
+_ZEROS = frozenset("〇零○")
+_UNITS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
+_TENS = {"廿": 20, "卅": 30, "卌": 40}
 _MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
-_POINTS = "点點."
-_CHINESE = {*_DIGITS, *_UNITS, *_TENS, *_MYRIADS, "点", "點"}
+_COUNTED = {*_UNITS, *_TENS, *_MYRIADS}
+_CHINESE = re.compile(f"[{''.join(_COUNTED)}点點]")
+_CHINESE_POINT = re.compile("[点點.．]")
 
-_SKIPPED = set(" \u00a0\u2009\u2007\u202f'’ʼ٬،、，")
-_DECIMALS = {"٫": ".", "．": "."}
+_GROUPING = frozenset(",'’ʼ٬、﹐＇，")
+_POINTS = frozenset(".٫．")
 
 
 def read_unicode_number(text: str) -> float | None:
@@ -68,24 +79,21 @@ def read_unicode_number(text: str) -> float | None:
     """
     rest = text.strip()
     sign = 1
-    while rest and rest[0] in _MINUS + _PLUS:
+    while rest and (rest[0] in _MINUS or rest[0] in _PLUS):
         if rest[0] in _MINUS:
             sign = -sign
         rest = rest[1:].lstrip()
-    if not rest:
+    if len(rest) == 1 and (alone := unicodedata.numeric(rest, None)) is not None:
+        return sign * alone
+    power = _POWER.fullmatch(_without_separators_behind(rest))
+    if power is None:
+        number = _unsigned(rest)
+        return None if number is None else sign * number
+    base = _unsigned(power[1])
+    if base is None:
         return None
-    if len(rest) == 1:
-        alone = unicodedata.numeric(rest, None)
-        return None if alone is None else sign * alone
-    power = _EXPONENT.match(rest)
-    if power is not None:
-        base = _plain(power["base"])
-        if base is None:
-            return None
-        exponent = int(power["digits"].translate(_SUPERSCRIPTS))
-        return _raised(sign * base, -exponent if power["sign"] == "⁻" else exponent)
-    number = _plain(rest)
-    return None if number is None else sign * number
+    exponent = int(power[3].translate(_SUPERSCRIPTS))
+    return _raised(sign * base, -exponent if power[2] == "⁻" else exponent)
 
 
 def _raised(base: float, exponent: int) -> float | None:
@@ -95,62 +103,64 @@ def _raised(base: float, exponent: int) -> float | None:
         return None
 
 
-def _plain(text: str) -> float | None:
-    """A number without sign and exponent."""
-    fractions = [place for place, sign in enumerate(text) if _is_fraction(sign)]
-    if fractions:
-        place = fractions[0]
-        behind = [sign for sign in text[place + 1 :] if sign not in _SKIPPED]
-        if behind:
-            return None
-        whole = text[:place]
-        left = 0.0 if not whole.strip() else _plain(whole)
-        return None if left is None else left + unicodedata.numeric(text[place])
-    if any(sign in _CHINESE for sign in text):
-        return _chinese(text)
+def _unsigned(text: str) -> float | None:
+    """A number without sign and power: one sign for all of it, digits, or with a fraction."""
+    text = text.strip()
+    for place, sign in enumerate(text):
+        part = unicodedata.numeric(sign, 0.0)
+        if 0 < part < 1:
+            return _with_fraction(text[:place].strip(), part, text[place + 1 :])
+    if _CHINESE.search(text):
+        return _chinese("".join(text.split()))
+    if len(text) == 1 and (alone := unicodedata.numeric(text, None)) is not None:
+        return alone
     return _positional(text)
 
 
-def _is_fraction(sign: str) -> bool:
-    return unicodedata.category(sign) == "No" and "FRACTION" in unicodedata.name(sign, "")
-
-
-def _chinese(text: str) -> float | None:
-    whole, point, part = _split_at_point(text)
-    decimals = ""
-    for sign in part:
-        digit = _digit(sign)
-        if digit is None:
-            return None
-        decimals += str(digit)
-    if point and not decimals:
+def _with_fraction(whole: str, part: float, behind: str) -> float | None:
+    if _without_separators_behind(behind):
         return None
-    left = _chinese_whole(whole) if whole else 0
-    return None if left is None else float(f"{left}.{decimals}" if decimals else left)
+    left = _unsigned(whole) if whole else 0.0
+    return None if left is None else left + part
 
 
-def _split_at_point(text: str) -> tuple[str, str, str]:
-    for place, sign in enumerate(text):
-        if sign in _POINTS:
-            return text[:place], sign, text[place + 1 :]
-    return text, "", ""
+def _without_separators_behind(text: str) -> str:
+    end = len(text)
+    while end and (text[end - 1] in _GROUPING or text[end - 1].isspace()):
+        end -= 1
+    return text[:end]
 
 
 def _digit(sign: str) -> int | None:
-    if sign in _DIGITS:
-        return _DIGITS[sign]
-    return unicodedata.decimal(sign, None)
+    known = _DIGITS.get(sign)
+    return unicodedata.digit(sign, None) if known is None else known
 
 
-def _chinese_whole(text: str) -> int | None:
-    if not any(sign in _UNITS or sign in _MYRIADS or sign in _TENS for sign in text):
-        digits = [_digit(sign) for sign in text]
-        if None in digits:
-            return None
-        return int("".join(map(str, digits)))
+def _digits(text: str) -> str | None:
+    """The ASCII digits of a text that is all digits, else None."""
+    digits = [_digit(sign) for sign in text]
+    return None if None in digits else "".join(map(str, digits))
+
+
+def _chinese(text: str) -> float | None:
+    """Chinese numerals with units, with a point, or both: 三百二十点五."""
+    whole, *parts = _CHINESE_POINT.split(text)
+    if len(parts) > 1:
+        return None
+    decimals = _digits("".join(parts))
+    left = _counted(whole) if any(sign in _COUNTED for sign in whole) else _digits(whole)
+    if left is None or decimals is None:
+        return None
+    return float(f"{left or 0}.{decimals or 0}")
+
+
+def _counted(text: str) -> int | None:
+    """A whole number of digits and units; before a unit only the last digit counts."""
     total = section = digit = 0
     for sign in text:
         known = _digit(sign)
+        if sign in _ZEROS:
+            continue
         if known is not None:
             digit = known
         elif sign in _UNITS:
@@ -158,7 +168,6 @@ def _chinese_whole(text: str) -> int | None:
             digit = 0
         elif sign in _TENS:
             section += _TENS[sign]
-            digit = 0
         elif sign in _MYRIADS:
             total += (section + digit) * _MYRIADS[sign]
             section = digit = 0
@@ -168,33 +177,22 @@ def _chinese_whole(text: str) -> int | None:
 
 
 def _positional(text: str) -> float | None:
-    """Digits of any script with grouping and decimal marks; of "." and "," the last is decimal."""
-    body, exponent = text, ""
-    if found := re.fullmatch(r"(.*\d.*)[eE]([+-]?\d+)", text, re.S):
-        body, exponent = found[1], f"e{int(found[2])}"
-    point = _decimal_mark(body)
-    digits, seen = "", False
-    for sign in body:
-        digit = unicodedata.decimal(sign, None)
+    """Digits of any script with grouping, at most one decimal mark and at most one exponent."""
+    written: list[str] = []
+    before = ""
+    for sign in text:
+        after_e, before = before in ("e", "E"), sign
+        if sign in _GROUPING or sign.isspace():
+            continue
+        digit = _digit(sign)
         if digit is not None:
-            digits += str(digit)
-        elif sign == point or sign in _DECIMALS:
-            if seen:
-                return None
-            digits, seen = f"{digits}.", True
-        elif sign not in _SKIPPED and sign != ",":
+            written.append(str(digit))
+        elif sign in _POINTS:
+            written.append(".")
+        elif sign in "eE":
+            written.append("e")
+        elif after_e and sign in "-−﹣－+＋﹢":
+            written.append("+" if sign in _PLUS else "-")
+        else:
             return None
-    try:
-        return float(digits + exponent)
-    except ValueError:
-        return None
-
-
-def _decimal_mark(text: str) -> str:
-    stop, comma = text.rfind("."), text.rfind(",")
-    if stop >= 0 and comma >= 0:
-        return "." if stop > comma else ","
-    if comma >= 0:
-        after = len(text) - comma - 1
-        return "," if 1 <= after <= 3 and text.count(",") == 1 else ""
-    return "."
+    return finite("".join(written))

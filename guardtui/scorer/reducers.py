@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import statistics
@@ -81,6 +82,36 @@ def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
         return _reduced(scores, largest)
 
     return reduce
+
+
+@score_reducer(name="majority")
+def majority_score() -> ScoreReducer:
+    """The value that more than half of all scores have, those without one counted; else NaN.
+
+    `panel` in the metadata tells the votes (None for a score without a value), how many there
+    were, and of each failure its place, reason and explanation.
+    """
+
+    def reduce(scores: list[Score]) -> Score:
+        def winner(values: list[Any]) -> Any:
+            favourite = _most_frequent(values)
+            return favourite if 2 * values.count(favourite) > len(scores) else math.nan
+
+        result = _reduced(scores, winner, scalars_only=True)
+        result.metadata = {**(result.metadata or {}), "panel": _panel(scores)}
+        return result
+
+    return reduce
+
+
+def _panel(scores: list[Score]) -> dict[str, Any]:
+    failures = [
+        {"index": place, "reason": score.reason, "explanation": score.explanation}
+        for place, score in enumerate(scores)
+        if is_unscored(score.value)
+    ]
+    votes = [None if is_unscored(score.value) else copy.copy(score.value) for score in scores]
+    return {"votes": votes, "size": len(scores), "failures": failures}
 
 
 @score_reducer

@@ -80,6 +80,8 @@ class Message:
     tool_calls: list[ToolCall] = field(default_factory=list)
     function: str | None = None
     error: str | None = None
+    attachments: list[Any] = field(default_factory=list)
+    """Images, audio and video, in whatever form they came."""
 
 
 class TaskState:
