@@ -227,3 +227,5 @@ def test_the_keys_told_are_those_of_the_registry() -> None:
     for key in ("F1", "F2", "F3", "F4", "F5", "F8"):
         assert key in told
     assert len(steps()) == 6
+    keep = next(one for one in ACTIONS if one.name == "keep").binding.id or ""
+    assert "^k keeps an edit" in " ".join(step.text for step in steps({keep: "ctrl+k"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -38,18 +39,15 @@ class Step:
     alone: bool = False
 
 
-def _keys(name: str) -> str:
-    return next(key_names(one) for one in ACTIONS if one.name == name)
-
-
-def steps() -> tuple[Step, ...]:
-    """The six steps, with the keys of the registry."""
+def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
+    """The six steps, with the keys of the registry or those the author set instead."""
+    keys = {one.name: key_names(one, keymap) for one in ACTIONS}
     return (
         Step(
             "the topic",
             "This is the definition your guardrail is given: name, description, examples, intent. "
             "Beside each field: the bytes used and allowed. ⚠ says which limit is broken. "
-            f"{_keys('next_pane')} goes from pane to pane.",
+            f"{keys['next_pane']} goes from pane to pane.",
             "editor",
             "#detail",
         ),
@@ -79,17 +77,17 @@ def steps() -> tuple[Step, ...]:
         ),
         Step(
             "keep or discard",
-            f"{_keys('keep')} keeps an edit that is better and saves it; {_keys('discard')} "
+            f"{keys['keep']} keeps an edit that is better and saves it; {keys['discard']} "
             f"discards it and goes back to the best. Both are remembered: "
-            f"{_keys('show_iterations')} shows all. {_keys('undo')} takes an edit back.",
+            f"{keys['show_iterations']} shows all. {keys['undo']} takes an edit back.",
             "metrics",
             "#detail",
             RECORDED,
         ),
         Step(
             "filter, export, help",
-            f"In the results / filters, 7 shows all. {_keys('export')} writes a report beside the "
-            f"topic file; the history is in .guardtui there. {_keys('show_help')} explains the "
+            f"In the results / filters, 7 shows all. {keys['export']} writes a report beside the "
+            f"topic file; the history is in .guardtui there. {keys['show_help']} explains the "
             "pane you are in, ^p finds every command.",
             "results",
             "#metrics",
@@ -112,10 +110,10 @@ class TourBox(Vertical):
 
     help_pane = "tour"
 
-    def __init__(self) -> None:
+    def __init__(self, keymap: Mapping[str, str] | None = None) -> None:
         super().__init__(id="tour")
         self.step = 0
-        self._steps = steps()
+        self._steps = steps(keymap)
         self._noticed = ""
         self._start: Dashboard | None = None
         self._text = Static("", id="tour-text", markup=False)
@@ -217,7 +215,7 @@ class Touring(Screen[None]):
         if self.tour is not None:
             self.action_leave_tour()
             return
-        box = TourBox()
+        box = TourBox(dict(self.app._keymap))
         box.lie_over(self._side_by_side)
         await self.mount(box, before=self.query_one(Footer))
         self.watch(self.query_one(MetricsPanel), "dashboard", self._tour_measured, init=False)

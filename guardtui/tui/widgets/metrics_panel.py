@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -84,14 +84,20 @@ class MetricsPanel(VerticalScroll):
         yield self._text
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
-        self._text.update(themed(dashboard_text(shown)))
+        self._text.update(themed(dashboard_text(shown, dict(self.app._keymap))))
 
 
-def dashboard_text(shown: Dashboard | None) -> Text:
+def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = None) -> Text:
     """All that the panel shows; what comes next, when nothing was evaluated yet."""
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
-    lines = [*_rates(shown), _counts(shown), *_change(shown), *_history(shown), *_numbers(shown)]
+    lines = [
+        *_rates(shown),
+        _counts(shown),
+        *_change(shown),
+        *_history(shown),
+        *_numbers(shown, keymap),
+    ]
     return Text("\n").join(lines)
 
 
@@ -159,7 +165,7 @@ def _history(shown: Dashboard) -> list[Text]:
     ]
 
 
-def _numbers(shown: Dashboard) -> list[Text]:
+def _numbers(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
     """The sparkline as numbers, newest first; they stand last, for who scrolls down to them."""
     if not shown.history:
         return []
@@ -167,7 +173,7 @@ def _numbers(shown: Dashboard) -> list[Text]:
     line.append("coverage by iteration, newest first: ", "$text-muted")
     newest = list(enumerate(shown.history))[-NUMBERS_SHOWN:]
     line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
-    keys = next(key_names(one) for one in ACTIONS if one.name == "show_iterations")
+    keys = next(key_names(one, keymap) for one in ACTIONS if one.name == "show_iterations")
     line.append(f"  ({keys}: every iteration with its rates)", "$text-muted")
     return [line]
 
