@@ -248,13 +248,13 @@ def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
     assert len(answers) == len(cases)
     wrong = []
     for (text, place, keys), (expected, at, register) in zip(cases, answers, strict=True):
-        ours, vim = (text, place), Vim(Memory())
+        now, at_now, vim = text, place, Vim(Memory())
         for command in keys:
-            *ours, _ = typed(*ours, [*command, "escape"], vim)
+            now, at_now, _ = typed(now, at_now, [*command, "escape"], vim)
         if register.endswith("\n") and vim.memory.lines:
             register = register[:-1]
-        if [*ours, vim.memory.text] != [expected, at, register]:
-            wrong.append((text, place, keys, "Vim:", expected, at, register, "here:", *ours))
+        if (now, at_now, vim.memory.text) != (expected, at, register):
+            wrong.append((text, place, keys, "Vim:", expected, at, register, "here:", now, at_now))
     # Left out on purpose: a failing object moves Vim's cursor, and empty yanks empty its register.
     assert len(wrong) <= len(cases) // 100, wrong[:12]
 
