@@ -180,8 +180,8 @@ compared to, until it is unpinned.""",
         "Export",
         """\
 Writes a report on the definition as it is now, into the folder of the topic file, under the name
-shown. Markdown and HTML are for reading, JSON, CSV and JUnit for programs and gates, results.tsv
-lists the iterations. A file of that name is written over; your topic and prompts never are.""",
+shown: md and table are for reading, json and csv for programs, tsv lists the iterations. A file of
+that name is written over; your topic and your prompts never are.""",
         ("iteration",),
         (),
         (("↑ ↓", "Choose a format"), ("Enter", "Write it"), _CLOSE),
@@ -209,39 +209,64 @@ answer that changes nothing.""",
     "settings": PaneHelp(
         "Settings",
         """\
-How the app looks and behaves. What is set here is remembered, for every topic. A setting that the
-command line or the environment gives holds over what is set here for as long as it is given.""",
-        keys=(_NEXT, ("Enter, Space", "Change"), _CLOSE),
+How the app looks and behaves. A change holds at once and is written to the settings file; beside
+each value stands where it comes from. What the command line or the environment says wins over the
+file for as long as it is given. Type to narrow the list.""",
+        keys=(
+            ("↑ ↓", "Choose a setting"),
+            ("Enter", "Change it, or edit its value"),
+            ("Space, Del", "In the list: change it, reset it"),
+            _NEXT,
+            ("Esc", "Leave"),
+        ),
     ),
     "columns": PaneHelp(
         "Columns",
         """\
-Which columns the results show, and in which order. Any column of your prompt set can be among them.
-On a narrow screen those on the right are left out first; the prompt always stays.""",
-        keys=(("↑ ↓", "Choose a column"), ("Space, Enter", "Show or hide it"), _CLOSE),
+Which columns the results show, how wide, and in which order; x marks those that are shown. Any
+column of your prompt set can be among them. What you change is seen at once. On a narrow screen a
+column may find no room, and is then left out.""",
+        keys=(
+            ("↑ ↓, j k", "Choose a column"),
+            ("Space", "Show or hide it"),
+            ("alt+↑ alt+↓, K J", "Move it"),
+            ("+ - 0", "Wider, narrower, its own width"),
+            ("r", "All as at first"),
+            ("Esc, Enter", "Leave; the columns stay as you see them"),
+        ),
     ),
     "prompt": PaneHelp(
         "A new prompt",
         """\
 Adds a prompt with its label to your prompt set. The label says whether the prompt belongs to the
-topic, whatever the scanner makes of it. Undo takes it back.""",
+topic, whatever the scanner makes of it.""",
         ("expected",),
         (),
-        (_NEXT, ("^s", "Add it"), _CLOSE),
+        (_NEXT, ("^s or F2", "Add it"), ("Space", "On the label: turn it"), _CLOSE),
     ),
     "views": PaneHelp(
         "Views",
         """\
-A view is what you look at in the results under a name: group, filter, order and columns. Save one
-that you come back to, such as the regressions of one category.""",
-        keys=(("↑ ↓", "Choose a view"), ("Enter", "Show it"), _CLOSE),
+A view is what you look at in the results, under a name. Save one that you come back to, such as the
+regressions of one category. One saved under a name that is taken replaces it; a view is removed at
+once, and without a question.""",
+        keys=(
+            ("↑ ↓", "Choose a view"),
+            ("Enter", "Apply it; after typing a name: save"),
+            ("Del, d, x", "In the list: remove it"),
+            ("Esc", "Leave"),
+        ),
     ),
     "theme": PaneHelp(
         "Themes",
         """\
 Colours for the whole screen; it changes as you move through the list. Nothing is told by colour
 alone: a letter or a sign stands beside it in every theme.""",
-        keys=(("↑ ↓", "Try a theme"), ("Enter", "Take it"), _CLOSE),
+        keys=(
+            ("↑ ↓", "Try a theme"),
+            ("Enter", "Keep it, in the settings"),
+            ("Esc", "Go back to the one before"),
+        ),
     ),
     "palette": PaneHelp(
         "The command palette",
