@@ -173,7 +173,13 @@ class Field(TextArea):
     # --- keys -----------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.vim and self._press(event):
+        focused = self.screen.focused
+        if focused is not self and isinstance(focused, (Field, IntentField)):
+            # Typed faster than the focus moves: it is meant for the field that was gone to.
+            event.stop()
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+        elif self.vim and self._press(event):
             event.stop()
             event.prevent_default()
         elif event.key == "enter":
