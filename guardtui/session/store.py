@@ -347,12 +347,13 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
 
 
 _COLUMNS = (
-    ("keys", "uint64"),
-    ("expected", "bool"),
-    ("triggered", "int8"),
-    ("score", "float32"),
-    ("matched", "int16"),
+    ("keys", "uint64", 8),
+    ("expected", "bool", 1),
+    ("triggered", "int8", 1),
+    ("score", "float32", 4),
+    ("matched", "int16", 2),
 )
+"""Name, type and bytes of a value of each column, in the order in which they are packed."""
 
 
 def _pack(evaluation: Evaluation) -> bytes:
@@ -367,9 +368,51 @@ def _pack(evaluation: Evaluation) -> bytes:
     )
     packed = b"".join(
         np.ascontiguousarray(column, dtype=kind).tobytes()
-        for column, (_, kind) in zip(columns, _COLUMNS, strict=True)
+        for column, (_, kind, _) in zip(columns, _COLUMNS, strict=True)
     )
     return len(evaluation.keys).to_bytes(8, "little") + zlib.compress(packed, 1)
+
+
+class StoredEvaluation(Evaluation):
+    """An evaluation as it was recorded; its columns are made when they are first asked for.
+
+    The first screen then need not wait for numpy. That they are complete is known before.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        topic: Topic,
+        settings: ScannerSettings,
+        prompt_set: str,
+        count: int,
+        content: bytes,
+        errors: dict[int, str],
+    ) -> StoredEvaluation:
+        """From columns of `count` rows each; raises ValueError when there are fewer bytes."""
+        if len(content) < count * sum(size for _, _, size in _COLUMNS):
+            raise ValueError("the columns are too short")
+        made = cls.__new__(cls)
+        made.__dict__.update(topic=topic, settings=settings, prompt_set=prompt_set)
+        made.__dict__.update(_packed=(count, content, errors))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not there yet.
+        if name not in ("keys", "expected", "verdicts"):
+            raise AttributeError(name)
+        count, content, errors = self.__dict__["_packed"]
+        arrays: dict[str, Any] = {}
+        offset = 0
+        for column, kind, size in _COLUMNS:
+            arrays[column] = np.frombuffer(content, kind, count, offset)
+            offset += count * size
+        keys, expected = arrays.pop("keys"), arrays.pop("expected")
+        # Two threads may both come here: what came first stays.
+        self.__dict__.setdefault("keys", keys)
+        self.__dict__.setdefault("expected", expected)
+        self.__dict__.setdefault("verdicts", Verdicts(**arrays, errors=errors))
+        return self.__dict__[name]
 
 
 def _iteration(
@@ -382,25 +425,12 @@ def _iteration(
     columns: bytes,
     errors: str,
 ) -> Iteration:
-    count = int.from_bytes(columns[:8], "little")
-    content = zlib.decompress(columns[8:])
-    arrays: dict[str, Any] = {}
-    offset = 0
-    for name, kind in _COLUMNS:
-        arrays[name] = np.frombuffer(content, kind, count, offset)
-        offset += arrays[name].nbytes
-    verdicts = Verdicts(
-        arrays["triggered"],
-        arrays["score"],
-        arrays["matched"],
-        {int(row): text for row, text in json.loads(errors).items()},
-    )
-    evaluation = Evaluation(
+    evaluation = StoredEvaluation.of(
         Topic.model_validate_json(topic),
         ScannerSettings(**json.loads(scanner)),
         prompt_set,
-        arrays["keys"],
-        arrays["expected"],
-        verdicts,
+        int.from_bytes(columns[:8], "little"),
+        zlib.decompress(columns[8:]),
+        {int(row): text for row, text in json.loads(errors).items()},
     )
     return Iteration(number, created, Decision(decision), evaluation)

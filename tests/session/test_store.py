@@ -8,7 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,37 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert again.pinned() == 0
     assert again.prompt_file() == "/some/where.csv"
     assert again.settings() == {"encoder": "static"}
+
+
+def test_columns_are_made_when_they_are_asked_for(tmp_path: Path) -> None:
+    written = SessionStore(tmp_path / "tax.yaml").add_iteration(iteration(7)).evaluation
+    script = (
+        "import sys; from pathlib import Path; from guardtui.session.store import SessionStore\n"
+        "(found,) = SessionStore(Path(sys.argv[1])).iterations()\n"
+        "print(found.evaluation.topic.name, 'numpy' in sys.modules)\n"
+        "print(found.evaluation.metrics.tp, 'numpy' in sys.modules)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "tax.yaml")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == f"{TOPIC.name} False\n{written.metrics.tp} True\n"
+    (again,) = SessionStore(tmp_path / "tax.yaml").iterations()
+    other = replace(again.evaluation, expected=~again.evaluation.expected)
+    assert np.array_equal(other.verdicts.score, written.verdicts.score, equal_nan=True)
+    assert np.array_equal(other.expected, ~written.expected)
+    with pytest.raises(AttributeError):
+        again.evaluation.no_such_thing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_columns_that_are_cut_short_are_damage(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "tax.yaml")
+    store.add_iteration(iteration())
+    with closing(sqlite3.connect(store.path)) as database:
+        (columns,) = database.execute("SELECT columns FROM iteration").fetchone()
+        short = zlib.compress(zlib.decompress(columns[8:])[:-1])
+        database.execute("UPDATE iteration SET columns = ?", (columns[:8] + short,))
+        database.commit()
+    with pytest.raises(StoreError, match="damaged"):
+        store.iterations()
 
 
 def test_topics_of_one_folder_are_kept_apart(tmp_path: Path) -> None:
