@@ -7,7 +7,6 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from rich.text import Text
 from textual import on, work
 from textual.app import SuspendNotSupported
@@ -41,8 +40,6 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
-from guardtui.tui.screens.help import show_help
-from guardtui.tui.screens.jump import show_jump
 from guardtui.tui.screens.tour import Touring
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.metrics_panel import number
@@ -68,9 +65,13 @@ class MainScreen(Touring, DecisionsScreen):
         await self.app.push_screen_wait(TextPage("Check of the definition and the prompts", body))
 
     def action_show_help(self) -> None:
+        from guardtui.tui.screens.help import show_help
+
         show_help(self.app)
 
     def action_jump(self) -> None:
+        from guardtui.tui.screens.jump import show_jump
+
         show_jump(self.app)
 
     async def action_settings(self) -> None:
@@ -112,6 +113,8 @@ class MainScreen(Touring, DecisionsScreen):
 
     def _calibrated(self) -> Calibration | str:
         """The threshold that the labels suggest, as a score; or why there is none."""
+        import numpy as np
+
         prompts = self.workspace.prompts
         try:
             scored = self.scanner.z(self.session.topic, prompts, lambda progress: None)
