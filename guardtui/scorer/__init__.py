@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from guardtui.scorer.decorators import metric as metric
     from guardtui.scorer.decorators import score_reducer as score_reducer
     from guardtui.scorer.decorators import scorer as scorer
+    from guardtui.scorer.graded import model_graded_fact as model_graded_fact
+    from guardtui.scorer.graded import model_graded_qa as model_graded_qa
+    from guardtui.scorer.intermediate import score as score
     from guardtui.scorer.matching import includes as includes
     from guardtui.scorer.matching import match as match
     from guardtui.scorer.metrics import accuracy as accuracy
@@ -17,9 +20,13 @@ if TYPE_CHECKING:
     from guardtui.scorer.metrics import mean as mean
     from guardtui.scorer.metrics import std as std
     from guardtui.scorer.metrics import stderr as stderr
+    from guardtui.scorer.models import ModelRole as ModelRole
+    from guardtui.scorer.models import use_models as use_models
+    from guardtui.scorer.multi import multi_scorer as multi_scorer
     from guardtui.scorer.patterns import answer as answer
     from guardtui.scorer.patterns import pattern as pattern
     from guardtui.scorer.reducers import at_least as at_least
+    from guardtui.scorer.reducers import majority_score as majority_score
     from guardtui.scorer.reducers import max_score as max_score
     from guardtui.scorer.reducers import mean_score as mean_score
     from guardtui.scorer.reducers import median_score as median_score
@@ -50,11 +57,16 @@ if TYPE_CHECKING:
 _NAMES_OF = {
     "choices": ("choice",),
     "decorators": ("metric", "score_reducer", "scorer"),
+    "graded": ("model_graded_fact", "model_graded_qa"),
+    "intermediate": ("score",),
     "matching": ("includes", "match"),
     "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
+    "models": ("ModelRole", "use_models"),
+    "multi": ("multi_scorer",),
     "patterns": ("answer", "pattern"),
     "reducers": (
-        "at_least", "max_score", "mean_score", "median_score", "mode_score", "pass_at",
+        "at_least", "majority_score", "max_score", "mean_score", "median_score", "mode_score",
+        "pass_at",
     ),
     "state": ("TaskState",),
     "types": (

@@ -55,6 +55,7 @@ _MARKERS = re.compile(r"\[(BEGIN|END) (DATA)\]", re.IGNORECASE)
 _BLANKS = r"[\s\u200b-\u200f\u2060\u2063\ufeff]*"
 _MARKER = re.compile(rf"(?<!\w)GRADE{_BLANKS}:{_BLANKS}", re.IGNORECASE)
 _VERDICT = re.compile(r"\w*")
+_LETTER = re.compile("[CPI]", re.IGNORECASE)
 _VERDICTS = {
     **dict.fromkeys(("c", "correct"), CORRECT),
     **dict.fromkeys(("i", "incorrect"), INCORRECT),
@@ -114,11 +115,10 @@ def read_grade(completion: str, *, offered: Sequence[str] | None) -> str | None:
     With `offered` grades the whole word after the last marker must be one of them; with None, as
     for instructions of the author's own, the last marker that C, P or I follows counts.
     """
-    ends = [found.end() for found in _markers(completion)]
     if offered is None:
-        letters = [completion[end : end + 1].upper() for end in ends]
-        known = [letter for letter in letters if letter in (CORRECT, PARTIAL, INCORRECT)]
-        return known[-1] if known else None
+        letter = _last_letter(completion)
+        return None if letter is None else letter.upper()
+    ends = [found.end() for found in _MARKER.finditer(completion)]
     if not ends:
         return None
     word = _VERDICT.match(completion, ends[-1])
@@ -127,15 +127,21 @@ def read_grade(completion: str, *, offered: Sequence[str] | None) -> str | None:
     return grade if grade in offered else None
 
 
-def _markers(completion: str) -> Sequence[re.Match[str]]:
-    return list(_MARKER.finditer(completion))
+def _last_letter(completion: str) -> str | None:
+    """What stands after the last marker that C, P or I follows, in the case it stands there."""
+    letters = [_LETTER.match(completion, found.end()) for found in _MARKER.finditer(completion)]
+    known = [letter[0] for letter in letters if letter is not None]
+    return known[-1] if known else None
 
 
 def read_by_pattern(completion: str, pattern: str) -> str | None:
     """What the first group of an author's own pattern captures, as it stands, or None.
 
-    Raises re.error for a broken pattern, IndexError for one without a group.
+    An empty pattern takes the last marked letter. Raises re.error for a broken pattern, IndexError
+    for one without a group.
     """
+    if not pattern:
+        return _last_letter(completion)
     found = re.search(pattern, completion)
     if found is None:
         return None
