@@ -15,10 +15,12 @@ from guardtui.files.problems import ContentProblem, FileProblem, decode, read_by
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
-    from ruamel.yaml.nodes import Node
 
 Value: TypeAlias = bool | int | str | Mapping[str, str]
 """What a setting holds; a mapping only for a key map (binding id to Textual key names)."""
+
+Node: TypeAlias = Any
+"""A node of YAML, whose attributes its library does not declare."""
 
 _LARGEST = 64 * 1024
 _HEADER = """\
