@@ -90,7 +90,8 @@ def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) 
     values = _floats(scores, to_float)
     sums = np.bincount(codes, weights=values - values.mean(), minlength=len(places))
     count = len(places)
-    return float(math.sqrt(float(np.dot(sums, sums)) * count / (count - 1)) / len(values))
+    error: float = np.sqrt(np.dot(sums, sums) * count / (count - 1)) / len(values)
+    return error
 
 
 def _cluster_of(one: SampleScore, cluster: str) -> Hashable:

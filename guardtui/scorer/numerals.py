@@ -41,24 +41,10 @@ _PLUS = frozenset("+＋﹢正")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _POWER = re.compile(r"(?s)(.*[^⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]|.+(?=[⁺⁻]))([⁺⁻]?)([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
-_DIGITS = {
-    sign: digit
-    for digit, signs in enumerate(
-        (
-            "〇零○",
-            "一壹幺",
-            "二贰貳两兩",
-            "三叁參",
-            "四肆",
-            "五伍",
-            "六陆陸",
-            "七柒",
-            "八捌",
-            "九玖",
-        )
-    )
-    for sign in signs
-}
+_SIGNS_OF_DIGITS = (
+    "〇零○", "一壹幺", "二贰貳两兩", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖",
+)  # fmt: skip
+_DIGITS = {sign: digit for digit, signs in enumerate(_SIGNS_OF_DIGITS) for sign in signs}
 _ZEROS = frozenset("〇零○")
 _UNITS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
 _TENS = {"廿": 20, "卅": 30, "卌": 40}
@@ -195,4 +181,8 @@ def _positional(text: str) -> float | None:
             written.append("+" if sign in _PLUS else "-")
         else:
             return None
-    return finite("".join(written))
+    try:
+        # Infinite ones are sorted out after the power: of too large a base the zeroth is 1.
+        return float("".join(written))
+    except ValueError:
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from guardtui.scorer.decorators import scorer
@@ -101,8 +101,8 @@ _WORD = re.compile(r"\s*(\S+?)[.,;:!?]?\s*(?:\n|\Z)")
 _LINE = re.compile(r"ANSWER\s*:\s*([^\n]+)\s*\Z", re.IGNORECASE)
 
 
-def _after_last_marker(completion: str) -> int:
-    """Where the text after the last marker begins; -1 when there is none.
+def _markers_from_behind(completion: str) -> Iterator[tuple[int, int]]:
+    """Where markers begin and end, the last one first.
 
     Colons are few and found fast from behind, unlike a word in any case.
     """
@@ -111,23 +111,31 @@ def _after_last_marker(completion: str) -> int:
         end = colon
         while end and completion[end - 1].isspace():
             end -= 1
+        begin = max(end - len(_MARKER), 0)
         # A long s is an s in any case, too.
-        if completion[max(end - len(_MARKER), 0) : end].casefold() == _MARKER:
-            return colon + 1
+        if completion[begin:end].casefold() == _MARKER:
+            yield begin, colon + 1
         colon = completion.rfind(":", 0, colon)
-    return -1
 
 
 def _letter(completion: str) -> str | None:
-    start = _after_last_marker(completion)
-    found = _LETTER.match(completion, start) if start >= 0 else None
-    return found[1] if found else None
+    for _, end in _markers_from_behind(completion):
+        found = _LETTER.match(completion, end)
+        return found[1] if found else None
+    return None
 
 
 def _word(completion: str) -> str | None:
-    start = _after_last_marker(completion)
-    found = _WORD.match(completion, start) if start >= 0 else None
-    return found[1] if found else None
+    """The word of the last marker, or of an earlier one whose word has the later ones in it."""
+    last, word = -1, None
+    for begin, end in _markers_from_behind(completion):
+        found = _WORD.match(completion, end)
+        if last < 0:
+            last = begin
+        elif found is None or found.end() <= last:
+            break
+        word = found[1] if found else None
+    return word
 
 
 def _line(completion: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import re
 import statistics
@@ -47,7 +48,7 @@ def mean_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The arithmetic mean of the converted values."""
 
     def reduce(scores: list[Score]) -> Score:
-        return _reduced(scores, lambda values: _mean([value_to_float(one) for one in values]))
+        return _reduced(scores, _of_numbers(_mean, value_to_float), converts=True)
 
     return reduce
 
@@ -57,14 +58,16 @@ def _mean(numbers: list[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
+def _median(numbers: list[float]) -> float:
+    return float(statistics.median(numbers))
+
+
 @score_reducer(name="median")
 def median_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The median of the converted values; of an even count the mean of the middle two."""
 
     def reduce(scores: list[Score]) -> Score:
-        return _reduced(
-            scores, lambda values: float(statistics.median([value_to_float(one) for one in values]))
-        )
+        return _reduced(scores, _of_numbers(_median, value_to_float), converts=True)
 
     return reduce
 
@@ -74,9 +77,7 @@ def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
     """The value whose conversion is largest, with its type; of equal ones the first."""
 
     def largest(values: list[Any]) -> Any:
-        numbers = [value_to_float(one) for one in values]
-        real = [place for place, number in enumerate(numbers) if not math.isnan(number)]
-        return values[max(real, key=numbers.__getitem__)] if real else values[0]
+        return max(values, key=value_to_float)
 
     def reduce(scores: list[Score]) -> Score:
         return _reduced(scores, largest)
@@ -139,20 +140,20 @@ def pass_at(
     NaN for fewer than `k` values.
     """
 
-    def probability(values: list[Any]) -> float:
-        total = len(values)
-        correct = sum(value_to_float(one) >= value for one in values)
+    def probability(numbers: list[float]) -> float:
+        total = len(numbers)
+        wrong = sum(not number >= value for number in numbers)
         if total < k:
             return math.nan
-        if total - correct < k:
+        if wrong < k:
             return 1.0
         misses = 1.0
-        for place in range(total - correct + 1, total + 1):
+        for place in range(wrong + 1, total + 1):
             misses *= 1.0 - k / place
         return 1.0 - misses
 
     def reduce(scores: list[Score]) -> Score:
-        return _reduced(scores, probability)
+        return _reduced(scores, _of_numbers(probability, value_to_float), converts=True)
 
     return reduce
 
@@ -160,22 +161,38 @@ def pass_at(
 # --- what all of them share -------------------------------------------------------------------
 
 
-def _reduced(scores: list[Score], reduce: _Reduce, *, scalars_only: bool = False) -> Score:
+def _of_numbers(statistic: Callable[[list[float]], float], value_to_float: ValueToFloat) -> _Reduce:
+    """A statistic of the converted values, of which NaN are left out; NaN when none is left."""
+
+    def reduce(values: list[Any]) -> float:
+        converted = [value_to_float(one) for one in values]
+        numbers = [number for number in converted if not math.isnan(number)]
+        return statistic(numbers) if numbers else math.nan
+
+    return reduce
+
+
+def _reduced(
+    scores: list[Score], reduce: _Reduce, *, scalars_only: bool = False, converts: bool = False
+) -> Score:
     """One score of several: by key for dicts, by place for lists, NaN left out at every level.
 
-    Raises ValueError for mixed shapes, and for keys or lengths that differ.
+    With `converts` the reduction is handed NaN values too, since its conversion decides what they
+    are. Raises ValueError for mixed shapes, and for keys or lengths that differ.
     """
     scored = [score.value for score in scores if not is_unscored(score.value)]
     if not scored:
         return _with_rest(scores, math.nan)
+    if not converts:
+        reduce = functools.partial(_of_known, reduce)
     first = scored[0]
     if isinstance(first, dict):
         return _with_rest(scores, _by_key(scored, first, reduce))
     if isinstance(first, list):
         return _with_rest(scores, _by_place(scored, first, reduce))
-    if scalars_only and any(isinstance(value, dict | list) for value in scored):
-        raise ValueError("scalars cannot be reduced together with dicts or lists")
-    return _with_rest(scores, reduce(scored))
+    if scalars_only and not all(isinstance(value, str | int | float) for value in scored):
+        raise ValueError("scalars cannot be reduced together with dicts or sequences")
+    return _with_rest(scores, reduce([score.value for score in scores]))
 
 
 def _by_key(values: Sequence[Value], first: dict[str, Any], reduce: _Reduce) -> dict[str, Any]:
@@ -184,7 +201,7 @@ def _by_key(values: Sequence[Value], first: dict[str, Any], reduce: _Reduce) -> 
             raise ValueError("dicts cannot be reduced together with other values")
         if value.keys() != first.keys():
             raise ValueError(f"keys differ: {sorted(first)} and {sorted(value)}")
-    return {key: _known(reduce, [value[key] for value in values]) for key in first}  # type: ignore[call-overload,index]
+    return {key: reduce([value[key] for value in values]) for key in first}  # type: ignore[call-overload,index]
 
 
 def _by_place(values: Sequence[Value], first: list[Any], reduce: _Reduce) -> list[Any]:
@@ -193,23 +210,22 @@ def _by_place(values: Sequence[Value], first: list[Any], reduce: _Reduce) -> lis
             raise ValueError("lists cannot be reduced together with other values")
         if len(value) != len(first):
             raise ValueError(f"lengths differ: {len(first)} and {len(value)}")
-    return [_known(reduce, list(column)) for column in zip(*values, strict=True)]
+    return [reduce(list(column)) for column in zip(*values, strict=True)]
 
 
-def _known(reduce: _Reduce, values: list[Any]) -> Any:
+def _of_known(reduce: _Reduce, values: list[Any]) -> Any:
     kept = [value for value in values if not is_unscored(value)]
     return reduce(kept) if kept else math.nan
 
 
 def _with_rest(scores: list[Score], value: Any) -> Score:
-    result = Score(
+    return Score(
         value=value,
         answer=_shared([score.answer for score in scores]),
         explanation=_shared([score.explanation for score in scores]),
         metadata=scores[0].metadata if scores else None,
+        reason=_shared([score.reason for score in scores]),
     )
-    result.reason = _shared([score.reason for score in scores])
-    return result
 
 
 def _shared(values: list[_T | None]) -> _T | None:

@@ -72,8 +72,8 @@ class ScoreEdit(BaseModel):
     value: Value = UNCHANGED
     answer: str | None = UNCHANGED
     explanation: str | None = UNCHANGED
+    reason: ScoreReason | str | None = UNCHANGED
     metadata: dict[str, Any] | Literal["UNCHANGED"] = UNCHANGED
-    reason: str | None = UNCHANGED
     provenance: Provenance | None = None
 
 
@@ -90,16 +90,17 @@ class Score(BaseModel):
     value: Value
     answer: str | None = None
     explanation: str | None = None
+    reason: ScoreReason | str | None = None
     metadata: dict[str, Any] | None = None
     history: list[ScoreEdit] = Field(default_factory=list)
-    reason: ScoreReason | str | None = None
 
     @model_validator(mode="after")
     def _reason_of_metadata(self) -> Score:
-        if "reason" not in self.model_fields_set and self.metadata:
+        if self.reason is None and self.metadata is not None:
             told = self.metadata.get("unscored_reason")
-            if told is not None:
-                self.reason = str(told)
+            if told is not None and not isinstance(told, str):
+                raise ValueError(f"the reason in the metadata is not a text but {told!r}")
+            self.reason = told
         return self
 
     @classmethod
@@ -112,10 +113,13 @@ class Score(BaseModel):
         metadata: dict[str, Any] | None = None,
     ) -> Score:
         """A score whose value is NaN: no verdict, in no rate."""
-        score = cls(value=math.nan, answer=answer, explanation=explanation, metadata=metadata)
-        if reason is not None:
-            score.reason = reason
-        return score
+        return cls(
+            value=math.nan,
+            answer=answer,
+            explanation=explanation,
+            metadata=metadata,
+            reason=reason,
+        )
 
     @property
     def text(self) -> str:
