@@ -127,7 +127,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("tour", "alt+i,ctrl+backslash", "Tour", "Six short steps over the app, or leave them"),
     Action(
         "settings",
-        "shift+f9,alt+comma",
+        "shift+f9,alt+u",
         "Settings",
         "Theme, keys, pause before the preview and all else that can be set",
     ),

@@ -143,7 +143,7 @@ def _unknown(key: str) -> str:
     """What to write instead of a key that does not exist; nothing when it does."""
     *modifiers, name = key.split("+") if key != "+" else [key]
     meant = [_MEANT.get(part.lower(), part.lower()) for part in modifiers]
-    fallback = "names are such as f4, ctrl+g, alt+comma, slash"
+    fallback = "names are such as f4, ctrl+g, alt+m, slash"
     if unknown := [part for part in meant if part not in _MODIFIERS]:
         near = get_close_matches(unknown[0], _MODIFIERS, n=1)
         return f"did you mean '{key.replace(unknown[0], near[0])}'?" if near else fallback

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 from textual.widgets._footer import FooterKey
 
@@ -187,6 +188,22 @@ async def test_at_the_start_a_clash_is_told_and_that_entry_alone_left_out(
         assert any("screen.keep: 'f3' is taken by screen.discard" in text for text in told)
         assert all(text.isprintable() for text in told)
         assert app.keymap == {"screen.undo": "f13"}
+
+
+def test_every_action_has_a_key_that_plain_terminals_send() -> None:
+    # Escape and a letter are Alt and that letter; with a comma or a digit they are something else.
+    for binding, keys in default_keys().items():
+        for key in keys.split(","):
+            if (
+                key.startswith("alt+")
+                and key not in ("alt+up", "alt+down")
+                and len(key) != len("alt+x")
+            ):
+                pytest.fail(f"{binding}: '{key}' comes from few terminals")
+            if key.startswith("alt+") and len(key) == len("alt+x"):
+                parser = XTermParser()
+                events = [*parser.feed(f"\x1b{key[-1]}"), *parser.feed("")]
+                assert [getattr(event, "key", "") for event in events] == [key], binding
 
 
 def test_scopes_are_those_of_the_registry() -> None:
