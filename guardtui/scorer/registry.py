@@ -167,17 +167,38 @@ def _bound(
 
 
 def _recorded(value: Any) -> Any:
+    """An argument as it is kept: data as data, anything else by its name."""
     if is_registered(value):
-        info = registry_info(value)
-        return {"type": info.type, "name": info.name, "params": registry_params(value)}
+        return _reference(value) if hasattr(value, _PARAMS) else registry_info(value).name
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, list | tuple):
-        return [_recorded(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _recorded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | dict) or hasattr(type(value), "model_dump"):
+        return _recorded_inside(value)
     for attribute in ("name", "__name__"):
         known = getattr(value, attribute, None)
         if isinstance(known, str):
             return known
     return type(value).__name__
+
+
+def _recorded_inside(value: Any) -> Any:
+    """What stands in a container: as JSON would have it, callables by name, None for the rest."""
+    if is_registered(value) and hasattr(value, _PARAMS):
+        return _reference(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple):
+        return [_recorded_inside(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _recorded_inside(one) for key, one in value.items()}
+    if callable(value) and isinstance(getattr(value, "__name__", None), str):
+        return value.__name__
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=lambda _: None)
+
+
+def _reference(made: Any) -> dict[str, Any]:
+    info = registry_info(made)
+    name = info.name.removeprefix(f"{OWN}/")
+    return {"type": info.type, "name": name, "params": registry_params(made)}
