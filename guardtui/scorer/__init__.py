@@ -6,12 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from guardtui.scorer.aggregate import MetricResult as MetricResult
+    from guardtui.scorer.aggregate import ScorerSummary as ScorerSummary
+    from guardtui.scorer.aggregate import summarise as summarise
     from guardtui.scorer.choices import choice as choice
     from guardtui.scorer.decorators import metric as metric
     from guardtui.scorer.decorators import score_reducer as score_reducer
     from guardtui.scorer.decorators import scorer as scorer
     from guardtui.scorer.graded import model_graded_fact as model_graded_fact
     from guardtui.scorer.graded import model_graded_qa as model_graded_qa
+    from guardtui.scorer.guardrail import coverage as coverage
+    from guardtui.scorer.guardrail import fixes as fixes
+    from guardtui.scorer.guardrail import guardrail_f1 as guardrail_f1
+    from guardtui.scorer.guardrail import precision as precision
+    from guardtui.scorer.guardrail import regressions as regressions
+    from guardtui.scorer.guardrail import tnr as tnr
+    from guardtui.scorer.guardrail import tpr as tpr
     from guardtui.scorer.intermediate import score as score
     from guardtui.scorer.matching import includes as includes
     from guardtui.scorer.matching import match as match
@@ -55,9 +65,13 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for: who needs a score does not wait for the scorers.
 _NAMES_OF = {
+    "aggregate": ("MetricResult", "ScorerSummary", "summarise"),
     "choices": ("choice",),
     "decorators": ("metric", "score_reducer", "scorer"),
     "graded": ("model_graded_fact", "model_graded_qa"),
+    "guardrail": (
+        "coverage", "fixes", "guardrail_f1", "precision", "regressions", "tnr", "tpr",
+    ),
     "intermediate": ("score",),
     "matching": ("includes", "match"),
     "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
