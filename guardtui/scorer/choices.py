@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from collections.abc import Sequence
 
@@ -33,14 +34,14 @@ def choice() -> Scorer:
 
     async def score(state: ChoiceState, target: Sequence[str]) -> Score:
         completion = state.output.completion
-        choices = list(state.choices)
+        choices: Sequence[ChoiceLike] = list(state.choices)
         if not choices:
             raise ValueError("the sample has no choices to score; give it some")
-        wanted = _positions(target, len(choices))
-        shuffled = any(one.original_position != place for place, one in enumerate(choices))
-        explanation = _shuffled_text(choices, completion) if shuffled else completion
-        if shuffled:
-            choices.sort(key=lambda one: one.original_position)
+        wanted = _wanted(target, len(choices))
+        explanation = completion
+        if _shuffled(choices):
+            explanation = _shuffled_text(choices, completion)
+            choices = sorted(choices, key=lambda one: one.original_position)
         selected = _selected(choices)
         value, reason = _judged(selected, wanted, completion)
         return Score(
@@ -74,20 +75,35 @@ def letter(place: int) -> str:
     return _LETTERS[place] if place < len(_LETTERS) else str(place - len(_LETTERS) + 1)
 
 
-def _positions(target: Sequence[str], count: int) -> list[int]:
+def _shuffled(choices: Sequence[ChoiceLike]) -> bool:
+    for place, one in enumerate(choices):  # noqa: SIM110 - faster than any() for so few
+        if one.original_position != place:
+            return True
+    return False
+
+
+def _wanted(target: Sequence[str], count: int) -> list[int]:
     """The sorted indices that a target names; raises ValueError for what names no choice."""
-    places = []
+    places: list[int] = []
     for text in target:
-        for token in text.replace(",", " ").split():
-            for name in (token,) if token.isnumeric() else token:
-                place = _position(name)
-                if not 0 <= place < count:
-                    raise ValueError(
-                        f"the target {text!r} names the choice {name!r}, "
-                        f"but the choices are {letter(0)} to {letter(count - 1)}"
-                    )
-                places.append(place)
+        named = _positions(text)
+        if named and not (named[0] >= 0 and named[-1] < count):
+            raise ValueError(
+                f"the target {text!r} names what is none of the choices "
+                f"{letter(0)} to {letter(count - 1)}"
+            )
+        places += named
     return sorted(places)
+
+
+@functools.lru_cache(maxsize=1024)
+def _positions(text: str) -> tuple[int, ...]:
+    """The sorted indices that a text names, -1 for what can be none."""
+    places = []
+    for token in text.replace(",", " ").split():
+        names = (token,) if token.isnumeric() else token
+        places += [_position(name) for name in names]
+    return tuple(sorted(places))
 
 
 def _position(name: str) -> int:

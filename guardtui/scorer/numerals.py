@@ -11,6 +11,8 @@ from guardtui.scorer.text import finite
 _ESCAPED = re.compile(r"\\([$,£€*_])")
 _SIGNS = str.maketrans("", "", "$€£,*_")
 _STOPS = re.compile(r"\.(?=\D|$)")
+_NEVER = re.compile(r"[A-DF-Za-df-z%#&/<=>@\\^|~]")
+"""What no number holds: most words are told from one before anything tries to read them."""
 _AROUND = "!?:;()[]{}\"'`"
 
 
@@ -23,6 +25,8 @@ def clean_numeric(text: str) -> str:
 def read_number(word: str, *, trim: bool = True) -> float | None:
     """The finite number that a word is, or None; `trim` takes quotes and brackets off first."""
     text = word.strip(_AROUND) if trim else word
+    if _NEVER.search(text):
+        return None
     number = finite(text)
     if number is None:
         number = read_unicode_number(text)

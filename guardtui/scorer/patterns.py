@@ -98,7 +98,6 @@ def answer(pattern: Literal["letter", "word", "line"]) -> Scorer:
 _MARKER = "answer"
 _LETTER = re.compile(r"\s*([A-Z])(?!\w)", re.IGNORECASE)
 _WORD = re.compile(r"\s*(\S+?)[.,;:!?]?\s*(?:\n|\Z)")
-_LINE = re.compile(r"ANSWER\s*:\s*([^\n]+)\s*\Z", re.IGNORECASE)
 
 
 def _markers_from_behind(completion: str) -> Iterator[tuple[int, int]]:
@@ -139,8 +138,31 @@ def _word(completion: str) -> str | None:
 
 
 def _line(completion: str) -> str | None:
-    found = _LINE.search(completion)
-    return found[1] if found else None
+    """The line of the first marker after which no other line follows."""
+    text_end = len(completion.rstrip())
+    line = None
+    for _, end in _markers_from_behind(completion):
+        found = _last_line(completion, end, text_end)
+        if found is not None:
+            line = found
+        elif end < text_end:
+            break
+    return line
+
+
+def _last_line(completion: str, start: int, text_end: int) -> str | None:
+    """The line after `start`, with the blanks behind it, when the text has no further one.
+
+    Of nothing but whitespace the last sign that is no newline is the line.
+    """
+    if start >= text_end:
+        return completion[start:].rstrip("\n")[-1:] or None
+    while completion[start].isspace():
+        start += 1
+    end = completion.find("\n", start)
+    if end < 0:
+        return completion[start:]
+    return completion[start:end] if end >= text_end else None
 
 
 _READERS: dict[str, Callable[[str], str | None]] = {
