@@ -12,4 +12,5 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     folder = tmp_path_factory.mktemp("guardtui")
     monkeypatch.setenv("GUARDTUI_CACHE", str(folder / "cache"))
     monkeypatch.setenv("GUARDTUI_DATA", str(folder / "data"))
+    monkeypatch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
     return folder

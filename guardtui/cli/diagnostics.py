@@ -37,7 +37,7 @@ _KNOWN: tuple[tuple[str, str, Exit], ...] = (
     ("guardtui.session.store", "StoreError", Exit.BAD_INPUT),
     ("guardtui.reports.base", "ReportError", Exit.BAD_INPUT),
     ("guardtui.scanners.base", "ScannerError", Exit.NOT_COMPLETED),
-    ("guardtui.tui.app", "UnsavedError", Exit.NOT_COMPLETED),
+    ("guardtui.tui.run", "UnsavedError", Exit.NOT_COMPLETED),
 )
 """Exceptions whose message is meant for the author, by module and name."""
 

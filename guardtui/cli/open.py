@@ -43,7 +43,7 @@ def command(
     # time; the app turns the collector on again.
     gc.disable()
     try:
-        from guardtui.tui.app import run_app
+        from guardtui.tui.run import run_app
 
         return run_app(topic, prompts, encoder, threshold, config)
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 from textual.app import App, SystemCommand
 from textual.binding import Keymap
@@ -16,25 +15,17 @@ from textual.signal import Signal
 from guardtui.config import Config, Value
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileProblem
-from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import (
     Workspace,
-    last_opened,
-    remember_opened,
-    scratch_sample,
 )
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, key_names
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import usable_keymap
 from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.terminal import accept_stray_bytes, on_leaving
+from guardtui.tui.terminal import on_leaving
 from guardtui.tui.theme import DARK, THEMES, near_theme
 from guardtui.tui.widgets.detail import DetailPane
-
-
-class UnsavedError(Exception):
-    """The app was left and the definition stands nowhere on disk; the message holds it."""
 
 
 class GuardtuiApp(App[int]):
@@ -51,9 +42,15 @@ class GuardtuiApp(App[int]):
     BINDINGS = [one.binding for one in ACTIONS if one.name in ("show_help", "jump")]
 
     def __init__(
-        self, workspace: Workspace, scanner: LocalScanner, config: Config | None = None
+        self,
+        workspace: Workspace,
+        scanner: LocalScanner,
+        config: Config | None = None,
+        *,
+        first_time: bool = False,
     ) -> None:
         super().__init__()
+        self._first_time = first_time
         self._workspace = workspace
         self._scanner = scanner
         self.config = config or Config()
@@ -100,6 +97,9 @@ class GuardtuiApp(App[int]):
             return self._apply_keys()
         if key == "animation":
             self._apply_animation()
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.use_config(self.config)
         return []
 
     def action_open_settings(self) -> None:
@@ -174,11 +174,14 @@ class GuardtuiApp(App[int]):
                 screen.leave(code)
 
     def _fatal_error(self) -> None:
-        # A traceback would show prompts; `run_app` raises the error to where it is told safely.
+        # A traceback would show prompts; `run.run_app` raises the error to where it is told safely.
         self._close_messages_no_wait()
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._workspace, self._scanner)
+        main = MainScreen(self._workspace, self._scanner)
+        main.use_config(self.config)
+        main.tour_at_start = self._first_time and self.config.tour != "never"
+        return main
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the registry under its one name and with its keys, then Textual's own."""
@@ -193,57 +196,3 @@ class GuardtuiApp(App[int]):
         for command in super().get_system_commands(screen):
             if command.title in ("Screenshot", "Maximize", "Minimize"):
                 yield command
-
-
-def choose_scanner(
-    workspace: Workspace,
-    encoder: str | None,
-    threshold: float | None,
-    default: str = ENCODERS[0],
-) -> LocalScanner:
-    """The embedded scanner by flags, else as the session had it last, else the `default` one."""
-    settings = workspace.store.settings()
-    remembered = settings.get("encoder")
-    name = encoder or (remembered if remembered in ENCODERS else default)
-    if threshold is not None:
-        return LocalScanner(name, threshold, "by hand")
-    value = settings.get("threshold")
-    if name == remembered and isinstance(value, float) and 0 < value < 1:
-        return LocalScanner(name, value, str(settings.get("threshold_source", "by hand")))
-    return LocalScanner(name)
-
-
-def run_app(
-    topic: Path | None,
-    prompts: Path | None,
-    encoder: str | None,
-    threshold: float | None,
-    config: Config | None = None,
-) -> int:
-    """Open a topic (or the last session, or the sample) and run until the author quits.
-
-    Returns the exit code; raises what `Workspace.open` raises, before the screen is touched.
-    """
-    if topic is None:
-        topic, known = last_opened() or scratch_sample()
-        prompts = prompts or known
-    workspace = Workspace.open(topic, prompts)
-    remember_opened(workspace)
-    accept_stray_bytes()
-    config = config or Config()
-    app = GuardtuiApp(
-        workspace, choose_scanner(workspace, encoder, threshold, config.encoder), config
-    )
-    app.run()
-    if not workspace.draft_is_safe:
-        typed = workspace.session.topic
-        lines = ["name: " + typed.name, "description: " + typed.description]
-        lines += [f"example {place}: {text}" for place, text in enumerate(typed.examples, start=1)]
-        shown = "\n".join(f"  {display_text(line)}" for line in lines)
-        raise UnsavedError(
-            f"{workspace.topic_file.path}: your unsaved edits could not be kept; this is them:\n"
-            f"{shown}\n  intent: {typed.intent.value}"
-        )
-    if app._exception is not None:
-        raise app._exception
-    return app.return_code or 0

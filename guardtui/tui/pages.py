@@ -9,36 +9,9 @@ from rich.text import Text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic, Violation, describe_changes
-from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.domain.topic import Violation, describe_changes
 from guardtui.session.session import Decision, Session
 from guardtui.tui.widgets.metrics_panel import number
-
-_DIFFERENCE_STYLES = {
-    Kind.SAME: ("{}", ""),
-    Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
-    Kind.REMOVED: ("[-{}-]", "strike $text-error"),
-}
-"""The signs say what the colours say."""
-
-
-def difference_text(old: Topic, new: Topic) -> Text:
-    """Two definitions word by word, then the changes in a sentence."""
-    count = max(len(old.examples), len(new.examples))
-    rows = [("name", old.name, new.name), ("description", old.description, new.description)]
-    for place in range(count):
-        before, after = ("".join(topic.examples[place : place + 1]) for topic in (old, new))
-        rows.append((f"example {place + 1}", before, after))
-    rows.append(("intent", old.intent.value, new.intent.value))
-    text = Text()
-    for name, before, after in rows:
-        text.append(f"{name:<12}", "bold")
-        for kind, part in word_diff(before, after):
-            form, style = _DIFFERENCE_STYLES[kind]
-            text.append(form.format(display_text(part)), style)
-        text.append("\n")
-    text.append("\n" + (", ".join(describe_changes(old, new)) or "nothing differs"))
-    return text
 
 
 def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> Text:

@@ -150,9 +150,9 @@ async def test_what_stays_in_the_terminal(topic_path: Path) -> None:
 
 def test_a_crash_is_told_without_prompts(topic_path: Path, own_folders: Path) -> None:
     script = (
-        "import sys; from guardtui.tui.screens.main import MainScreen\n"
+        "import sys; from guardtui.tui.app import GuardtuiApp\n"
         "def fail(self): raise RuntimeError('How can I pay less tax?')\n"
-        "MainScreen.action_show_help = fail\n"
+        "GuardtuiApp.action_show_help = fail\n"
         "from guardtui.cli.main import main; main(sys.argv[1:])\n"
     )
     body = BYTES.replace('"-m", "guardtui", sys.argv[1]', f'"-c", {script!r}, sys.argv[1]').replace(

@@ -11,7 +11,8 @@ from textual.widgets import Input, OptionList
 from guardtui.config import SETTINGS, Config, Source, load_config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui.app import GuardtuiApp, choose_scanner
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.run import choose_scanner
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
 from tests.tui.test_loop import frame, main_screen, ready, topic_path, until

@@ -102,7 +102,7 @@ class DecisionsScreen(FilesScreen):
             self.notify(nothing)
             return
         self.notify(f"{verb}: {', '.join(changes)}", markup=False, timeout=2)
-        self._topic_replaced()
+        self._topic_replaced(follow=True)
 
     def action_pin_baseline(self) -> None:
         session = self.session

@@ -101,6 +101,12 @@ class LoopScreen(Screen[None]):
         self._editor.vim = self._results.table.vim = config.vim
 
     @property
+    def _origin(self) -> Topic:
+        """The definition that differences are shown against."""
+        baseline = self.session.baseline
+        return baseline.evaluation.topic if baseline else self.workspace.topic_file.topic
+
+    @property
     def scanner(self) -> LocalScanner:
         scanner = self.evaluator.scanner
         assert isinstance(scanner, LocalScanner)  # noqa: S101 - the only kind there is so far
@@ -173,6 +179,10 @@ class LoopScreen(Screen[None]):
         # pauses of up to 100 ms, in which Python's collector holds everything.
         gc.freeze()
         self._preview()
+        await self._opened()
+
+    async def _opened(self) -> None:
+        """What is to happen when everything stands; nothing here."""
 
     # --- edits and previews ---------------------------------------------------------------
 
@@ -188,8 +198,9 @@ class LoopScreen(Screen[None]):
         if self.session.edit(topic):
             self._topic_replaced()
 
-    def _topic_replaced(self) -> None:
-        self._editor.show(self.session.topic)
+    def _topic_replaced(self, *, follow: bool = False) -> None:
+        """Show another definition; with `follow` the cursor goes to where it changed."""
+        self._editor.show(self.session.topic, follow=follow)
         self._show_header()
         self._preview()
 
@@ -231,6 +242,8 @@ class LoopScreen(Screen[None]):
 
         comparison, results = await asyncio.to_thread(work_out)
         self.evaluation, self.comparison, self.prompts = evaluation, comparison, prompts
+        if self._editor.shows_difference:
+            self._editor.show_baseline(self._origin)  # another one may be kept or pinned by now
         self._show_dashboard()
         self._show_results(results)
 
@@ -336,7 +349,7 @@ class LoopScreen(Screen[None]):
 
     def _show_detail(self, row_id: int | None) -> None:
         detail = self._detail_of(row_id)
-        self._detail.show(detail)
+        self._detail.show(detail, evaluated=self.evaluation is not None)
         if detail is not None:
             self._explain(detail)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +31,6 @@ from guardtui.tui.messages import ExampleWanted
 from guardtui.tui.pages import (
     category_text,
     check_text,
-    difference_text,
 )
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
@@ -51,6 +51,13 @@ class MainScreen(Touring, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
+
+    tour_at_start = False
+    """Whether the author sees guardtui for the first time."""
+
+    async def _opened(self) -> None:
+        if self.tour_at_start and self.tour is None:
+            await self.action_tour()
 
     @work(exclusive=True, group="dialog")
     async def action_show_check(self) -> None:
@@ -101,14 +108,13 @@ class MainScreen(Touring, DecisionsScreen):
             )
         else:
             self.scanner.use_threshold(choice.threshold, choice.source)
-        with self._told_problems():
-            self.workspace.store.save_settings(
-                {
-                    "encoder": choice.encoder,
-                    "threshold": choice.threshold,
-                    "threshold_source": choice.source,
-                }
-            )
+        self._remember(
+            {
+                "encoder": choice.encoder,
+                "threshold": choice.threshold,
+                "threshold_source": choice.source,
+            }
+        )
         self._preview()
 
     def _calibrated(self) -> Calibration | str:
@@ -164,7 +170,9 @@ class MainScreen(Touring, DecisionsScreen):
             await asyncio.to_thread(write_report, chosen, report, targets[chosen])
             sent = ""
             if self.app.is_web:
-                self.app.deliver_text(targets[chosen])
+                # The name goes into a header, which has signs of its own.
+                name = re.sub(r"[^\w.-]", "_", targets[chosen].name, flags=re.ASCII)
+                self.app.deliver_binary(targets[chosen], save_filename=name)
                 sent = ", and sent to the browser"
             note = f"Written: {display_text(str(targets[chosen]))}{sent}"
             self.notify(note, markup=False, timeout=10)
@@ -180,14 +188,16 @@ class MainScreen(Touring, DecisionsScreen):
         self._show_pane("results")
         self._results.action_next_regression(step)
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_difference(self) -> None:
-        await self._take_typed()
+    def action_show_difference(self) -> None:
+        if self._editor.shows_difference:
+            self._editor.show_baseline(None)
+            return
+        self._editor.show_baseline(self._origin)
+        self._show_pane("editor", keep_focus=True)
         baseline = self.session.baseline
-        origin = baseline.evaluation.topic if baseline else self.workspace.topic_file.topic
         name = f"#{baseline.number}" if baseline else "the file"
-        page = TextPage(f"Difference to {name}", difference_text(origin, self.session.topic))
-        await self.app.push_screen_wait(page)
+        changes = ", ".join(self.workspace.changes) or "nothing differs"
+        self.notify(f"Against {name}: {changes}", markup=False, timeout=4)
 
     @work(exclusive=True, group="dialog")
     async def action_open_editor(self) -> None:
@@ -216,15 +226,18 @@ class MainScreen(Touring, DecisionsScreen):
             following = _PANES[(_PANES.index(shown) + 1) % len(_PANES)]
         self._show_pane(following)
 
-    def _show_pane(self, following: str) -> None:
-        for pane in _PANES:
-            self.set_class(pane == following, f"-pane-{pane}")
+    def _show_pane(self, following: str, *, keep_focus: bool = False) -> None:
+        for name in _PANES:
+            self.set_class(name == following, f"-pane-{name}")
+        pane = {"editor": self._editor, "results": self._results}.get(following, self._metrics)
+        if keep_focus and self.focused is not None and pane in self.focused.ancestors_with_self:
+            return
         if following == "editor":
             self._editor.query(Field).first().focus()
         elif following == "results":
             self._results.table.focus()
         else:
-            self.set_focus(None)
+            self._metrics.focus()
 
     @work(exclusive=True, group="quit")
     async def action_quit(self) -> None:
