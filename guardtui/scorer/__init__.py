@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from guardtui.scorer.decorators import metric as metric
     from guardtui.scorer.decorators import score_reducer as score_reducer
     from guardtui.scorer.decorators import scorer as scorer
+    from guardtui.scorer.expression import ExpressionError as ExpressionError
+    from guardtui.scorer.expression import parse_metric as parse_metric
+    from guardtui.scorer.expression import parse_metrics as parse_metrics
+    from guardtui.scorer.expression import parse_reducer as parse_reducer
+    from guardtui.scorer.expression import parse_scorer as parse_scorer
     from guardtui.scorer.graded import model_graded_fact as model_graded_fact
     from guardtui.scorer.graded import model_graded_qa as model_graded_qa
     from guardtui.scorer.guardrail import coverage as coverage
@@ -68,6 +73,9 @@ _NAMES_OF = {
     "aggregate": ("MetricResult", "ScorerSummary", "summarise"),
     "choices": ("choice",),
     "decorators": ("metric", "score_reducer", "scorer"),
+    "expression": (
+        "ExpressionError", "parse_metric", "parse_metrics", "parse_reducer", "parse_scorer",
+    ),
     "graded": ("model_graded_fact", "model_graded_qa"),
     "guardrail": (
         "coverage", "fixes", "guardrail_f1", "precision", "regressions", "tnr", "tpr",

@@ -85,6 +85,8 @@ def metric(
             tag(factory, made, info, args, kwargs)
             return made
 
+        # Not `functools.wraps`: the name and signature do not show, but can be asked for.
+        make.__scorer_factory__ = factory  # type: ignore[attr-defined]
         register(make, info)
         return cast("_Factory", make)
 
