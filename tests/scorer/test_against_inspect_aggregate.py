@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,17 @@ def output(text: str) -> ModelOutput:
 ANSWERS = ("Paris", "I do not know", "paris, of course", "Rome", "", "It is Paris.")
 
 
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    """Puts back the logging that an evaluation of theirs sets up for the whole process."""
+    root = logging.getLogger()
+    handlers, level, disabled = root.handlers[:], root.level, logging.root.manager.disable
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.disable(disabled)
+
+
 def evaluated(tmp_path: Path, task: Task) -> Any:
     left = [output(text) for text in ANSWERS]
     logs = evaluate(
@@ -263,6 +275,7 @@ def evaluated(tmp_path: Path, task: Task) -> Any:
     return logs[0]
 
 
+@pytest.mark.usefixtures("own_logging")
 def test_an_evaluation_from_end_to_end(tmp_path: Path) -> None:
     scorers = [
         theirs.match("any"), theirs.match("begin"), theirs.includes(), theirs.f1(), theirs.match()
@@ -306,6 +319,7 @@ async def _score(scorer: Any, completion: str) -> Any:
     return await scorer(ours.TaskState(completion), ours.Target("Paris"))
 
 
+@pytest.mark.usefixtures("own_logging")
 def test_scoring_in_the_middle_of_a_task(tmp_path: Path) -> None:
     seen: list[Any] = []
 

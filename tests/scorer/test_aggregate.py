@@ -180,7 +180,7 @@ def test_metrics_do_not_change_what_they_see() -> None:
 def test_metrics_of_the_old_style_see_scores_and_are_told_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "guardtui.scorer.aggregate"):
         for _ in range(3):
             assert numbers(scores("C"), [without_annotation()]) == [{"without_annotation": 1.0}]
     assert [record.getMessage() for record in caplog.records] == [
