@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.comparison import Change, Comparison
@@ -143,8 +144,10 @@ def _test_of(term: re.Match[str], columns: tuple[str, ...]) -> tuple[_Test, str]
             raise FilterError("nothing follows the colon", term.start(), term.end())
         if sign == ":" and "//" in value:  # an address in a prompt, and no field
             return _holds(f"{field}{sign}{value}"), f"{field}{sign}{value}"
-        known = ", ".join((*FIELDS, *columns))
-        message = f"no field {field}: there are {known}; quotes make it a text"
+        fields = (*FIELDS, *columns)
+        near = get_close_matches(name, [one.lower() for one in fields], n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        message = f"no field {field}: {meant}there are {', '.join(fields)}; quotes make it a text"
         raise FilterError(message, term.start(), term.end())
     if not value:
         raise FilterError(f"nothing follows {sign}", term.start(), term.end())

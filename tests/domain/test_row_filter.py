@@ -128,6 +128,7 @@ def test_the_texts_to_mark_are_those_that_must_be_there() -> None:
             "no field colour: there are score, line, match",
         ),
         ("pay colour>3 tax", (4, 12), "no field colour"),
+        ("categry:short", (0, 13), "no field categry: did you mean category? there are"),
         ("score>high", (0, 10), "score is compared with a number, not 'high'"),
         ("fn score>", (3, 9), "nothing follows >"),
         ("category:", (0, 9), "nothing follows :"),
