@@ -7,7 +7,14 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from guardtui.scorer.decorators import metric
-from guardtui.scorer.types import DEFAULT_TO_FLOAT, Metric, SampleScore, Value, ValueToFloat
+from guardtui.scorer.types import (
+    DEFAULT_TO_FLOAT,
+    Metric,
+    SampleScore,
+    Value,
+    ValueToFloat,
+    is_unscored,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +41,7 @@ def mean(to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
 
 
 def _mean(scores: list[SampleScore], to_float: ValueToFloat) -> float:
-    if not scores:
-        return 0.0
-    total = 0.0
-    for one in scores:
-        total += to_float(one.score.value)
-    return total / len(scores)
+    return sum(_converted(scores, to_float)) / len(scores) if scores else 0.0
 
 
 @metric
@@ -82,26 +84,30 @@ def stderr(to_float: ValueToFloat = DEFAULT_TO_FLOAT, cluster: str | None = None
 def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) -> float:
     import numpy as np
 
-    names = [_cluster_of(one, cluster) for one in scores]
     places: dict[Hashable, int] = {}
-    codes = np.array([places.setdefault(name, len(places)) for name in names], np.intp)
+    codes = []
+    for one in scores:
+        metadata = one.sample_metadata or {}
+        name = metadata.get(cluster)
+        if name is None or is_unscored(name):
+            raise ValueError(_without_cluster(one, cluster))
+        codes.append(places.setdefault(name, len(places)))
     if len(scores) < 2 or len(places) < 2:
         return 0.0
     values = _floats(scores, to_float)
-    sums = np.bincount(codes, weights=values - values.mean(), minlength=len(places))
+    sums = np.bincount(
+        np.array(codes, np.intp), weights=values - values.mean(), minlength=len(places)
+    )
     count = len(places)
     error: float = np.sqrt(np.dot(sums, sums) * count / (count - 1)) / len(values)
     return error
 
 
-def _cluster_of(one: SampleScore, cluster: str) -> Hashable:
-    metadata = one.sample_metadata
-    if metadata is None or cluster not in metadata:
-        raise ValueError(f"sample {one.sample_id!r} has no {cluster!r} in its metadata")
-    name = metadata[cluster]
-    if name is None or (isinstance(name, float) and math.isnan(name)):
-        raise ValueError(f"sample {one.sample_id!r} has {name!r} as its {cluster!r}")
-    return name  # type: ignore[no-any-return]
+def _without_cluster(one: SampleScore, cluster: str) -> str:
+    metadata = one.sample_metadata or {}
+    if cluster not in metadata:
+        return f"sample {one.sample_id!r} has no {cluster!r} in its metadata"
+    return f"sample {one.sample_id!r} has {metadata[cluster]!r} as its {cluster!r}"
 
 
 @metric
@@ -150,4 +156,12 @@ def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
 def _floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
     import numpy as np
 
-    return np.array([to_float(one.score.value) for one in scores], np.float64)
+    return np.array(_converted(scores, to_float), np.float64)
+
+
+def _converted(scores: list[SampleScore], to_float: ValueToFloat) -> list[float]:
+    values = [one.score.value for one in scores]
+    if to_float is DEFAULT_TO_FLOAT:
+        # What reducers give are floats, and these have no other name.
+        return [value if type(value) is float else to_float(value) for value in values]
+    return [to_float(value) for value in values]

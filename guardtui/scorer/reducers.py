@@ -6,9 +6,8 @@ import copy
 import functools
 import math
 import re
-import statistics
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from guardtui.scorer.decorators import score_reducer
 from guardtui.scorer.registry import find, load_entry_points, lookup, registry_info, registry_params
@@ -22,7 +21,6 @@ from guardtui.scorer.types import (
 )
 
 _Reduce: TypeAlias = Callable[[list[Any]], Any]
-_T = TypeVar("_T")
 
 
 @score_reducer(name="mode")
@@ -59,7 +57,11 @@ def _mean(numbers: list[float]) -> float:
 
 
 def _median(numbers: list[float]) -> float:
-    return float(statistics.median(numbers))
+    numbers.sort()
+    middle = len(numbers) // 2
+    if len(numbers) % 2:
+        return float(numbers[middle])
+    return (numbers[middle - 1] + numbers[middle]) / 2
 
 
 @score_reducer(name="median")
@@ -183,16 +185,16 @@ def _reduced(
     scored = [score.value for score in scores if not is_unscored(score.value)]
     if not scored:
         return _with_rest(scores, math.nan)
-    if not converts:
-        reduce = functools.partial(_of_known, reduce)
     first = scored[0]
+    if isinstance(first, dict | list) and not converts:
+        reduce = functools.partial(_of_known, reduce)
     if isinstance(first, dict):
         return _with_rest(scores, _by_key(scored, first, reduce))
     if isinstance(first, list):
         return _with_rest(scores, _by_place(scored, first, reduce))
     if scalars_only and not all(isinstance(value, str | int | float) for value in scored):
         raise ValueError("scalars cannot be reduced together with dicts or sequences")
-    return _with_rest(scores, reduce([score.value for score in scores]))
+    return _with_rest(scores, reduce([one.value for one in scores] if converts else scored))
 
 
 def _by_key(values: Sequence[Value], first: dict[str, Any], reduce: _Reduce) -> dict[str, Any]:
@@ -221,16 +223,22 @@ def _of_known(reduce: _Reduce, values: list[Any]) -> Any:
 def _with_rest(scores: list[Score], value: Any) -> Score:
     return Score(
         value=value,
-        answer=_shared([score.answer for score in scores]),
-        explanation=_shared([score.explanation for score in scores]),
+        answer=_shared(scores, "answer"),
+        explanation=_shared(scores, "explanation"),
         metadata=scores[0].metadata if scores else None,
-        reason=_shared([score.reason for score in scores]),
+        reason=_shared(scores, "reason"),
     )
 
 
-def _shared(values: list[_T | None]) -> _T | None:
-    same = bool(values) and all(value == values[0] for value in values)
-    return values[0] if same else None
+def _shared(scores: list[Score], name: str) -> str | None:
+    """A field when all scores have the same there, else None."""
+    first: str | None = getattr(scores[0], name) if scores else None
+    if first is None:
+        return None
+    for score in scores:
+        if getattr(score, name) != first:
+            return None
+    return first
 
 
 # --- by name ----------------------------------------------------------------------------------

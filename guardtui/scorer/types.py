@@ -258,6 +258,7 @@ class ScoreReducer(Protocol):
     def __name__(self) -> str: ...
 
 
+_NUMBERS = (int, float)
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -280,7 +281,7 @@ def value_to_float(
             return 0.5
         if value == incorrect or value == noanswer:  # noqa: SIM109 - NaN is not equal to itself
             return 0.0
-        if isinstance(value, int | float):
+        if isinstance(value, _NUMBERS):
             return float(value)
         if isinstance(value, str):
             number = _number(value)

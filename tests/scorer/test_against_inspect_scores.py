@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,10 +27,11 @@ SIDES = (ours, theirs)
 
 
 @pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> None:
+def quiet() -> Iterator[None]:
     """Values that cannot be converted are warned of, thousands of times in here."""
-    logging.getLogger("guardtui.scorer").setLevel(logging.ERROR)
-    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 strings = st.sampled_from(
