@@ -160,8 +160,7 @@ def _floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
 
 
 def _converted(scores: list[SampleScore], to_float: ValueToFloat) -> list[float]:
-    values = [one.score.value for one in scores]
-    if to_float is DEFAULT_TO_FLOAT:
-        # What reducers give are floats, and these have no other name.
-        return [value if type(value) is float else to_float(value) for value in values]
-    return [to_float(value) for value in values]
+    if to_float is not DEFAULT_TO_FLOAT:
+        return [to_float(one.score.value) for one in scores]
+    # What reducers give are floats, and these have no other name.
+    return [value if type(value := one.score.value) is float else to_float(value) for one in scores]
