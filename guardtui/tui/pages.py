@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
-from guardtui.domain.text import display_text
+from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Violation, describe_changes
 from guardtui.session.session import Decision, Session
 from guardtui.tui.widgets.metrics_panel import number
+
+_NAME_CELLS = 18
 
 
 def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> Text:
@@ -40,12 +43,20 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
 def category_text(categories: Mapping[str, Metrics]) -> Text:
     """Rates and mistakes of each category, one line each."""
     text = Text("\nBy category\n", "bold")
-    text.append(f"{'':<24}{'TPR':>7}{'TNR':>7}{'FN':>5}{'FP':>5}{'errors':>8}\n", "$text-muted")
+    head = f"{'':<{_NAME_CELLS}}{'TPR':>7}{'TNR':>7}{'FN':>5}{'FP':>5}{'errors':>8}\n"
+    text.append(head, "$text-muted")
     for name, metrics in categories.items():
         rates = f"{number(metrics.true_positive_rate):>7}{number(metrics.true_negative_rate):>7}"
-        text.append(f"{display_text(name)[:22]:<24}{rates}")
+        text.append(f"{_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS)}{rates}")
         text.append(f"{metrics.fn:>5}{metrics.fp:>5}{metrics.errors:>8}\n")
     return text
+
+
+def _in_cells(text: str, cells: int) -> str:
+    """The text in exactly so many cells, the last of which is a blank; "…" where it is cut."""
+    if cell_len(text) < cells:
+        return set_cell_size(text, cells)
+    return f"{set_cell_size(text, cells - 2)}… "
 
 
 def iteration_options(session: Session) -> list[tuple[str, Text]]:

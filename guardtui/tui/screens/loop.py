@@ -15,7 +15,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from guardtui.config import Config
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
@@ -43,6 +43,7 @@ from guardtui.tui.screens.dialogs import (
 )
 from guardtui.tui.widgets.detail import DetailPane, PromptDetail
 from guardtui.tui.widgets.editor import Field, TopicEditor
+from guardtui.tui.widgets.footer import FittingFooter
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, summary
 from guardtui.tui.widgets.results_pane import ResultsPane
@@ -132,9 +133,9 @@ class LoopScreen(Screen[None]):
         with Vertical(id="bottom"):
             yield self._results
             yield self._detail
-        yield Footer(compact=True, show_command_palette=False)
+        yield FittingFooter(compact=True, show_command_palette=False)
         yield Static(
-            f"guardtui needs {LEAST[0]} columns and {LEAST[1]} lines.\n"
+            f"guardtui needs {LEAST[0]} columns, {LEAST[1]} lines.\n"
             "Nothing is lost: make the window larger.",
             id="too-small",
             markup=False,

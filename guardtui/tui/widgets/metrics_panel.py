@@ -194,7 +194,8 @@ def summary(shown: Dashboard | None) -> Text:
     line = Text(f"coverage {number(metrics.coverage)} ", "bold")
     line.append(sign, style)
     line.append(f"  TPR {number(metrics.true_positive_rate)}")
-    line.append(f"  TNR {number(metrics.true_negative_rate)}")
+    line.append(f" TNR {number(metrics.true_negative_rate)}")
     if comparison:
-        line.append(f"  regressions {comparison.regressions}  fixes {comparison.fixes}")
+        # By the signs of the table: the words have no room on 60 columns.
+        line.append(f"  ✗R {comparison.regressions} ✓F {comparison.fixes}")
     return line
