@@ -48,7 +48,7 @@ def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool
     return score
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def _target(text: str, ignore_case: bool, numeric: bool) -> tuple[str, str | None]:
     """A target as text to be found, and its normal form when it is to be compared as a number."""
     wanted = text.strip()

@@ -20,7 +20,7 @@ import guardtui.scorer as ours
 from guardtui.scorer import reducers, registry
 from tests.scorer.samples import generated, outcome, plain
 
-pytest.importorskip("inspect_ai")
+pytest.importorskip("inspect_ai", minversion="0.3.285")
 
 import inspect_ai.scorer as theirs
 from inspect_ai._util import registry as their_registry

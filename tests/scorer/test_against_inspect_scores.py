@@ -17,7 +17,7 @@ from pydantic import BaseModel
 import guardtui.scorer as ours
 from tests.scorer.samples import generated, outcome, plain, told
 
-pytest.importorskip("inspect_ai")
+pytest.importorskip("inspect_ai", minversion="0.3.285")
 
 import inspect_ai.scorer as theirs
 

@@ -22,7 +22,7 @@ from tests.scorer.samples import (
     told,
 )
 
-pytest.importorskip("inspect_ai")
+pytest.importorskip("inspect_ai", minversion="0.3.285")
 
 import inspect_ai.scorer as theirs
 from inspect_ai.model import ModelOutput
