@@ -1,0 +1,386 @@
+"""`guardtui score`: the outputs of a model held against their targets, by scorers and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.options import FILE, output_option
+from guardtui.cli.output import check_output, write
+
+if TYPE_CHECKING:
+    from guardtui.files.output_files import OutputSet
+    from guardtui.scorer.decorators import MetricSet
+    from guardtui.session.graders import Graders
+    from guardtui.session.score_run import Judge, RowScores
+
+FORMATS = ("table", "json", "csv")
+_SHOWN_SECONDS = 0.1
+_LISTED = 5
+_BAR = 24
+
+
+@click.command("score")
+@click.argument("file", type=FILE)
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    metavar="EXPRESSION",
+    help="A scorer, such as 'match()' or 'pattern(\"(\\d+)\")'; may be given several times.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="EXPRESSION",
+    help="A metric in the place of the scorer's own; may be given several times.",
+)
+@click.option(
+    "--reducer",
+    "reducers",
+    multiple=True,
+    metavar="EXPRESSION",
+    help="How the epochs of a sample become one score (default: mean); may be given several times.",
+)
+@click.option("--cluster", metavar="COLUMN", help="Cluster standard errors by this column.")
+@click.option("--group", metavar="COLUMN", help="Metrics also for each value of this column.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="Form of the report (default: table).",
+)
+@output_option
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="URL#NAME",
+    help="A model that grades, behind an OpenAI-compatible address; several are a panel. "
+    "Its key is read from GUARDTUI_MODEL_KEY.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 256),
+    default=8,
+    metavar="N",
+    help="Rows that are graded at once (default: 8).",
+)
+@click.option("--fresh", is_flag=True, help="Ask again for what a model has graded before.")
+def command(
+    file: Path,
+    scorers: tuple[str, ...],
+    metrics: tuple[str, ...],
+    reducers: tuple[str, ...],
+    cluster: str | None,
+    group: str | None,
+    format_name: str,
+    output: Path | None,
+    models: tuple[str, ...],
+    concurrency: int,
+    fresh: bool,
+) -> int:
+    """Score a model's outputs: a file with the columns input, target and output.
+
+    Scorers, metrics and reducers are those of guardtui.scorer, written as in Python, but only
+    read, never evaluated.
+
+    Exit code 0: done. 2: bad usage or input. 3: rows could not be scored; the others are
+    reported, and what a model graded is kept. 130: interrupted; likewise.
+    """
+    if not scorers:
+        raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")
+    from guardtui.session.graders import ScoreError
+
+    judges, reduce = _judges(scorers, metrics), _reducers(reducers)
+    check_output(output, file)
+    try:
+        graders = _graders(models, fresh)
+        outputs = _loaded(file)
+        cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
+        if cluster is not None:
+            _require_values(outputs, cluster)
+        if cluster is not None or group is not None:
+            judges = _with_standard_errors(judges, cluster)
+        with _warnings():
+            scored = _scored(outputs, judges, graders, models, concurrency)
+            results = _summarised(outputs, scored, reduce, group, cluster)
+    except ScoreError as error:
+        raise InputError(str(error)) from error
+    from guardtui.reports.score_base import ScoreReport
+
+    report = ScoreReport(
+        outputs, results, group, cluster,
+        models=list(graders.known), asked=graders.asked, found=graders.found,
+    )  # fmt: skip
+    writer: Callable[[ScoreReport], str] = import_module(
+        f"guardtui.reports.score_{format_name}"
+    ).write
+    write(writer(report), output)
+    return _outcome(outputs, scored, graders)
+
+
+# --- what the arguments mean ------------------------------------------------------------------
+
+
+def _judges(scorers: Sequence[str], metrics: Sequence[str]) -> list[Judge]:
+    from guardtui.scorer.expression import parse_metrics, parse_scorer
+    from guardtui.session.score_run import make_judges
+
+    made = [(text, _parsed("--scorer", text, parse_scorer)) for text in scorers]
+    sets: list[MetricSet] = [_parsed("--metric", text, parse_metrics) for text in metrics]
+    return make_judges(made, _joined(sets))
+
+
+def _joined(sets: Sequence[MetricSet]) -> MetricSet | None:
+    """One set of all metrics; None when no metric is named."""
+    from collections.abc import Mapping
+
+    if len(sets) < 2:
+        return sets[0] if sets else None
+    joined: list[Any] = []
+    for one in sets:
+        joined += [one] if isinstance(one, Mapping) else one
+    return joined
+
+
+def _reducers(reducers: Sequence[str]) -> list[Any] | None:
+    from guardtui.scorer.expression import parse_reducer
+
+    return [_parsed("--reducer", text, parse_reducer) for text in reducers] or None
+
+
+def _parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
+    """What an expression stands for; a message that points at what is wrong."""
+    from guardtui.scorer.expression import ExpressionError
+
+    try:
+        return parse(text)
+    except ExpressionError as error:
+        shown = text if len(text) <= 200 and "\n" not in text else ""
+        mark = f"\n    {shown}\n    {' ' * error.start}^" if shown else ""
+        raise InputError(f"{option}: {error.problem}{mark}\n  {error.remedy}") from error
+
+
+def _graders(models: Sequence[str], fresh: bool) -> Graders:
+    from guardtui.scanners.local.vectors import cache_folder
+    from guardtui.session.graders import Graders
+    from guardtui.session.score_cache import AnswerCache
+
+    for place, name in enumerate(models):
+        if name in models[:place]:
+            raise InputError(
+                f"--model: {name} is given twice\n"
+                "  the models of a panel must be different ones: leave one out"
+            )
+
+    def make(name: str) -> Any:
+        from guardtui.http.openai import parse_model
+
+        return parse_model(name)
+
+    cache: list[AnswerCache] = []
+
+    def opened() -> AnswerCache:
+        # Only a run that asks a model needs the file.
+        if not cache:
+            cache.append(AnswerCache(cache_folder()))
+            if not cache[0].works:
+                diagnostics.warn(
+                    f"{cache[0].path}: cannot be used, so what is graded is not kept\n"
+                    "  make the folder writable, or name another with GUARDTUI_CACHE"
+                )
+        return cache[0]
+
+    graders = Graders(make, opened, fresh=fresh)
+    for name in models:
+        graders.get(name)
+    return graders
+
+
+def _loaded(file: Path) -> OutputSet:
+    from guardtui.cli.inputs import located
+    from guardtui.files.output_files import OutputFileError, load_outputs
+
+    try:
+        outputs = load_outputs(file)
+    except OutputFileError as error:
+        raise InputError(str(error)) from error
+    for finding in outputs.findings:
+        diagnostics.warn(located(outputs.source, finding.message, finding.lines))
+    return outputs
+
+
+def _column(outputs: OutputSet, option: str, name: str | None) -> str | None:
+    """The column's name as it is in the file."""
+    if name is None:
+        return None
+    found = outputs.column(name)
+    if found is None:
+        known = ", ".join(["id", "input", "epoch", *outputs.metadata])
+        raise InputError(
+            f"{option}: {outputs.source} has no column {name!r}\n  the columns are: {known}"
+        )
+    return found[0]
+
+
+def _require_values(outputs: OutputSet, cluster: str) -> None:
+    from guardtui.scorer.types import is_unscored
+
+    found = outputs.column(cluster)
+    values: Sequence[Any] = [] if found is None else found[1]
+    for row, value in enumerate(values):
+        if isinstance(value, list | dict):
+            raise InputError(
+                f"{outputs.place(row)}: {cluster!r} is neither text nor number\n"
+                "  name a plain column with --cluster"
+            )
+        if value is None or value == "" or is_unscored(value):
+            raise InputError(
+                f"{outputs.place(row)}: {cluster!r} is empty, so the row is in no cluster\n"
+                "  write its cluster, or name another column with --cluster"
+            )
+
+
+def _with_standard_errors(judges: Sequence[Judge], cluster: str | None) -> list[Judge]:
+    from dataclasses import replace
+
+    from guardtui.session.score_run import with_standard_errors
+
+    return [replace(one, metrics=with_standard_errors(one.metrics, cluster)) for one in judges]
+
+
+# --- the work ---------------------------------------------------------------------------------
+
+
+def _scored(
+    outputs: OutputSet,
+    judges: Sequence[Judge],
+    graders: Graders,
+    models: Sequence[str],
+    concurrency: int,
+) -> list[RowScores]:
+    import asyncio
+
+    from guardtui.scorer.models import use_models
+    from guardtui.session.score_run import score_rows
+
+    panel = [graders.get(name) for name in models]
+    roles = {} if not panel else {"grader": panel if len(panel) > 1 else panel[0]}
+    total = len(outputs) * len(judges)
+    progress = _progress(total) if diagnostics.is_terminal() else None
+
+    async def scored() -> list[RowScores]:
+        try:
+            with use_models(panel[0] if panel else None, roles=roles, resolve=graders.get):
+                return await score_rows(outputs, judges, concurrency=concurrency, progress=progress)
+        finally:
+            await graders.close()
+
+    try:
+        return asyncio.run(scored())
+    except KeyboardInterrupt:
+        diagnostics.progress("")
+        if graders.asked:
+            diagnostics.note("what was graded is kept: the same command goes on from there")
+        raise
+    finally:
+        diagnostics.progress("")
+
+
+def _progress(total: int) -> Callable[[int], None]:
+    """Shows a bar on standard error, a few times a second."""
+    started = shown = monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal shown
+        now = monotonic()
+        if now - shown < _SHOWN_SECONDS:
+            return
+        shown = now
+        full = _BAR * done // total
+        rate = done / (now - started)
+        left = (total - done) / rate
+        diagnostics.progress(
+            f"scoring {'━' * full}{'─' * (_BAR - full)} {done}/{total}  "
+            f"{rate:,.0f}/s  {left:.0f} s left"
+        )
+
+    return tell
+
+
+def _summarised(
+    outputs: OutputSet,
+    scored: Sequence[RowScores],
+    reducers: list[Any] | None,
+    group: str | None,
+    cluster: str | None,
+) -> list[Any]:
+    from guardtui.session.score_run import summarised
+
+    return [summarised(outputs, one, reducers, group=group, cluster=cluster) for one in scored]
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    """What scorers and metrics warn of, a few of each run, said like everything else is said."""
+    import logging
+
+    heard: dict[str, int] = {}
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            if text in heard or len(heard) < 1000:
+                heard[text] = heard.get(text, 0) + 1
+
+    logger, listener = logging.getLogger("guardtui.scorer"), Listener(logging.WARNING)
+    before = logger.propagate
+    logger.addHandler(listener)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(listener)
+        logger.propagate = before
+        for text, count in list(heard.items())[:_LISTED]:
+            diagnostics.warn(text[:500] + (f" ({count} times)" if count > 1 else ""))
+        if len(heard) > _LISTED:
+            diagnostics.warn(f"{len(heard) - _LISTED} more warnings of this kind")
+
+
+def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
+    """The exit code; a message when rows could not be scored."""
+    failed = [(row, one) for one in scored for row in sorted(one.errors)]
+    if not failed:
+        return Exit.DONE
+    total = len(outputs) * len(scored)
+    what = "row" if len(scored) == 1 else "score"
+    lines = [
+        f"{len(failed)} of {total} {what}s could not be made; "
+        f"the other {total - len(failed)} are in the report"
+        if what == "score"
+        else f"{len(failed)} of {total} rows could not be scored; "
+        f"the other {total - len(failed)} are in the report"
+    ]
+    # Those that were tried tell more than those that were not.
+    told = sorted(failed, key=lambda one: one[0] in one[1].not_asked)[:_LISTED]
+    for row, one in told:
+        reason = one.errors[row].replace("\n", "\n  ")
+        lines.append(f"  {outputs.place(row)} (id {outputs.ids[row]}, {one.judge.name}): {reason}")
+    if len(failed) > len(told):
+        lines.append(f"  … and {len(failed) - len(told)} more")
+    if graders.known:
+        lines.append("  what was graded is kept: once this is put right, the same command goes on")
+    diagnostics.error("\n".join(lines))
+    return Exit.NOT_COMPLETED

@@ -1,0 +1,383 @@
+"""Outputs of a model from CSV, TSV, JSONL and Parquet, with their targets, to be scored."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guardtui.domain.late import late
+from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
+from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.prompt_files import Format, format_of, read_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = late("polars")
+
+REQUIRED = ("input", "target", "output")
+KNOWN = (*REQUIRED, "id", "choices", "epoch")
+"""Columns with a meaning; every other one is metadata."""
+
+_IF_EMPTY = "write the columns input, target and output"
+_ARRAY = "a JSON array of texts"
+_LARGEST_EPOCH = 2**31
+
+
+class OutputFileError(PromptSetError):
+    """An output file that cannot be used. `findings` are the first 20 of `total` errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutputSet:
+    """Rows of outputs, column by column; every list has one entry for each row.
+
+    `lines` are the lines on which rows begin (rows of a Parquet file, from 1); `ids` are texts,
+    the row's number where the file has none; `epochs` count from 1; `choices` are empty for rows
+    without. `metadata` are the other columns by the names they have in the file: texts and None
+    from CSV, whatever JSON or Parquet hold otherwise.
+    """
+
+    source: str
+    lines: Sequence[int]
+    inputs: Sequence[str]
+    targets: Sequence[tuple[str, ...]]
+    outputs: Sequence[str]
+    ids: Sequence[str]
+    epochs: Sequence[int]
+    choices: Sequence[tuple[str, ...]]
+    metadata: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    @cached_property
+    def samples(self) -> int:
+        """How many different samples there are, whatever their epochs."""
+        return len(set(self.ids))
+
+    def metadata_of(self, row: int) -> dict[str, Any]:
+        """The metadata of one row, a dict of its own."""
+        return {name: values[row] for name, values in self.metadata.items()}
+
+    def column(self, name: str) -> tuple[str, Sequence[Any]] | None:
+        """A column's name as it is in the file, and its values; None when there is none.
+
+        Also `id`, `input` and `epoch`. The case counts only when two names differ by nothing else.
+        """
+        own: dict[str, Sequence[Any]] = {
+            "id": self.ids, "input": self.inputs, "epoch": self.epochs,
+        }  # fmt: skip
+        columns = {**own, **self.metadata}
+        if name in columns:
+            return name, columns[name]
+        wanted = name.strip().lower()
+        return next(((one, columns[one]) for one in columns if one.lower() == wanted), None)
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for a message."""
+        return f"{self.source}:{self.lines[row]}"
+
+
+def load_outputs(path: Path) -> OutputSet:
+    """Read and check outputs; the file's ending tells its format, CSV without one.
+
+    Raises FileProblem when it cannot be read, OutputFileError for its rows, all errors together.
+    """
+    return parse_outputs(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))
+
+
+def parse_outputs(path: Path, content: bytes) -> OutputSet:
+    """The same from the content of a file called `path`, which is not read."""
+    columns, lines, errors = _read(path, content)
+    return _Checked(path, columns, lines, errors).output_set()
+
+
+# --- from bytes to columns --------------------------------------------------------------------
+
+_Columns = dict[str, list[Any]]
+
+
+def _read(path: Path, content: bytes) -> tuple[_Columns, list[int], list[Finding]]:
+    kind = format_of(path)
+    if kind is Format.JSON_LINES:
+        return _json_lines(path, decode(path, content))
+    if kind is Format.PARQUET:
+        return _parquet(path, content)
+    rows = read_rows(path, content)
+    columns = {name: rows.raw[name].to_list() for name in rows.raw.columns}
+    return columns, rows.lines.tolist(), list(rows.unread)
+
+
+def _json_lines(path: Path, text: str) -> tuple[_Columns, list[int], list[Finding]]:
+    """Rows of JSON objects, values as they are.
+
+    Not by `read_rows`, which makes texts of everything: a list and a text that looks like one
+    are two things here.
+    """
+    if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
+        problem = "its lines end with carriage returns only"
+        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
+    columns: _Columns = {}
+    lines: list[int] = []
+    errors: list[Finding] = []
+    # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        row, problem = _json_object(line)
+        if problem:
+            errors.append(_error("json", problem, number))
+            continue
+        for name in row:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
+        for name, values in columns.items():
+            values.append(row.get(name))
+        lines.append(number)
+    return columns, lines, errors
+
+
+def _json_object(line: str) -> tuple[dict[str, Any], str]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        return {}, "this line is no JSON object: is the file half-written?"
+    # Half a pair cannot stand in UTF-8, only be written as an escape.
+    if "\\u" in line:
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return {}, "a text holds half of a surrogate pair, which is no character: remove it"
+    named: dict[str, Any] = {}
+    for name, value in row.items():
+        if name.strip() in named:
+            return {}, f"{name.strip()!r} stands twice in this line: remove one of them"
+        named[name.strip()] = value
+    return named, ""
+
+
+def _parquet(path: Path, content: bytes) -> tuple[_Columns, list[int], list[Finding]]:
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+    except Exception as error:  # polars raises many kinds here
+        raise FileProblem(
+            path, "this is no Parquet file, or half of one", "write it anew"
+        ) from error
+    names = [name.strip() for name in frame.columns]
+    if len(set(names)) != len(names):
+        raise FileProblem(path, "a column stands twice", "rename one of them")
+    columns: _Columns = {}
+    for name, column in zip(names, frame.columns, strict=True):
+        values = frame[column]
+        plain = values.dtype.is_numeric() or values.dtype.is_nested()
+        if not plain and values.dtype not in (pl.String, pl.Boolean, pl.Null):
+            try:
+                values = values.cast(pl.String)
+            except pl.exceptions.PolarsError as error:
+                raise FileProblem(
+                    path, f"the column {name!r} holds neither text nor numbers",
+                    "write plain columns",
+                ) from error  # fmt: skip
+        columns[name] = values.to_list()
+    return columns, list(range(1, frame.height + 1)), []
+
+
+# --- from columns to what they mean -----------------------------------------------------------
+
+
+class _Checked:
+    """Reads the columns that have a meaning and collects what is wrong with them."""
+
+    def __init__(
+        self, path: Path, columns: _Columns, lines: list[int], errors: list[Finding]
+    ) -> None:
+        self.path = path
+        self.lines = lines
+        self.errors = errors
+        self.delimited = format_of(path) is Format.DELIMITED
+        self.found: dict[str, list[Any]] = {}
+        self.metadata: _Columns = {}
+        # A line that cannot be read may be the one that has a column.
+        self.whole = not errors
+        for name, values in columns.items():
+            known = name.lower() if name.lower() in KNOWN else None
+            if known is None:
+                self.metadata[name] = values
+            elif known in self.found:
+                message = f"there are two columns called {known}: rename one of them"
+                self.errors.append(_error("column", message))
+            else:
+                self.found[known] = values
+
+    def output_set(self) -> OutputSet:
+        count = len(self.lines)
+        missing = [name for name in REQUIRED if name not in self.found]
+        if missing and (self.whole or self.found):
+            self.errors.append(_error("column", _missing(missing, [*self.found, *self.metadata])))
+        if not missing and not count and not self.errors:
+            self.errors.append(_error("empty", "there is no row below the header: add outputs"))
+        inputs = self._texts("input")
+        outputs = self._texts("output")
+        targets = self._several("target")
+        choices = self._several("choices") if "choices" in self.found else [()] * count
+        epochs = self._epochs()
+        ids = self._ids(epochs)
+        if self.errors:
+            self.errors.sort(key=lambda one: one.lines[:1])
+            raise OutputFileError(str(self.path), self.errors[:LISTED], len(self.errors))
+        return OutputSet(
+            source=str(self.path),
+            lines=self.lines,
+            inputs=inputs,
+            targets=targets,
+            outputs=outputs,
+            ids=ids,
+            epochs=epochs if epochs is not None else [1] * count,
+            choices=choices,
+            metadata=self.metadata,
+            findings=tuple(self._doubtful(targets)),
+        )
+
+    def _texts(self, name: str) -> list[str]:
+        values = self.found.get(name, [])
+        texts: list[str] = []
+        for line, value in zip(self.lines, values, strict=False):
+            if isinstance(value, list | dict):
+                kind = "an array" if isinstance(value, list) else "an object"
+                message = f"the {name} is no text but {kind}: write it as one text"
+                self.errors.append(_error(name, message, line))
+                value = None
+            texts.append(value if isinstance(value, str) else _text(value))
+        return texts
+
+    def _several(self, name: str) -> list[tuple[str, ...]]:
+        """One text or several; what is missing is one empty text as a target, and no choices."""
+        parsed: list[tuple[str, ...]] = []
+        nothing = ("",) if name == "target" else ()
+        for line, value in zip(self.lines, self.found.get(name, []), strict=False):
+            if value is None or value == "":
+                parsed.append(nothing)
+            elif isinstance(value, str) and not (self.delimited and value.lstrip()[:1] == "["):
+                parsed.append((value,))
+            else:
+                texts, problem = _texts_of(value)
+                if problem:
+                    self.errors.append(_error(name, f"the {name} {problem}", line))
+                parsed.append(texts)
+        return parsed
+
+    def _epochs(self) -> list[int] | None:
+        values = self.found.get("epoch")
+        if values is None:
+            return None
+        if "id" not in self.found:
+            message = "epochs are there but no ids: add the column id, the same for all of a sample"
+            self.errors.append(_error("epoch", message))
+        epochs: list[int] = []
+        for line, value in zip(self.lines, values, strict=True):
+            number = _whole(value)
+            if number is None or not 0 < number < _LARGEST_EPOCH:
+                shown = "empty" if value is None or value == "" else _shown(value)
+                message = f"the epoch is {shown}: write a whole number from 1 on"
+                self.errors.append(_error("epoch", message, line))
+                number = -line  # no epoch of any other row
+            epochs.append(number)
+        return epochs
+
+    def _ids(self, epochs: list[int] | None) -> list[str]:
+        values = self.found.get("id")
+        if values is None:
+            return [str(number) for number in range(1, len(self.lines) + 1)]
+        ids: list[str] = []
+        first: dict[tuple[str, int], int] = {}
+        for row, (line, value) in enumerate(zip(self.lines, values, strict=True)):
+            if isinstance(value, list | dict):
+                self.errors.append(_error("id", "the id is neither text nor number", line))
+                value = f"\0{row}"
+            name = _text(value).strip()
+            if not name:
+                self.errors.append(_error("id", "the id is empty: give the row one", line))
+                name = f"\0{row}"
+            before = first.setdefault((name, 1 if epochs is None else epochs[row]), line)
+            if before != line:
+                message = f"the id {_shown(name)} stands on line {before} already: "
+                if epochs is None:
+                    message += "make it another, or tell epochs of one sample apart (column epoch)"
+                else:
+                    message += f"with the same epoch, {epochs[row]}: correct one of them"
+                self.errors.append(_error("id", message, line))
+            ids.append(name)
+        return ids
+
+    def _doubtful(self, targets: list[tuple[str, ...]]) -> Iterator[Finding]:
+        empty = [
+            line
+            for line, texts in zip(self.lines, targets, strict=True)
+            if not texts or not all(map(str.strip, texts))
+        ]
+        if empty:
+            rows = "1 row has" if len(empty) == 1 else f"{len(empty)} rows have"
+            message = f"{rows} an empty target, which match() and includes() find in every output"
+            yield Finding(Severity.WARNING, "target", message, tuple(empty[:LISTED]))
+
+
+def _error(code: str, message: str, line: int | None = None) -> Finding:
+    return Finding(Severity.ERROR, code, message, () if line is None else (line,))
+
+
+def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
+    what = " and ".join(missing)
+    noun = "column is" if len(missing) == 1 else "columns are"
+    shown = ", ".join(map(_shown, present[:LISTED])) or "none"
+    return f"the {noun} missing: {what} (there are: {shown}): name them in the header"
+
+
+def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
+    """The texts of an array, or of a single value, and what is wrong with it."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            problem = f"begins with a bracket but is no {_ARRAY[2:]}"
+            return (), f'{problem}: write ["one", "two"], or ["[one]"] for one text'
+    if isinstance(value, dict):
+        return (), f"is an object: write a text or {_ARRAY}"
+    if not isinstance(value, list):
+        return (_text(value),), ""
+    for one in value:
+        if one is None or isinstance(one, list | dict):
+            return (), f"holds {_shown(one)}, which is no text: write {_ARRAY}"
+    return tuple(map(_text, value)), ""
+
+
+def _text(value: Any) -> str:
+    """A single value as JSON writes it, nothing for what is missing."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, int):
+        return value
+    text = str(value).strip()
+    return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
+
+
+def _shown(value: Any) -> str:
+    text = _text(value) if value is not None else "null"
+    return repr(text if len(text) <= 40 else f"{text[:39]}…")

@@ -1,0 +1,118 @@
+"""Scores for programs: every row as it is, and all metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from guardtui.reports.score_base import ScoreReport, json_value
+from guardtui.scorer.aggregate import ScorerSummary
+from guardtui.scorer.types import Score, is_unscored
+from guardtui.session.score_run import JudgeResult
+
+SCHEMA_VERSION = 1
+
+
+def write(report: ScoreReport) -> str:
+    """JSON, one line per entry of `results`; ends with a line feed.
+
+    All that is not ASCII is escaped, so that the text is inert on a terminal and the same once it
+    is read. NaN is null; infinities are the texts "inf" and "-inf".
+    """
+    document = _dumps(_document(report), indent=2)
+    results = ",\n".join(
+        f"    {_dumps(_row(report, row, result, score, error))}"
+        for row, result, score, error in report.rows()
+    )
+    body = f"[\n{results}\n  ]" if results else "[]"
+    return f'{document[:-2]},\n  "results": {body}\n}}\n'
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, allow_nan=False)
+
+
+def _document(report: ScoreReport) -> dict[str, Any]:
+    outputs = report.outputs
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "file": outputs.source,
+        "rows": len(outputs),
+        "samples": outputs.samples,
+        "group": report.group,
+        "cluster": report.cluster,
+        "models": list(report.models),
+        "asked": report.asked,
+        "known": report.found,
+        "scorers": [_judge(one) for one in report.results],
+    }
+
+
+def _judge(result: JudgeResult) -> dict[str, Any]:
+    scores = result.scores
+    return {
+        "name": scores.judge.name,
+        "expression": scores.judge.expression,
+        "scored": scores.scored,
+        "unscored": scores.unscored,
+        "declined": scores.declined,
+        "errors": len(scores.errors),
+        "metrics": _summaries(result.summaries),
+        "groups": [
+            {"name": group.name, "rows": group.rows, "metrics": _summaries(group.summaries)}
+            for group in result.groups
+        ],
+    }
+
+
+def _summaries(summaries: Sequence[ScorerSummary]) -> list[dict[str, Any]]:
+    return [
+        {
+            "of": one.name,
+            "reducer": one.reducer,
+            "scored": one.scored,
+            "unscored": one.unscored,
+            "values": {name: json_value(metric.value) for name, metric in one.metrics.items()},
+            "params": {
+                name: json_value(dict(metric.params))
+                for name, metric in one.metrics.items()
+                if metric.params
+            },
+        }
+        for one in summaries
+    ]
+
+
+def _row(
+    report: ScoreReport, row: int, result: JudgeResult, score: Score | None, error: str
+) -> dict[str, Any]:
+    outputs = report.outputs
+    told: dict[str, Any] = {
+        "line": outputs.lines[row],
+        "id": outputs.ids[row],
+        "epoch": outputs.epochs[row],
+        "scorer": result.scores.judge.name,
+        "status": _status(score, error),
+        "value": None if score is None else json_value(score.value),
+        "answer": None if score is None else score.answer,
+        "explanation": None if score is None else score.explanation,
+        "reason": None if score is None else score.reason,
+        "error": error or None,
+        "input": outputs.inputs[row],
+        "target": list(outputs.targets[row]),
+        "output": outputs.outputs[row],
+    }
+    if outputs.choices[row]:
+        told["choices"] = list(outputs.choices[row])
+    if outputs.metadata:
+        told["metadata"] = json_value(outputs.metadata_of(row))
+    return told
+
+
+def _status(score: Score | None, error: str) -> str:
+    if error:
+        return "error"
+    if score is None:
+        return "declined"
+    return "unscored" if is_unscored(score.value) else "scored"

@@ -1,0 +1,126 @@
+"""What graders answered, on disk: asked once for a model and a prompt, safe against kill -9."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE = "graders-1.sqlite3"
+"""Name in the cache folder; the number is that of the file's form."""
+
+LIMIT_BYTES = 512 * 1024**2
+"""Texts that are kept; beyond that the oldest go when the file is opened."""
+
+_FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
+
+
+def answer_key(model: str, prompt: str) -> bytes:
+    """32 bytes that name a prompt to a model (an address with the model's name)."""
+    digest = hashlib.blake2b(digest_size=32)
+    for part in (model, prompt):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.digest()
+
+
+class AnswerCache:
+    """Answers of graders in one SQLite file (WAL: several processes may use it at once).
+
+    Each answer is a transaction of its own, so that any end of the process keeps it. Prompts and
+    addresses are not in the file, only their hashes; a power failure may lose the last moments.
+    Every failure of the file (damaged, full disk, read-only folder) makes the cache forget, never
+    fail: `works` is False then. A damaged file is begun anew.
+    """
+
+    def __init__(self, folder: Path, limit: int = LIMIT_BYTES) -> None:
+        self.path = folder / FILE
+        self._limit = limit
+        self._database: sqlite3.Connection | None = None
+        for attempt in range(2):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._database = self._open()
+                return
+            except sqlite3.DatabaseError as error:
+                damaged = not isinstance(error, sqlite3.OperationalError)
+                if attempt or not damaged:
+                    return
+                self._forget()
+            except OSError:
+                return
+
+    @property
+    def works(self) -> bool:
+        """Whether answers are kept; False when the file cannot be used."""
+        return self._database is not None
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS answers(number INTEGER PRIMARY KEY,"
+                " key BLOB UNIQUE NOT NULL, answer TEXT NOT NULL)"
+            )
+            self._make_room(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _make_room(self, database: sqlite3.Connection) -> None:
+        if self.path.stat().st_size <= self._limit:
+            return
+        sizes = database.execute(
+            "SELECT number, length(CAST(answer AS BLOB)) + 100 FROM answers ORDER BY number DESC"
+        )
+        kept = 0
+        for number, size in sizes:
+            kept += size
+            if kept > self._limit * _FREE_SHARE:
+                database.execute("DELETE FROM answers WHERE number <= ?", (number,))
+                database.execute("VACUUM")
+                return
+
+    def _forget(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                Path(f"{self.path}{ending}").unlink()
+
+    def find(self, key: bytes) -> str | None:
+        """The answer under a key, or None."""
+        with self._failing_softly() as database:
+            if database is not None:
+                row = database.execute(
+                    "SELECT answer FROM answers WHERE key = ?", (key,)
+                ).fetchone()
+                return row[0] if row and isinstance(row[0], str) else None
+        return None
+
+    def keep(self, key: bytes, answer: str) -> None:
+        """Keep an answer, in the place of an older one; it is on disk when this returns."""
+        with self._failing_softly() as database:
+            if database is not None:
+                text = answer.encode("utf-8", "replace").decode()
+                database.execute(
+                    "INSERT OR REPLACE INTO answers(key, answer) VALUES (?, ?)", (key, text)
+                )
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+
+    @contextlib.contextmanager
+    def _failing_softly(self) -> Iterator[sqlite3.Connection | None]:
+        try:
+            yield self._database
+        except sqlite3.Error:
+            self.close()

@@ -1,0 +1,306 @@
+"""Scores of a file of outputs: every row by every scorer, then metrics overall and by group."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from guardtui.files.output_files import OutputSet
+from guardtui.scorer.aggregate import Reducers, ScorerSummary, scorer_names, summarise
+from guardtui.scorer.decorators import MetricSet
+from guardtui.scorer.metrics import stderr
+from guardtui.scorer.registry import is_registered, registry_info, registry_params
+from guardtui.scorer.state import Choice, TaskState
+from guardtui.scorer.types import Metric, SampleScore, Score, Scorer, Target, is_unscored
+from guardtui.session.graders import GraderError, NotAskedError, ScoreError
+from guardtui.session.selected_choices import selected_choices
+
+_BREATH = 0xFF
+"""After this many rows others get a turn: progress, and the interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A scorer: what it is called in results, how its author wrote it, and its metrics."""
+
+    name: str
+    expression: str
+    scorer: Scorer
+    metrics: MetricSet
+
+
+@dataclass(slots=True)
+class RowScores:
+    """The scores by one judge, one for each row.
+
+    None is a row that the scorer declined or that failed; `errors` tell why it failed, and
+    `not_asked` are those of them whose model had failed too often before.
+    """
+
+    judge: Judge
+    scores: list[Score | None]
+    errors: dict[int, str] = field(default_factory=dict)
+    not_asked: set[int] = field(default_factory=set)
+
+    @property
+    def scored(self) -> int:
+        """Rows with a value."""
+        return sum(one is not None and not is_unscored(one.value) for one in self.scores)
+
+    @property
+    def unscored(self) -> int:
+        """Rows whose score has no value."""
+        return sum(one is not None and is_unscored(one.value) for one in self.scores)
+
+    @property
+    def declined(self) -> int:
+        """Rows that the scorer left out."""
+        return self.scores.count(None) - len(self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some rows of a file, by the value of a column, and what the metrics say of them."""
+
+    name: str
+    rows: int
+    summaries: Sequence[ScorerSummary]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Everything about one judge: its scores, their metrics, and those of each group."""
+
+    scores: RowScores
+    summaries: Sequence[ScorerSummary]
+    groups: Sequence[Group] = ()
+
+
+def make_judges(scorers: Sequence[tuple[str, Scorer]], metrics: MetricSet | None) -> list[Judge]:
+    """Judges of scorers and how they were written; `metrics` replace the scorers' own."""
+    names = scorer_names([scorer for _, scorer in scorers])
+    return [
+        Judge(name, written, scorer, _own_metrics(scorer) if metrics is None else metrics)
+        for name, (written, scorer) in zip(names, scorers, strict=True)
+    ]
+
+
+def _own_metrics(scorer: Scorer) -> MetricSet:
+    found: MetricSet = (
+        registry_info(scorer).metadata.get("metrics", []) if is_registered(scorer) else []
+    )
+    return found
+
+
+def with_standard_errors(metrics: MetricSet, cluster: str | None) -> MetricSet:
+    """The metrics with a standard error among them, clustered by a column when there is one.
+
+    One that has a cluster of its own, or is bootstrapped, stays as it is.
+    """
+    if isinstance(metrics, Mapping):
+        return {key: _with_error(some, cluster) for key, some in metrics.items()}
+    plain: list[Metric] = [one for one in metrics if not isinstance(one, Mapping)]
+    by_key = [one for one in metrics if isinstance(one, Mapping)]
+    extended = _with_error(plain, cluster) if plain or not by_key else []
+    return [
+        *extended,
+        *({key: _with_error(some, cluster) for key, some in one.items()} for one in by_key),
+    ]
+
+
+def _with_error(metrics: Sequence[Metric] | Metric, cluster: str | None) -> list[Metric]:
+    kept = [metrics] if callable(metrics) else list(metrics)
+    names = [registry_info(one).name if is_registered(one) else "" for one in kept]
+    own = registry_info(stderr()).name
+    if cluster is not None:
+        kept = [
+            stderr(cluster=cluster) if name == own and not registry_params(one) else one
+            for name, one in zip(names, kept, strict=True)
+        ]
+    if not any(name.endswith("stderr") for name in names):
+        kept.append(stderr(cluster=cluster) if cluster is not None else stderr())
+    return kept
+
+
+# --- scoring ----------------------------------------------------------------------------------
+
+
+async def score_rows(
+    outputs: OutputSet,
+    judges: Sequence[Judge],
+    *,
+    concurrency: int = 8,
+    progress: Callable[[int], None] | None = None,
+) -> list[RowScores]:
+    """Every row by every judge, `concurrency` rows at once where a scorer waits for a model.
+
+    A row that fails is an error of that row, and the others go on. `progress` is called with the
+    number of scores so far. Raises ScoreError when a scorer needs a model and there is none.
+    """
+    results: list[RowScores] = []
+    count = len(outputs)
+    for place, judge in enumerate(judges):
+        result = RowScores(judge, [None] * count)
+        results.append(result)
+        done = _Counter(place * count, progress) if progress is not None else None
+        rows = iter(range(count))
+        async with asyncio.TaskGroup() as group:
+            workers = [
+                group.create_task(_work(outputs, rows, result, done))
+                for _ in range(min(concurrency, count))
+            ]
+        failed = next((one.result() for one in workers if one.result()), None)
+        if failed is not None:
+            raise failed
+    return results
+
+
+@dataclass(slots=True)
+class _Counter:
+    done: int
+    tell: Callable[[int], None]
+
+    def one_more(self) -> None:
+        self.done += 1
+        self.tell(self.done)
+
+
+async def _work(
+    outputs: OutputSet, rows: Iterator[int], result: RowScores, done: _Counter | None
+) -> ScoreError | None:
+    """Score rows until there are no more.
+
+    A scorer that waits for nothing costs no turn of the event loop: its coroutine runs through
+    inside of this one.
+    """
+    scorer, scores = result.judge.scorer, result.scores
+    for row in rows:
+        if not row & _BREATH:
+            await asyncio.sleep(0)
+        try:
+            score = await scorer(sample_state(outputs, row), Target(outputs.targets[row]))
+            if score is not None and not isinstance(score, Score):
+                raise TypeError(f"the scorer returned no score but {type(score).__name__}")
+            scores[row] = score
+        except ScoreError as error:
+            for _ in rows:  # it would be the same for all of them
+                pass
+            return error
+        except Exception as error:  # noqa: BLE001 - a scorer of anybody's; the others go on
+            if type(error) is LookupError and "no model" in str(error):
+                for _ in rows:
+                    pass
+                return ScoreError(
+                    f"{result.judge.expression} needs a model that grades\n"
+                    "  name one: --model URL#name, such as --model http://127.0.0.1:11434/v1#qwen3"
+                )
+            result.errors[row] = _reason(error)
+            if isinstance(error, NotAskedError):
+                result.not_asked.add(row)
+        if done is not None:
+            done.one_more()
+    return None
+
+
+def _reason(error: Exception) -> str:
+    """What a row's error says, in one short text."""
+    text = str(error)
+    if isinstance(error, KeyError):
+        text = f"nothing is called {text}: no column has that name"
+    elif not isinstance(error, ValueError | GraderError | TypeError) or not text:
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST = 2000
+
+
+def sample_state(outputs: OutputSet, row: int) -> TaskState:
+    """A row as scorers see it; its choices are selected by what the output says."""
+    output = outputs.outputs[row]
+    choices: Sequence[str | Choice] = outputs.choices[row]
+    if choices:
+        selected = selected_choices(output, len(choices))
+        choices = [
+            Choice(str(text), place in selected, place) for place, text in enumerate(choices)
+        ]
+    return TaskState(
+        output,
+        input=outputs.inputs[row],
+        metadata=outputs.metadata_of(row) if outputs.metadata else None,
+        choices=choices,
+        sample_id=outputs.ids[row],
+        epoch=outputs.epochs[row],
+    )
+
+
+# --- metrics ----------------------------------------------------------------------------------
+
+
+def summarised(
+    outputs: OutputSet,
+    scores: RowScores,
+    reducers: Reducers = None,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+) -> JudgeResult:
+    """The metrics over the rows that were scored, overall and for each value of a column.
+
+    `group` and `cluster` are names of columns. Groups come in the order of the file. Raises
+    ScoreError for what a metric raises.
+    """
+    judge = scores.judge
+    extra = _cluster_column(outputs, cluster)
+    samples: list[SampleScore] = []
+    places: dict[str, list[int]] = {}
+    names = None if group is None else _column(outputs, group)
+    for row, score in enumerate(scores.scores):
+        if score is None:
+            continue
+        if names is not None:
+            places.setdefault(group_name(names[row]), []).append(len(samples))
+        metadata = outputs.metadata_of(row) if outputs.metadata else {}
+        if extra is not None:
+            metadata[extra[0]] = extra[1][row]
+        samples.append(
+            SampleScore(score=score, sample_id=outputs.ids[row], sample_metadata=metadata)
+        )
+    overall = _measured(judge, samples, reducers)
+    groups = [
+        Group(name, len(rows), _measured(judge, [samples[one] for one in rows], reducers))
+        for name, rows in places.items()
+    ]
+    return JudgeResult(scores, overall, groups)
+
+
+def group_name(value: Any) -> str:
+    """What a group of rows with this value is called; "" for rows without one."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else str(value)
+
+
+def _cluster_column(outputs: OutputSet, cluster: str | None) -> tuple[str, Sequence[Any]] | None:
+    """A column that is none of the metadata, but by which scores are clustered."""
+    found = None if cluster is None else outputs.column(cluster)
+    return found if found is not None and found[0] not in outputs.metadata else None
+
+
+def _column(outputs: OutputSet, name: str) -> Sequence[Any]:
+    found = outputs.column(name)
+    if found is None:
+        raise ScoreError(f"there is no column {name!r}")
+    return found[1]
+
+
+def _measured(judge: Judge, samples: list[SampleScore], reducers: Reducers) -> list[ScorerSummary]:
+    try:
+        return summarise(samples, judge.metrics, reducers, scorer=judge.name)
+    except Exception as error:
+        raise ScoreError(
+            f"the metrics of {judge.expression} cannot be computed: {_reason(error)}\n"
+            "  name others with --metric, or correct the file: what a model graded is kept"
+        ) from error
