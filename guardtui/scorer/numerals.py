@@ -69,10 +69,14 @@ def read_unicode_number(text: str) -> float | None:
     """
     rest = text.strip()
     sign = 1
-    while rest and (rest[0] in _MINUS or rest[0] in _PLUS):
-        if rest[0] in _MINUS:
+    start = 0
+    for mark in rest:
+        if mark in _MINUS:
             sign = -sign
-        rest = rest[1:].lstrip()
+        elif mark not in _PLUS and not mark.isspace():
+            break
+        start += 1
+    rest = rest[start:]
     if len(rest) == 1 and (alone := unicodedata.numeric(rest, None)) is not None:
         return sign * alone
     power = _POWER.fullmatch(_without_separators_behind(rest))
@@ -82,14 +86,15 @@ def read_unicode_number(text: str) -> float | None:
     base = _unsigned(power[1])
     if base is None:
         return None
-    exponent = int(power[3].translate(_SUPERSCRIPTS))
-    return _raised(sign * base, -exponent if power[2] == "⁻" else exponent)
+    return _raised(sign * base, power[3], negative=power[2] == "⁻")
 
 
-def _raised(base: float, exponent: int) -> float | None:
+def _raised(base: float, superscripts: str, *, negative: bool) -> float | None:
     try:
-        return float(base**exponent)
-    except (OverflowError, ZeroDivisionError):
+        # Python refuses to read integers of more than some thousand digits.
+        exponent = int(superscripts.translate(_SUPERSCRIPTS))
+        return float(base ** (-exponent if negative else exponent))
+    except (ArithmeticError, ValueError):
         return None
 
 

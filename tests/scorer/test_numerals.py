@@ -76,6 +76,13 @@ def test_every_float_is_read_back(number: float) -> None:
     assert read_number(repr(number)) == number
 
 
+@pytest.mark.parametrize(
+    "text", ["1" + "²" * 5000, "三" * 5000, "-" * 50_000, "½" * 5000, "1²" * 5000, "1 " * 5000]
+)
+def test_long_texts_are_read_at_once(text: str) -> None:
+    assert read_number(text) is None
+
+
 @generated
 @given(st.text())
 def test_any_text_is_a_finite_number_or_none(text: str) -> None:
