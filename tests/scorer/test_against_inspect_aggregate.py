@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import guardtui.scorer as ours
+from guardtui.scorer import use_models
 from guardtui.scorer.aggregate import scorer_names, summarise
 from guardtui.scorer.intermediate import ScoringTask, scoring_task
 from tests.scorer.samples import generated
@@ -95,6 +96,20 @@ class Metrics:
 
             return measure
 
+        @library.metric(name="groups")
+        def groups() -> Any:
+            def measure(scores: Any) -> Any:
+                return {"all": len(scores)} if scores else {}
+
+            return measure
+
+        @library.metric(name="constant")
+        def constant(value: float) -> Any:
+            def measure(scores: Any) -> Any:
+                return value
+
+            return measure
+
         def epochs(view: str) -> Any:
             @library.metric(name=f"epochs_{view}", scores=view)
             def factory() -> Any:
@@ -126,6 +141,8 @@ class Metrics:
             "globs": {"*": [mean(), row()], "a*": [mean(), spread()], "nothing": [std()]},
             "mixed": [accuracy(), {"a": [mean(), epochs("unreduced")]}, {"*": [std(), breaks()]}],
             "only keys": [{"*": [mean()]}],
+            "groups": [groups(), {"a": [groups()]}],
+            "first of a name": {"a": [constant(1.0)], "*": [constant(2.0), constant(3.0)]},
         }
 
 
@@ -265,11 +282,11 @@ def own_logging() -> Iterator[None]:
     logging.disable(disabled)
 
 
-def evaluated(tmp_path: Path, task: Task) -> Any:
+def evaluated(tmp_path: Path, task: Task, **options: Any) -> Any:
     left = [output(text) for text in ANSWERS]
     logs = evaluate(
         task, model=get_model("mockllm/model", custom_outputs=left, memoize=False),
-        log_dir=str(tmp_path), display="none", max_samples=1, log_realtime=False,
+        log_dir=str(tmp_path), display="none", max_samples=1, log_realtime=False, **options,
     )  # fmt: skip
     assert logs[0].status == "success", logs[0].error
     return logs[0]
@@ -364,6 +381,38 @@ def test_scoring_in_the_middle_of_a_task(tmp_path: Path) -> None:
     assert all(mine == oracle for mine, oracle, _ in seen)
     # The state itself is left as it was.
     assert {completion for *_, completion in seen} <= set(ANSWERS)
+
+
+@pytest.mark.usefixtures("own_logging")
+@pytest.mark.parametrize("replies", ["C", "CZI", "CCI"])
+def test_graders_by_role(tmp_path: Path, replies: str) -> None:
+    def graders() -> Any:
+        made = [
+            get_model(
+                "mockllm/model", memoize=False,
+                custom_outputs=lambda *_, reply=reply: output(f"GRADE: {reply}"),
+            )
+            for reply in replies
+        ]  # fmt: skip
+        return made if len(made) > 1 else made[0]
+
+    task = Task([Sample(input="q", target="t")], scorer=theirs.model_graded_qa())
+    log = evaluated(tmp_path, task, model_roles={"grader": graders()})
+    oracle = log.samples[0].scores["model_graded_qa"]
+    with use_models(roles={"grader": graders()}):
+        mine = asyncio.run(
+            ours.model_graded_qa()(ours.TaskState(ANSWERS[0], input="q"), ours.Target("t"))  # type: ignore[arg-type]
+        )
+    assert mine is not None
+    assert (number(mine.as_float()) if mine.value != "C" else "C") == (
+        number(oracle.as_float()) if oracle.value != "C" else "C"
+    )
+    assert (mine.answer, mine.reason) == (oracle.answer, oracle.reason)
+    panels = [(one.metadata or {}).get("panel") for one in (mine, oracle)]
+    for panel in panels:
+        for failure in panel["failures"] if panel else []:
+            del failure["explanation"]
+    assert panels[0] == panels[1]
 
 
 def _of_messages(library: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -195,6 +196,17 @@ def test_an_annotation_that_cannot_be_read_is_of_the_new_style() -> None:
     assert takes_plain_scores(measure)
     measure.__annotations__["scores"] = "list[NobodyKnows]"
     assert not takes_plain_scores(measure)
+
+
+def test_an_object_is_of_the_new_style() -> None:
+    @dataclass
+    class Scaled:
+        factor: float = 2.0
+
+        def __call__(self, scores: list[SampleScore]) -> Value:
+            return self.factor * len(scores)
+
+    assert not takes_plain_scores(Scaled())
 
 
 def test_scorers_of_one_name_are_numbered() -> None:

@@ -66,7 +66,8 @@ async def test_the_first_exception_surfaces_and_the_others_are_cancelled() -> No
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        await multi_scorer([waits, breaks, waits], "mean")(STATE, Target("t"))
+        async with asyncio.timeout(10):
+            await multi_scorer([waits, breaks, waits], "mean")(STATE, Target("t"))
     assert cancelled == [True, True]
 
 
