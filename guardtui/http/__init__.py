@@ -1,0 +1,1 @@
+"""What every remote scanner shares: one client, its retries and its limits; chat completions."""

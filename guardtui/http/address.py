@@ -1,0 +1,114 @@
+"""Where a service is: https anywhere, http only on this machine or when it is asked for."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from guardtui.domain.text import display_text
+
+_LONGEST = 2048
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
+# Of the characters of RFC 3986 only, so that no two readers of a URL see two hosts in it.
+_SPELLING = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+_PATH = re.compile(r"[A-Za-z0-9._~:/@!$&'()*+,;=%-]*")
+_DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
+
+
+class AddressError(ValueError):
+    """A text is no address that may be called; says what would be one. Never shows credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The base URL of a service. `query` is sent with every request and never shown."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    query: str = ""
+    loopback: bool = False
+
+    @classmethod
+    def parse(cls, text: str, *, allow_http: bool = False) -> Endpoint:
+        """The endpoint that a URL names. Raises AddressError.
+
+        Without a scheme https is meant. http is for loopback (`localhost`, 127.0.0.0/8, `::1`), and
+        with `allow_http` for any host: keys and prompts are then readable on the way.
+        """
+        text = text.strip()
+        shown = display_text(text[:80])
+        if not text or len(text) > _LONGEST:
+            raise AddressError("no URL" if not text else "the URL is too long")
+        if "@" in text:
+            # Not shown: what stands before the sign may be a password.
+            raise AddressError("the URL holds user or password: give a key in its own place")
+        if not _SPELLING.fullmatch(text):
+            raise AddressError(f"{shown!r} holds a character that no URL has")
+        if "://" not in text:
+            text = f"https://{text}"
+        try:
+            parts = urlsplit(text)
+            host, port = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            raise AddressError(f"{shown!r} is no URL: write https://host/path") from None
+        if parts.scheme not in ("http", "https"):
+            raise AddressError(f"{shown!r} is no https:// URL")
+        if parts.fragment or text.endswith("#"):
+            raise AddressError(f"{shown!r} has a part behind #, which no service is sent")
+        loopback = _is_loopback(host, shown)
+        if parts.scheme == "http" and not loopback and not allow_http:
+            raise AddressError(
+                f"http://{host} would send the key and the prompts readable by anyone on the way: "
+                "write https://, or allow http for this service"
+            )
+        path = parts.path.rstrip("/")
+        _check_path(path)
+        return cls(parts.scheme, host, port, path, parts.query, loopback)
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as they stand in a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The base URL without query and without a slash at its end."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    def join(self, path: str) -> str:
+        """URL of a path below the base URL. Raises AddressError when it leads elsewhere."""
+        _check_path(path)
+        slash = "" if not path or path.startswith("/") else "/"
+        return f"{self.url}{slash}{path}" + (f"?{self.query}" if self.query else "")
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def _check_path(path: str) -> None:
+    if not _PATH.fullmatch(path) or path.startswith("//"):
+        raise AddressError(f"{display_text(path[:80])!r} is no path of a URL")
+    if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
+        raise AddressError(f"{display_text(path[:80])!r} leads out of its place")
+
+
+def _is_loopback(host: str, shown: str) -> bool:
+    """Whether a host is this machine. Raises AddressError when it is no host."""
+    if ":" in host:
+        try:
+            return ipaddress.IPv6Address(host).is_loopback
+        except ValueError:
+            raise AddressError(f"{shown!r} names no host: write https://[::1]/path") from None
+    if not _HOST.fullmatch(host):
+        raise AddressError(f"{shown!r} names no host: write https://host/path")
+    if host.rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,160 @@
+"""What a service sends back: its JSON, and what it says when it refuses."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.retries import asked_wait
+from guardtui.http.secret import LONGEST, Secret, redacted
+
+_SHOWN_BODY = 120
+_USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+"""Codes of a 429 that no waiting cures (OpenAI)."""
+_REASONS = {
+    401: "the key is not accepted",
+    403: "the key may not do this",
+    404: "nothing is there: check the URL",
+    429: "too many requests",
+}
+
+
+class TooLarge(Exception):  # noqa: N818 - it says what it is
+    """More bytes than allowed."""
+
+
+def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
+    """The body without its Content-Encoding, which services send although none is asked for.
+
+    Raises TooLarge before more than `largest` bytes are unpacked, and ValueError for an encoding
+    that is unknown or not kept to.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise ValueError("it is compressed in a way that was not asked for")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        plain = unpacker.decompress(body, largest + 1)
+    except zlib.error:
+        raise ValueError("it is said to be compressed, but is not") from None
+    if len(plain) > largest:
+        raise TooLarge
+    if not unpacker.eof:
+        raise ValueError("its compressed form is cut off")
+    return plain
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON value of a body. Raises ValueError, whose text says what is wrong with it."""
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+        problem = "it is cut off" if ends else f"it is no JSON from character {error.pos} on"
+        raise ValueError(problem) from None
+    except ValueError:  # bytes that are no text, and whole numbers of thousands of digits
+        raise ValueError("it is no JSON text") from None
+
+
+def is_page(body: bytes, content_type: str) -> bool:
+    """Whether this is a page for a browser."""
+    start = body[:200].lstrip().lower()
+    return "html" in content_type.lower() or start.startswith((b"<!doctype", b"<html"))
+
+
+def read_success(status: int, body: bytes, content_type: str) -> Any | ServiceError:
+    """The JSON of a 2xx answer (None when it is empty), or the error that it is."""
+    if not body.strip():
+        return None
+    try:
+        if not is_page(body, content_type):
+            return read_json(body)
+        problem = "it is a web page: check the URL, or whether a proxy or a login stands before it"
+    except ValueError as error:
+        problem = str(error)
+    return ServiceError(
+        Kind.CONTENT, f"the answer (HTTP {status}) cannot be used: {problem}",
+        status=status, final=True,
+    )  # fmt: skip
+
+
+def read_failure(
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str],
+    wall: float,
+    secrets: Iterable[Secret] = (),
+) -> ServiceError:
+    """The error that an answer other than 2xx tells. Names of `headers` are in lower case.
+
+    `secrets` are those of the request, which services sometimes repeat.
+    """
+    if 300 <= status < 400:
+        # Without its query, which may be that of the request.
+        target = redacted(headers.get("location", "").partition("?")[0], secrets)
+        return ServiceError(
+            Kind.REDIRECT,
+            f"HTTP {status}: redirected to {target[:100] or 'nowhere'}, which is not followed: "
+            "give the URL of the service itself",
+            status=status, final=True,
+        )  # fmt: skip
+    page = is_page(body, headers.get("content-type", ""))
+    try:
+        data = None if page else read_json(body)
+    except ValueError:
+        data = None
+    told = "" if page else told_by(data).strip() or _start(body, secrets)
+    message = told or _REASONS.get(status, "a web page" if page else "no reason given")
+    kind = _kind(status)
+    wait = asked_wait(headers, data, wall) if kind in (Kind.LIMITED, Kind.SERVER) else None
+    final = kind in (Kind.CREDENTIALS, Kind.REQUEST) or status in (501, 505)
+    if kind is Kind.LIMITED and _USED_UP & _codes(data):
+        final, wait = True, None
+    return ServiceError(
+        kind, f"HTTP {status}: {message}",
+        status=status, retry_after=wait, final=final, secrets=secrets,
+    )  # fmt: skip
+
+
+def _start(body: bytes, secrets: Iterable[Secret]) -> str:
+    text = body[: _SHOWN_BODY + 3 * LONGEST].decode("utf-8", "replace").strip()
+    return redacted(text, secrets)[:_SHOWN_BODY]
+
+
+def _kind(status: int) -> Kind:
+    if status < 200:
+        return Kind.BROKEN
+    if status in (401, 403, 407):
+        return Kind.CREDENTIALS
+    if status == 408:
+        return Kind.TIMEOUT
+    if status in (425, 429):
+        return Kind.LIMITED
+    return Kind.SERVER if status >= 500 else Kind.REQUEST
+
+
+def told_by(data: object) -> str:
+    """The message in the body of an error, in the order in which services are known to put it."""
+    if isinstance(data, str):
+        return data
+    if isinstance(data, list):
+        return "; ".join(text for text in map(told_by, data[:3]) if text)
+    if not isinstance(data, dict):
+        return ""
+    for key in ("error_message", "message", "error", "Error", "error_description", "detail", "msg"):
+        if text := told_by(data.get(key)).strip():
+            return text
+    return ""
+
+
+def _codes(data: object) -> set[object]:
+    error = data.get("error") if isinstance(data, dict) else None
+    fields = error if isinstance(error, dict) else {}
+    return {value for value in (fields.get("code"), fields.get("type")) if isinstance(value, str)}

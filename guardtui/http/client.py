@@ -1,0 +1,336 @@
+"""One client for all remote services: JSON in and out, bounded in time, size and repetition."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_text
+import math
+import random
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from guardtui import __version__
+from guardtui.http.address import Endpoint
+from guardtui.http.answers import TooLarge, plain_body, read_failure, read_success
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit
+from guardtui.http.retries import ONCE, Retries
+from guardtui.http.secret import Credential, Secret
+
+LARGEST = 16 * 1024**2
+"""Bytes of an answer from which on it is refused."""
+_CONNECT = 15.0
+"""Seconds after which there is no connection."""
+_OWN_HEADERS = {
+    "accept": "application/json",
+    # What is not compressed cannot swell; answers are small.
+    "accept-encoding": "identity",
+    "user-agent": f"guardtui/{__version__}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A 2xx answer: its JSON (None when empty), seconds of the last attempt, number of attempts."""
+
+    data: Any
+    status: int
+    seconds: float
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    method: str
+    url: str
+    content: bytes | None
+    headers: dict[str, str]
+    secrets: tuple[Secret, ...]
+    timeout: float
+
+
+class RemoteClient:
+    """Calls one service. Close it (`async with`) when done; belongs to one event loop.
+
+    Nothing is sent elsewhere: redirects are not followed, cookies not kept, netrc not read.
+    Certificates are always verified. Proxies and certificate files of the environment
+    (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`) count for https only, where a proxy
+    sees no more than the name of the host: over http it would be another host that gets the key,
+    and this machine is never reached through one.
+
+    `timeout` is for one attempt, in seconds, from its permit until the last byte. `draw` gives the
+    random numbers of the waits.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        credential: Credential | None = None,
+        limit: AdaptiveLimit | None = None,
+        retries: Retries | None = None,
+        timeout: float = 60.0,
+        largest: int = LARGEST,
+        headers: Mapping[str, str] | None = None,
+        clock: Clock = CLOCK,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self.endpoint = endpoint
+        self.limit = AdaptiveLimit(clock=clock) if limit is None else limit
+        self._credential, self._retries = credential, retries or Retries()
+        self._timeout, self._largest = timeout, largest
+        self._headers = _OWN_HEADERS | {
+            name.lower(): text for name, text in (headers or {}).items()
+        }
+        self._clock, self._draw = clock, draw
+        self._environment = endpoint.scheme == "https" and not endpoint.loopback
+        self._tls: ssl.SSLContext | None = None
+        self._idle: list[httpx.AsyncClient] = []
+        self._busy: set[httpx.AsyncClient] = set()
+        self._closed = False
+
+    async def request(
+        self,
+        method: str,
+        path: str = "",
+        *,
+        json: Any = None,
+        form: Mapping[str, str | Secret] | None = None,
+        params: Mapping[str, str] | None = None,
+        credential: Credential | None = None,
+        headers: Mapping[str, str] | None = None,
+        retry: Retries | bool = True,
+        timeout: float | None = None,
+    ) -> Reply:
+        """What the service answers to a JSON value (or a form) sent to a path below its URL.
+
+        `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
+        repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
+        Raises ServiceError for every failure of the service or of the way to it, and ValueError
+        for what cannot be sent at all.
+        """
+        call = self._call(method, path, json, form, params, credential, headers, timeout)
+        policy = self._retries if retry is True else ONCE if retry is False else retry
+        start, attempt = math.inf, 0
+        while True:
+            permit = await self._permit(policy.total - max(0.0, self._clock.now() - start))
+            if isinstance(permit, ServiceError):
+                permit.attempts = attempt
+                raise permit
+            attempt += 1
+            if attempt == 1:
+                start = self._clock.now()
+            else:
+                self.limit.totals.retried += 1
+            outcome = await self._attempt(call, permit, attempt)
+            if isinstance(outcome, Reply):
+                return outcome
+            wait = policy.wait(outcome, attempt, self._draw)
+            if wait is None or self._clock.now() - start + wait > policy.total:
+                # Made by `_attempt` and raised here, outside of any `except`: what httpx raised
+                # holds the request with its headers, and must not hang on to this as its context.
+                raise outcome
+            if outcome.retry_after is None or wait != outcome.retry_after:
+                await self._clock.sleep(wait)
+
+    async def aclose(self) -> None:
+        """Close all connections; calls that are under way fail."""
+        self._closed = True
+        clients = [*self._idle, *self._busy]
+        self._idle.clear()
+        for client in clients:
+            await client.aclose()
+
+    async def __aenter__(self) -> RemoteClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"RemoteClient({self.endpoint})"
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        json: Any,
+        form: Mapping[str, str | Secret] | None,
+        params: Mapping[str, str] | None,
+        credential: Credential | None,
+        headers: Mapping[str, str] | None,
+        timeout: float | None,
+    ) -> _Call:
+        url = self.endpoint.join(path)
+        if params:
+            url += ("&" if "?" in url else "?") + urlencode(params)
+        sent = dict(self._headers)
+        secrets: list[Secret] = []
+        content = None
+        if form is not None:
+            secrets += [value for value in form.values() if isinstance(value, Secret)]
+            content = urlencode({name: _plain(value) for name, value in form.items()}).encode()
+            sent["content-type"] = "application/x-www-form-urlencoded"
+        elif json is not None:
+            content = _encoded(json)
+            sent["content-type"] = "application/json"
+        if headers:
+            sent |= {name.lower(): text for name, text in headers.items()}
+        who = credential or self._credential
+        if who is not None:
+            name, value = who.reveal()
+            sent[name.lower()] = value
+            secrets.append(who.secret)
+        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
+
+    async def _permit(self, patience: float) -> Permit | ServiceError:
+        try:
+            return await self.limit.acquire(max(0.0, patience))
+        except PauseTooLong as pause:
+            seconds = pause.seconds
+        return ServiceError(
+            Kind.LIMITED,
+            f"the service asked for a pause of {seconds:.0f} s, longer than a call may take",
+            status=429, retry_after=seconds,
+        )  # fmt: skip
+
+    async def _attempt(self, call: _Call, permit: Permit, attempt: int) -> Reply | ServiceError:
+        with permit:
+            start = self._clock.now()
+            outcome = await self._exchange(call)
+            if isinstance(outcome, ServiceError):
+                outcome.attempts = attempt
+                if outcome.kind is Kind.LIMITED:
+                    permit.refused(outcome.retry_after)
+                elif outcome.retry_after:
+                    self.limit.pause(outcome.retry_after)
+                return outcome
+            permit.accepted()
+            status, data = outcome
+            return Reply(data, status, self._clock.now() - start, attempt)
+
+    async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
+        """Status and JSON of a 2xx answer; any failure as the error it is, not raised."""
+        client, kept = self._take(), False
+        try:
+            async with asyncio.timeout(call.timeout):
+                status, headers, body = await self._received(client, call)
+            kept = True
+            if not 200 <= status < 300:
+                return read_failure(status, body, headers, self._clock.wall(), call.secrets)
+            data = read_success(status, body, headers.get("content-type", ""))
+            return data if isinstance(data, ServiceError) else (status, data)
+        except TooLarge:
+            megabytes = self._largest / 1024**2
+            return ServiceError(
+                Kind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
+            )
+        except Exception as error:  # noqa: BLE001 - httpx lets errors of all its layers through
+            return _described(error, self.endpoint, call)
+        finally:
+            await self._give_back(client, kept)
+
+    async def _received(
+        self, client: httpx.AsyncClient, call: _Call
+    ) -> tuple[int, dict[str, str], bytes]:
+        request = client.build_request(
+            call.method, call.url, content=call.content, headers=call.headers
+        )
+        response = await client.send(request, stream=True)
+        try:
+            headers = {name.lower(): text for name, text in response.headers.items()}
+            announced = headers.get("content-length", "")
+            if announced.isdecimal() and int(announced[:20]) > self._largest:
+                raise TooLarge
+            body = bytearray()
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > self._largest:
+                    raise TooLarge
+        finally:
+            await response.aclose()
+        plain = plain_body(bytes(body), headers.get("content-encoding", ""), self._largest)
+        return response.status_code, headers, plain
+
+    def _take(self) -> httpx.AsyncClient:
+        """A client of one connection. httpx looks at all connections of a pool for each request,
+
+        which at 32 of them costs more than the request itself; a stack of pools of one does not.
+        """
+        if self._closed:
+            raise RuntimeError("the client is closed")
+        client = self._idle.pop() if self._idle else self._new()
+        self._busy.add(client)
+        return client
+
+    async def _give_back(self, client: httpx.AsyncClient, kept: bool) -> None:
+        """Keep it for the next call; after a failure nobody knows what its connection holds."""
+        self._busy.discard(client)
+        if kept and not self._closed:
+            self._idle.append(client)
+        else:
+            await client.aclose()
+
+    def _new(self) -> httpx.AsyncClient:
+        if self._tls is None:
+            self._tls = httpx.create_ssl_context(trust_env=self._environment)
+        return httpx.AsyncClient(
+            verify=self._tls,
+            trust_env=self._environment,
+            follow_redirects=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            timeout=httpx.Timeout(None, connect=_CONNECT),
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=30.0),
+        )
+
+
+def _plain(value: str | Secret) -> str:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def _encoded(data: Any) -> bytes:
+    """JSON in UTF-8; where a text holds half a character pair, which UTF-8 has not, in ASCII."""
+    text = json_text.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json_text.dumps(data, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceError:
+    """The error in words of ours, without anything of the request that it holds."""
+    kind, message, final = _explained(error, endpoint.authority, call.timeout)
+    return ServiceError(kind, message, final=final, secrets=call.secrets)
+
+
+def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str, bool]:
+    """Kind, message, and whether repeating cannot help."""
+    reason = str(error)
+    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
+        return Kind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
+        return Kind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
+        remedy = "name the file of your own authority in SSL_CERT_FILE"
+        return Kind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
+    if isinstance(error, httpx.ConnectError | httpx.ProxyError):
+        return Kind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
+        return Kind.REQUEST, f"this cannot be sent to {where}: {reason}", True
+    if isinstance(error, ValueError):
+        return Kind.CONTENT, f"the answer cannot be used: {reason}", True
+    return Kind.BROKEN, f"the connection to {where} broke: {reason or type(error).__name__}", False

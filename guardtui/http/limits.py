@@ -1,0 +1,240 @@
+"""How much is sent at once and how fast: a limit that gives way to a service and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+
+from guardtui.http.clock import CLOCK, Clock, Timer
+
+DEFAULT_ALLOWED = 5
+_BACK_OFF = 0.5
+_GROWTH = 0.1
+"""Part of one request in flight that each round of answered ones gives back."""
+_MARGIN = 1.02
+"""How much longer than its window a rate is held, for delays that differ on the way."""
+_CATCH_UP = 0.02
+"""Seconds by which a send may be early after timers were late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `sends` in any window of `seconds`."""
+
+    sends: int
+    seconds: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.sends < 1 or not (0 < self.seconds < math.inf):
+            raise ValueError("a rate is at least one request in a time that is more than nothing")
+
+    @classmethod
+    def per_second(cls, value: float) -> Rate:
+        """For example 0.5: one in two seconds. Parts beyond a whole number are not used."""
+        if not (0 < value < math.inf):
+            raise ValueError("a rate is a number above 0")
+        return cls(int(value)) if value >= 1 else cls(1, 1 / value)
+
+
+class PauseTooLong(Exception):  # noqa: N818 - it says what it is
+    """The service asked for a pause that goes beyond the patience of a call, in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"a pause of {seconds:.0f} s was asked for")
+
+
+class _Pace:
+    """Sends evenly spread over the window of a rate, and never more than it holds in any."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._window = rate.seconds * _MARGIN
+        self._spacing = self._window / rate.sends
+        self._sent: deque[float] = deque(maxlen=rate.sends)
+        self._next = -math.inf
+
+    def due(self) -> float:
+        """When the next send is allowed."""
+        paced = self._next - _CATCH_UP
+        full = len(self._sent) == self._sent.maxlen
+        return max(paced, self._sent[0] + self._window) if full else paced
+
+    def sent(self, now: float) -> None:
+        self._sent.append(now)
+        self._next = max(now, self._next) + self._spacing
+
+
+@dataclass(slots=True)
+class Totals:
+    """What happened since the limit was made. `refused` counts answers with status 429."""
+
+    sent: int = 0
+    refused: int = 0
+    retried: int = 0
+
+
+class Permit:
+    """The right to send one request; whoever has it says how it went, once."""
+
+    __slots__ = ("_limit", "_open", "_round")
+
+    def __init__(self, limit: AdaptiveLimit, sent_in: int) -> None:
+        self._limit, self._round, self._open = limit, sent_in, True
+
+    def accepted(self) -> None:
+        """The service answered as it should."""
+        self._close(growing=True)
+
+    def refused(self, wait: float | None = None) -> None:
+        """The service said that this is too much (429), and maybe how many seconds to wait."""
+        if self._open:
+            self._limit._back_off(self._round)
+        self._close()
+        if wait:
+            self._limit.pause(wait)
+
+    def release(self) -> None:
+        """It ended in some other way. Does nothing when the permit was given back before."""
+        self._close()
+
+    def _close(self, growing: bool = False) -> None:
+        if self._open:
+            self._open = False
+            self._limit._closed(self._round if growing else None)
+
+    def __enter__(self) -> Permit:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    future: asyncio.Future[Permit]
+    until: float
+
+
+class AdaptiveLimit:
+    """Permits to send: first come, first served; for one event loop.
+
+    At most `allowed` are out at a time. A refusal halves that number (once for all requests that
+    were under way then), and answers raise it again, by one in ten rounds, up to `allowed`:
+    additive increase, multiplicative decrease. A pause holds for everyone. With a `rate`, permits
+    are given out evenly and never more than it allows in any window of its length; a permit whose
+    holder was cancelled before it sent anything counts as well.
+    """
+
+    def __init__(
+        self, allowed: int = DEFAULT_ALLOWED, *, rate: Rate | None = None, clock: Clock = CLOCK
+    ) -> None:
+        if allowed < 1:
+            raise ValueError("at least one request at a time must be allowed")
+        self.allowed, self.rate, self.totals = allowed, rate, Totals()
+        self.clock = clock
+        self._pace = None if rate is None else _Pace(rate)
+        self._size = float(allowed)
+        self._round = 0
+        self._in_flight = 0
+        self._paused_until = -math.inf
+        self._waiters: deque[_Waiter] = deque()
+        self._timer: Timer | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """How many permits are out."""
+        return self._in_flight
+
+    @property
+    def current(self) -> int:
+        """How many may be out at present, from 1 to `allowed`."""
+        return max(1, int(self._size))
+
+    @property
+    def paused(self) -> float:
+        """Seconds until the pause that a service asked for is over; 0 without one."""
+        return max(0.0, self._paused_until - self.clock.now())
+
+    def pause(self, seconds: float) -> None:
+        """No permit for anyone for so long. A longer pause that is on stays."""
+        self._paused_until = max(self._paused_until, self.clock.now() + seconds)
+        for waiter in self._waiters:
+            self._check_patience(waiter)
+        self._serve()
+
+    async def acquire(self, patience: float = math.inf) -> Permit:
+        """A permit, when it is this caller's turn.
+
+        Raises PauseTooLong as soon as a pause would last longer than `patience` seconds from now.
+        """
+        now = self.clock.now()
+        if not self._waiters and self._in_flight < self.current and self._due() <= now:
+            return self._give(now)
+        waiter = _Waiter(asyncio.get_running_loop().create_future(), now + patience)
+        self._waiters.append(waiter)
+        self._check_patience(waiter)
+        self._serve()
+        try:
+            return await waiter.future
+        except asyncio.CancelledError:
+            future = waiter.future
+            if future.done() and not future.cancelled() and future.exception() is None:
+                future.result().release()
+            raise
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+                self._serve()
+
+    def _due(self) -> float:
+        paced = -math.inf if self._pace is None else self._pace.due()
+        return max(self._paused_until, paced)
+
+    def _check_patience(self, waiter: _Waiter) -> None:
+        if self._paused_until > waiter.until and not waiter.future.done():
+            waiter.future.set_exception(PauseTooLong(self.paused))
+
+    def _give(self, now: float) -> Permit:
+        if self._pace is not None:
+            self._pace.sent(now)
+        self._in_flight += 1
+        self.totals.sent += 1
+        return Permit(self, self._round)
+
+    def _serve(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiters:
+            if self._waiters[0].future.done():
+                self._waiters.popleft()
+                continue
+            if self._in_flight >= self.current:
+                return  # whoever gives a permit back calls again
+            now = self.clock.now()
+            due = self._due()
+            if due > now:
+                self._timer = self.clock.call_later(due - now, self._serve)
+                return
+            self._waiters.popleft().future.set_result(self._give(now))
+
+    def _back_off(self, sent_in: int) -> None:
+        self.totals.refused += 1
+        if sent_in == self._round:
+            self._round += 1
+            self._size = max(1.0, self._size * _BACK_OFF)
+
+    def _closed(self, answered_in: int | None) -> None:
+        self._in_flight -= 1
+        if answered_in == self._round:
+            self._size = min(float(self.allowed), self._size + _GROWTH / self._size)
+        if self._waiters:
+            self._serve()

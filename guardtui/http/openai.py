@@ -1,0 +1,237 @@
+"""Chat completions of any service that speaks the OpenAI protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Protocol
+
+from guardtui.domain.text import display_text
+from guardtui.http.address import AddressError, Endpoint
+from guardtui.http.answers import told_by
+from guardtui.http.client import RemoteClient
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit
+from guardtui.http.retries import Retries
+from guardtui.http.secret import Secret, bearer
+
+KEY_VARIABLE = "GUARDTUI_MODEL_KEY"
+OPENAI_VARIABLE = "OPENAI_API_KEY"
+OPENAI_HOST = "api.openai.com"
+_PATH = "/chat/completions"
+
+
+class MessageLike(Protocol):
+    """One message of a conversation."""
+
+    @property
+    def role(self) -> str:
+        """`system`, `user`, `assistant` or `tool`."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a call; None where the service did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered. `completion` is empty when it refused or said nothing.
+
+    `finish` is the reason to stop as the service gave it: with "length" the text is cut off.
+    """
+
+    completion: str
+    usage: Usage = Usage()
+    id: str = ""
+    finish: str = ""
+    refusal: str = ""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the model was stopped before it was done."""
+        return self.finish == "length"
+
+
+def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
+    """URL and name of a model written as `URL#name`. Raises AddressError.
+
+    Everything behind the first # is the name, as the service knows it.
+    """
+    url, sign, name = text.strip().partition("#")
+    name = name.strip()
+    if not sign or not name:
+        shown = "…" if "@" in url else display_text(url[:80])
+        raise AddressError(f"{shown!r} names no model: write URL#name, https://host/v1#my-model")
+    if len(name) > 256 or not name.isprintable():
+        raise AddressError(f"{display_text(name[:80])!r} is no name of a model")
+    return Endpoint.parse(url, allow_http=allow_http).join(""), name
+
+
+def model_key(url: str, environment: Mapping[str, str] | None = None) -> Secret | None:
+    """The key for a model at a URL, from the environment; None when there is none.
+
+    `GUARDTUI_MODEL_KEY`, else `OPENAI_API_KEY`, which is given to https://api.openai.com alone: a
+    key that lies around for one service is not sent to another. Raises ValueError for a text that
+    is no key.
+    """
+    variables = os.environ if environment is None else environment
+    if text := variables.get(KEY_VARIABLE, "").strip():
+        return Secret(text, KEY_VARIABLE)
+    endpoint = Endpoint.parse(url, allow_http=True)
+    if endpoint.scheme != "https" or endpoint.host != OPENAI_HOST:
+        return None
+    text = variables.get(OPENAI_VARIABLE, "").strip()
+    return Secret(text, OPENAI_VARIABLE) if text else None
+
+
+class ChatModel:
+    """A model behind a URL such as https://host/v1, to which /chat/completions is added.
+
+    `options` go with every call (`temperature`, `max_tokens`, …); those of a call win. Close it
+    (`async with`) when done. Raises AddressError for a URL that may not be called.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: Secret | None = None,
+        *,
+        limit: AdaptiveLimit | None = None,
+        retries: Retries | None = None,
+        timeout: float = 120.0,
+        options: Mapping[str, Any] | None = None,
+        allow_http: bool = False,
+        clock: Clock = CLOCK,
+    ) -> None:
+        endpoint = Endpoint.parse(url, allow_http=allow_http)
+        endpoint = replace(endpoint, path=endpoint.path.removesuffix(_PATH))
+        self.model, self._options = model, dict(options or {})
+        self.client = RemoteClient(
+            endpoint,
+            credential=None if key is None else bearer(key),
+            limit=limit,
+            retries=retries,
+            timeout=timeout,
+            clock=clock,
+        )
+
+    async def generate(self, input: str | Sequence[MessageLike]) -> Completion:  # noqa: A002
+        """What the model answers to a prompt, or to messages. Raises ServiceError.
+
+        An attachment of a message has to be a part as the protocol has it (a mapping with `type`).
+        """
+        if isinstance(input, str):
+            return await self.complete([{"role": "user", "content": input}])
+        return await self.complete([_message(message) for message in input])
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Completion:
+        """What the model answers to messages as the protocol has them. Raises ServiceError."""
+        asked = {"model": self.model, "messages": list(messages), **self._options, **options}
+        reply = await self.client.request("POST", _PATH, json=asked)
+        return read_completion(reply.data)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.client.aclose()
+
+    async def __aenter__(self) -> ChatModel:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _message(message: MessageLike) -> dict[str, Any]:
+    """A message as the protocol has it. Calls of tools and their answers are told as text."""
+    role, text = message.role, message.text
+    calls = getattr(message, "tool_calls", None) or ()
+    told = [f"{call.function}({json.dumps(call.arguments, default=str)})" for call in calls]
+    text = "\n".join([text, *told] if text else told)
+    if role == "tool":
+        name = getattr(message, "function", None) or "a tool"
+        role, text = "user", f"Answer of {name}:\n{getattr(message, 'error', None) or text}"
+    attachments = getattr(message, "attachments", None) or ()
+    if not attachments:
+        return {"role": role, "content": text}
+    parts = [dict(one) for one in attachments if isinstance(one, Mapping) and "type" in one]
+    if len(parts) < len(attachments):
+        raise ServiceError(
+            Kind.REQUEST, "an attachment is no part of a message that can be sent", final=True,
+            attempts=0,
+        )  # fmt: skip
+    return {"role": role, "content": [{"type": "text", "text": text}, *parts]}
+
+
+def read_completion(data: object) -> Completion:
+    """The answer in the JSON of a service, whatever it leaves out. Raises ServiceError."""
+    if not isinstance(data, Mapping):
+        raise _unusable("it is no JSON object")
+    error = data.get("error")
+    choices = data.get("choices")
+    if error and not choices:
+        code = error.get("code") if isinstance(error, Mapping) else None
+        refused = code in (429, "429", "rate_limit_exceeded")
+        kind = Kind.LIMITED if refused else Kind.SERVER
+        raise ServiceError(kind, told_by(error) or "an error without a message", status=200)
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise _unusable("it holds no choices")
+    message = choices[0].get("message")
+    if not isinstance(message, Mapping):
+        raise _unusable("its choice holds no message")
+    content = message.get("content")
+    if not isinstance(content, str | list | None):
+        raise _unusable("its message is no text")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return Completion(
+        completion=_joined(parts, "text"),
+        usage=_usage(data.get("usage")),
+        id=_text(data.get("id")),
+        finish=_text(choices[0].get("finish_reason")),
+        refusal=_text(message.get("refusal")) or _joined(parts, "refusal"),
+    )
+
+
+def _unusable(problem: str) -> ServiceError:
+    message = f"the answer is no chat completion: {problem}"
+    return ServiceError(Kind.CONTENT, message, status=200, final=True)
+
+
+def _joined(parts: Sequence[object], kind: str) -> str:
+    """The texts of one kind; a bare text counts as "text", a reasoning part as nothing."""
+    texts = []
+    for part in parts:
+        if isinstance(part, str) and kind == "text":
+            texts.append(part)
+        elif isinstance(part, Mapping) and part.get("type", "text") in (kind, f"output_{kind}"):
+            texts.append(_text(part.get(kind)))
+    return "".join(texts)
+
+
+def _usage(data: object) -> Usage:
+    if not isinstance(data, Mapping):
+        return Usage()
+    counts = (data.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    return Usage(*(one if type(one) is int and one >= 0 else None for one in counts))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

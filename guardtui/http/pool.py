@@ -1,0 +1,164 @@
+"""Many calls at once: bounded, one result at a time as they arrive, and figures to look at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_RATE_SECONDS = 5
+"""Length of the time over which a rate is a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How a run stands. `done` counts all finished items, `errors` those of them that failed.
+
+    `in_flight`, `limit` (how many may be) and `paused` (seconds left) are of this moment; `sent`,
+    `retries` and `refused` (answers with status 429) count requests; `rate` is items per second
+    over the last seconds.
+    """
+
+    done: int
+    errors: int
+    in_flight: int
+    limit: int
+    paused: float
+    sent: int
+    retries: int
+    refused: int
+    rate: float
+
+
+class Counters:
+    """What happens in one run over a limit; made before it, and asked by whoever draws it."""
+
+    def __init__(self, limit: AdaptiveLimit) -> None:
+        self._limit, self._clock = limit, limit.clock
+        totals = limit.totals
+        self._before = (totals.sent, totals.retried, totals.refused)
+        self._start = self._clock.now()
+        self._done = self._errors = 0
+        self._seconds: deque[tuple[int, int]] = deque(maxlen=_RATE_SECONDS + 1)
+
+    def count(self, failed: bool) -> None:
+        """One item is finished."""
+        self._done += 1
+        self._errors += failed
+        second = int(self._clock.now() - self._start)
+        counted = self._seconds.pop()[1] if self._second() == second else 0
+        self._seconds.append((second, counted + 1))
+
+    def _second(self) -> int:
+        return self._seconds[-1][0] if self._seconds else -1
+
+    def snapshot(self) -> Snapshot:
+        """The figures of this moment; cheap, and safe to call from any thread."""
+        limit, totals = self._limit, self._limit.totals
+        sent, retried, refused = self._before
+        return Snapshot(
+            done=self._done,
+            errors=self._errors,
+            in_flight=limit.in_flight,
+            limit=limit.current,
+            paused=limit.paused,
+            sent=totals.sent - sent,
+            retries=totals.retried - retried,
+            refused=totals.refused - refused,
+            rate=self._rate(),
+        )
+
+    def _rate(self) -> float:
+        elapsed = self._clock.now() - self._start
+        first = int(elapsed) - _RATE_SECONDS
+        done = sum(count for second, count in tuple(self._seconds) if second > first)
+        # The seconds that are counted: the whole ones of the window and the part of the last one.
+        span = elapsed - max(first + 1, 0)
+        return done / span if span > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A worker has nothing left to do, or its items broke with an error."""
+
+    error: BaseException | None = None
+
+
+async def run_all(
+    items: Iterable[Item],
+    call: Callable[[Item], Awaitable[Result]],
+    limit: AdaptiveLimit,
+    *,
+    counters: Counters | None = None,
+) -> AsyncIterator[tuple[int, Result | ServiceError]]:
+    """Call for every item, and yield its index with what came of it, in the order of arrival.
+
+    As many calls run as `limit` allows at most; the limit itself is kept to by the requests in
+    them. Items are taken when there is a worker for them and results wait for the reader, so that
+    memory is bound by the limit. An item whose call raises gives a ServiceError (kind FAULT for
+    any other error) and ends nothing; an error of the iterable ends the run and is raised.
+    A reader that stops early closes the run (`contextlib.aclosing`), which cancels its calls and
+    waits for them.
+    """
+    numbered = enumerate(items)
+    results: asyncio.Queue[tuple[int, Result | ServiceError] | _End] = asyncio.Queue(limit.allowed)
+    workers = [
+        asyncio.create_task(_work(numbered, call, results, counters))
+        for _ in range(limit.allowed)
+    ]  # fmt: skip
+    left = len(workers)
+    try:
+        while left:
+            result = await results.get()
+            if not isinstance(result, _End):
+                yield result
+                continue
+            left -= 1
+            if result.error is not None:
+                raise result.error
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _work(
+    numbered: Iterator[tuple[int, Item]],
+    call: Callable[[Item], Awaitable[Result]],
+    results: asyncio.Queue[tuple[int, Result | ServiceError] | _End],
+    counters: Counters | None,
+) -> None:
+    try:
+        for index, item in numbered:
+            result = await _outcome(call, item)
+            if counters is not None:
+                counters.count(isinstance(result, ServiceError))
+            await results.put((index, result))
+        await results.put(_End())
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again where the results are read
+        await results.put(_End(error))
+
+
+async def _outcome(call: Callable[[Item], Awaitable[Result]], item: Item) -> Result | ServiceError:
+    try:
+        return await call(item)
+    except ServiceError as error:
+        # Its frames hold the item and what was sent; results may be kept for long.
+        return error.with_traceback(None)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return ServiceError(Kind.FAULT, "the call was cancelled")
+    except Exception as error:  # noqa: BLE001 - one item never ends the run
+        return ServiceError(Kind.FAULT, f"{type(error).__name__}: {error}", final=True)
