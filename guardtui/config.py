@@ -165,7 +165,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "keys",
         "Keys",
-        "Other keys for actions: the id of an action and its keys, such as screen.keep=f4,ctrl+g; "
+        "Other keys for actions: the id of an action and its keys, such as screen.keep=f13,ctrl+g; "
         "with a semicolon between two. In the file, a mapping. The help page lists all keys.",
         Kind.KEYS,
         {},
@@ -193,7 +193,7 @@ def _parse_keys(text: str) -> dict[str, str]:
     for entry in filter(None, (part.strip() for part in text.split(";"))):
         binding, equals, names = (part.strip() for part in entry.partition("="))
         if not (binding and equals and names):
-            raise ValueError(f"'{entry}' is not of the form screen.keep=f4,ctrl+g")
+            raise ValueError(f"'{entry}' is not of the form screen.keep=f13,ctrl+g")
         if binding in keys:
             raise ValueError(f"'{binding}' stands twice")
         keys[binding] = names
@@ -384,7 +384,7 @@ def _parse(path: Path, text: str) -> tuple[dict[str, Value], dict[str, int]]:
 
 def _remedy(setting: Setting) -> str:
     if setting.kind is Kind.KEYS:
-        return "write a mapping, such as\n    keys:\n      screen.keep: f4,ctrl+g"
+        return "write a mapping, such as\n    keys:\n      screen.keep: f13,ctrl+g"
     example = setting.show(setting.default)
     return f"write a value, such as {setting.key}: {example}, or remove the line"
 
@@ -417,7 +417,7 @@ def _value(setting: Setting, node: Node) -> Value:
         keys: dict[str, str] = {}
         for key, names in node.value:
             if key.id != "scalar" or names.id != "scalar" or not names.value.strip():
-                raise ValueError("an action's keys are one text, such as f4,ctrl+g")
+                raise ValueError("an action's keys are one text, such as f13,ctrl+g")
             if key.value in keys:
                 raise ValueError(f"'{key.value}' stands twice")
             keys[str(key.value)] = str(names.value)

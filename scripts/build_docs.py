@@ -42,26 +42,31 @@ _KEYS_HEAD = """\
 # Keys
 
 `^` stands for Ctrl: `^q` is Ctrl and Q. The second key of an action is for terminals that swallow
-the first. F1 shows this list in the app; Ctrl and P opens the command palette, which has every
-action under the name used here.
+the first. F1 explains the pane that has the focus, with its keys; `a` in there shows this list.
+Ctrl and P opens the command palette, which has every action under the name used here. The id is
+what the setting `keys` knows an action by.
 """
 
 
 def keys_page() -> str:
     """The text of keys.md."""
-    from guardtui.tui.actions import EDITOR, RESULTS, SCREEN, in_scope, key_names
+    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, in_scope, key_names
 
     parts = [_KEYS_HEAD]
     titles = (
         (SCREEN, "Everywhere"),
         (RESULTS, "While the results have the focus"),
+        (DETAIL, "While the detail has the focus"),
         (EDITOR, "While a field of the definition has the focus"),
     )
     for scope, title in titles:
-        parts.append(f"\n## {title}\n\n| key | action | what it does |\n|---|---|---|\n")
+        parts.append(f"\n## {title}\n\n| key | action | what it does | id |\n|---|---|---|---|\n")
         for action in in_scope(scope):
             keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or "))
-            parts.append(f"| {keys} | {_cell(action.title)} | {_cell(action.tooltip)} |\n")
+            parts.append(
+                f"| {keys} | {_cell(action.title)} | {_cell(action.tooltip)} | "
+                f"`{action.binding.id}` |\n"
+            )
     return "".join(parts)
 
 
@@ -124,7 +129,7 @@ async def walk(camera: Camera) -> None:
     await camera.take("regressions")
     await camera.press("f12")
     await camera.take("difference")
-    await camera.press("escape")
+    await camera.press("f12")
     await camera.press("f3")
     await camera.press("f4")
     await camera.take("iterations")

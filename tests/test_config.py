@@ -114,7 +114,7 @@ def test_the_environment_wins_over_what_is_set(path: Path, monkeypatch: pytest.M
         ("tour: nver\n", [(1, "tour: 'nver' is not one of auto, never; did you mean 'never'?")]),
         ("keys: f1\n", [(1, "keys: 'f1' where a mapping belongs")]),
         ("keys: [f1]\n", [(1, "keys: a list where a value belongs")]),
-        ("keys: {a: [f1]}\n", [(1, "keys: an action's keys are one text, such as f4,ctrl+g")]),
+        ("keys: {a: [f1]}\n", [(1, "keys: an action's keys are one text, such as f13,ctrl+g")]),
         ("keys: {a: x, a: y}\n", [(1, "keys: 'a' stands twice")]),
         ("vim: true\nvim: true\n", [(2, "'vim' stands twice, first in line 1")]),
         ("- theme\n", [(1, "settings are lines of the form 'theme: guardtui-light'")]),

@@ -46,7 +46,13 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("show_help", "f1,alt+h", "Help", "Every key, and what the words mean", shown=True),
+    Action(
+        "show_help",
+        "f1,alt+h",
+        "Help",
+        "What this pane shows, its keys and words; then every key",
+        shown=True,
+    ),
     Action(
         "keep",
         "f2,ctrl+g",

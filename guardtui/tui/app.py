@@ -22,7 +22,7 @@ from guardtui.session.workspace import (
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, key_names
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import usable_keymap
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.main import Greeting, MainScreen
 from guardtui.tui.terminal import on_leaving
 from guardtui.tui.theme import DARK, THEMES, near_theme
 from guardtui.tui.widgets.detail import DetailPane
@@ -47,10 +47,10 @@ class GuardtuiApp(App[int]):
         scanner: LocalScanner,
         config: Config | None = None,
         *,
-        first_time: bool = False,
+        greeting: Greeting | None = None,
     ) -> None:
         super().__init__()
-        self._first_time = first_time
+        self._greeting = greeting
         self._workspace = workspace
         self._scanner = scanner
         self.config = config or Config()
@@ -180,7 +180,7 @@ class GuardtuiApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         main = MainScreen(self._workspace, self._scanner)
         main.use_config(self.config)
-        main.tour_at_start = self._first_time and self.config.tour != "never"
+        main.greeting = None if self.config.tour == "never" else self._greeting
         return main
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -104,7 +104,7 @@ difference is by chance alone (p).
 
 history draws the coverage of the recorded iterations as bars from 0 to 1; the same numbers stand
 at the end of this pane (scroll down), and in the list of iterations. “edit” says what differs from
-the file, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
+the baseline, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
         ("coverage", "TPR", "TNR", "precision", "F1", "baseline", "regression", "fix", "plateau"),
         (),
         (_MOVE, _NEXT),

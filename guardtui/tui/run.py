@@ -10,6 +10,7 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, last_opened, remember_opened, scratch_sample
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.main import Greeting
 from guardtui.tui.terminal import accept_stray_bytes
 
 
@@ -46,10 +47,11 @@ def run_app(
 
     Returns the exit code; raises what `Workspace.open` raises, before the screen is touched.
     """
-    first_time = False
+    opened = last_opened()
+    greeting = None
+    if opened is None:  # nothing was ever opened here
+        greeting = Greeting.TOUR if topic is None else Greeting.HINT
     if topic is None:
-        opened = last_opened()
-        first_time = opened is None
         topic, known = opened or scratch_sample()
         prompts = prompts or known
     workspace = Workspace.open(topic, prompts)
@@ -57,7 +59,7 @@ def run_app(
     accept_stray_bytes()
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)
-    app = GuardtuiApp(workspace, scanner, config, first_time=first_time)
+    app = GuardtuiApp(workspace, scanner, config, greeting=greeting)
     app.run()
     if not workspace.draft_is_safe:
         typed = workspace.session.topic

@@ -17,6 +17,7 @@ from textual.widgets import Button, Input, Label, TextArea
 
 from guardtui.domain.prompt_edit import Add
 from guardtui.domain.text import display_text, hidden_characters
+from guardtui.tui.widgets.line_input import LineInput
 
 
 class _LabelButton(Button):
@@ -58,7 +59,7 @@ class AddPrompt(ModalScreen[Add | None]):
             if self._category is not None:
                 yield Label(display_text(self._category), classes="caption", markup=False)
                 inert = [name for name in self._categories if display_text(name) == name]
-                yield Input(
+                yield LineInput(
                     value=self._start.others.get(self._category, ""),
                     placeholder="may stay empty; → completes",
                     suggester=SuggestFromList(inert, case_sensitive=False),

@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 from guardtui.domain.text import display_text
 from guardtui.scanners.local.calibration import Calibration
 from guardtui.tui.content import themed
+from guardtui.tui.widgets.line_input import LineInput
 
 
 class Confirm(ModalScreen[bool]):
@@ -129,7 +130,7 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
                 "A comparison across different thresholds or encoders says so.",
                 markup=False,
             )
-            yield Input(
+            yield LineInput(
                 value=self._filled_in,
                 placeholder="a score between 0 and 1; empty: the shipped default",
                 compact=True,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 
 from rich.text import Text
@@ -25,7 +26,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.store import StoreError
-from guardtui.tui.actions import SCREEN, bindings
+from guardtui.tui.actions import ACTIONS, SCREEN, bindings, key_names
 from guardtui.tui.elsewhere import edit_elsewhere
 from guardtui.tui.messages import ExampleWanted
 from guardtui.tui.pages import (
@@ -47,17 +48,27 @@ from guardtui.tui.widgets.metrics_panel import number
 _PANES = ("editor", "metrics", "results")
 
 
+class Greeting(Enum):
+    """How guardtui presents itself: a tour of its own sample, or a hint over the author's files."""
+
+    TOUR = "tour"
+    HINT = "hint"
+
+
 class MainScreen(Touring, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
 
-    tour_at_start = False
-    """Whether the author sees guardtui for the first time."""
+    greeting: Greeting | None = None
+    """What an author sees who opens guardtui for the first time."""
 
     async def _opened(self) -> None:
-        if self.tour_at_start and self.tour is None:
+        if self.greeting is Greeting.TOUR and self.tour is None:
             await self.action_tour()
+        elif self.greeting is Greeting.HINT:
+            keys = next(key_names(one, self.app._keymap) for one in ACTIONS if one.name == "tour")
+            self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
 
     @work(exclusive=True, group="dialog")
     async def action_show_check(self) -> None:
@@ -193,7 +204,8 @@ class MainScreen(Touring, DecisionsScreen):
             self._editor.show_baseline(None)
             return
         self._editor.show_baseline(self._origin)
-        self._show_pane("editor", keep_focus=True)
+        if not self._side_by_side:  # there it is in sight; focus stays where the author works
+            self._show_pane("editor", keep_focus=True)
         baseline = self.session.baseline
         name = f"#{baseline.number}" if baseline else "the file"
         changes = ", ".join(self.workspace.changes) or "nothing differs"
@@ -219,7 +231,7 @@ class MainScreen(Touring, DecisionsScreen):
     def action_next_pane(self) -> None:
         shown = next((pane for pane in _PANES if self.has_class(f"-pane-{pane}")), "editor")
         focused = self.focused
-        if focused is not None and self.has_class("-wide"):
+        if focused is not None and self._side_by_side:
             shown = "editor" if self._editor in focused.ancestors else "results"
             following = "results" if shown == "editor" else "editor"
         else:

@@ -16,6 +16,7 @@ from guardtui.domain.text import display_start, display_text
 from guardtui.tui.content import themed
 from guardtui.tui.keymap import check_keymap
 from guardtui.tui.screens.themes import Change, ThemeScreen
+from guardtui.tui.widgets.line_input import LineInput
 
 _TITLE = max(len(setting.title) for setting in SETTINGS) + 1
 _SOURCE = max(len(source.value) for source in Source) + 1
@@ -38,10 +39,10 @@ class SettingsScreen(ModalScreen[None]):
         super().__init__()
         self._config, self._change = config, change
         self._told_for: Setting | None = None
-        self._search = Input(placeholder="Type to narrow the list", compact=True, id="find")
+        self._search = LineInput(placeholder="Type to narrow the list", compact=True, id="find")
         self._list = OptionList(markup=False, compact=True, id="settings")
         self._text = Static("", id="about", markup=False)
-        self._edit = Input(compact=True, id="edit")
+        self._edit = LineInput(compact=True, id="edit")
         self._problem = Static("", id="setting-problem", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -178,7 +179,7 @@ class SettingsScreen(ModalScreen[None]):
     def _begin_edit(self, setting: Setting) -> None:
         self._edit.value = setting.show(self._config.value(setting.key))
         self._edit.placeholder = (
-            "screen.keep=f4,ctrl+g; …" if setting.kind is Kind.KEYS else setting.kind.value
+            "screen.keep=f13,ctrl+g; …" if setting.kind is Kind.KEYS else setting.kind.value
         )
         self._edit.display = True
         self._list.disabled = self._search.disabled = True  # one thing at a time

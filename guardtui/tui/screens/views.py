@@ -17,6 +17,7 @@ from guardtui.session.views import NAME_LENGTH, SavedView
 from guardtui.tui.content import themed
 from guardtui.tui.layout import column_title
 from guardtui.tui.results import COLUMNS, FILTERS, extra_name
+from guardtui.tui.widgets.line_input import LineInput
 
 _LONGEST = 60
 
@@ -48,7 +49,7 @@ class NameView(ModalScreen[str | None]):
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Save the view"
             yield Label(self._shown, markup=False)
-            yield Input(placeholder="a name for it", max_length=NAME_LENGTH, compact=True)
+            yield LineInput(placeholder="a name for it", max_length=NAME_LENGTH, compact=True)
             yield Label("", id="problem", markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(Text("Save (Enter)"), id="yes", variant="primary", compact=True)

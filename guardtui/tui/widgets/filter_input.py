@@ -10,11 +10,11 @@ from rich.highlighter import Highlighter
 from rich.text import Text
 from textual.binding import Binding
 from textual.suggester import Suggester
-from textual.widgets import Input
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, OUTCOMES, WORDS, FilterError, parse_filter
 from guardtui.domain.text import display_text
+from guardtui.tui.widgets.line_input import LineInput
 
 HINT = '→ completes: words, "exact words", fn, -regression, category:…, score>0.4, was:fp, line<50'
 REMEMBERED = 50
@@ -32,7 +32,7 @@ _VALUES: dict[str, tuple[str, ...]] = {
 }
 
 
-class FilterInput(Input):
+class FilterInput(LineInput):
     """A line of the filter language; up and down bring back the lines used before.
 
     What may follow stands behind the cursor, dimmed; the right arrow takes it, Tab leaves.
