@@ -13,12 +13,14 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.grader_models import grader_maker
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
     from guardtui.scorer.decorators import MetricSet
+    from guardtui.scorer.models import GraderModel
     from guardtui.session.graders import Graders
     from guardtui.session.score_run import Judge, RowScores
 
@@ -76,6 +78,18 @@ _BAR = 24
     metavar="N",
     help="Rows that are graded at once (default: 8).",
 )
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 20),
+    default=5,
+    metavar="N",
+    help="How often a request that failed is sent again (default: 5).",
+)
+@click.option(
+    "--allow-http",
+    is_flag=True,
+    help="Allow http:// to other machines: key and texts can be read on the way.",
+)
 @click.option("--fresh", is_flag=True, help="Ask again for what a model has graded before.")
 def command(
     file: Path,
@@ -88,6 +102,8 @@ def command(
     output: Path | None,
     models: tuple[str, ...],
     concurrency: int,
+    retries: int,
+    allow_http: bool,
     fresh: bool,
 ) -> int:
     """Score a model's outputs: a file with the columns input, target and output.
@@ -105,7 +121,8 @@ def command(
     judges, reduce = _judges(scorers, metrics), _reducers(reducers)
     check_output(output, file)
     try:
-        graders = _graders(models, fresh)
+        make = grader_maker(concurrency=concurrency, retries=retries, allow_http=allow_http)
+        graders = _graders(models, make, fresh)
         outputs = _loaded(file)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
@@ -172,22 +189,12 @@ def _parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
         raise InputError(f"{option}: {error.problem}{mark}\n  {error.remedy}") from error
 
 
-def _graders(models: Sequence[str], fresh: bool) -> Graders:
+def _graders(
+    models: Sequence[str], make: Callable[[str], tuple[str, GraderModel]], fresh: bool
+) -> Graders:
     from guardtui.scanners.local.vectors import cache_folder
-    from guardtui.session.graders import Graders
+    from guardtui.session.graders import Graders, ScoreError
     from guardtui.session.score_cache import AnswerCache
-
-    for place, name in enumerate(models):
-        if name in models[:place]:
-            raise InputError(
-                f"--model: {name} is given twice\n"
-                "  the models of a panel must be different ones: leave one out"
-            )
-
-    def make(name: str) -> Any:
-        from guardtui.http.openai import parse_model
-
-        return parse_model(name)
 
     cache: list[AnswerCache] = []
 
@@ -203,8 +210,16 @@ def _graders(models: Sequence[str], fresh: bool) -> Graders:
         return cache[0]
 
     graders = Graders(make, opened, fresh=fresh)
-    for name in models:
-        graders.get(name)
+    for place, name in enumerate(models):
+        try:
+            graders.get(name)
+        except ScoreError as error:
+            raise InputError(f"--model: {error}") from error
+        if len(graders.known) <= place:
+            raise InputError(
+                f"--model: {name} is given twice\n"
+                "  the models of a panel must be different ones: leave one out"
+            )
     return graders
 
 
@@ -280,15 +295,21 @@ def _scored(
     total = len(outputs) * len(judges)
     progress = _progress(total) if diagnostics.is_terminal() else None
 
-    async def scored() -> list[RowScores]:
+    results: list[RowScores] = []
+
+    # It returns nothing: asyncio.run makes a text of what its task returned, and throws it away.
+    async def scored() -> None:
         try:
             with use_models(panel[0] if panel else None, roles=roles, resolve=graders.get):
-                return await score_rows(outputs, judges, concurrency=concurrency, progress=progress)
+                results.extend(
+                    await score_rows(outputs, judges, concurrency=concurrency, progress=progress)
+                )
         finally:
             await graders.close()
 
     try:
-        return asyncio.run(scored())
+        asyncio.run(scored())
+        return results
     except KeyboardInterrupt:
         diagnostics.progress("")
         if graders.asked:
@@ -300,7 +321,7 @@ def _scored(
 
 def _progress(total: int) -> Callable[[int], None]:
     """Shows a bar on standard error, a few times a second."""
-    started = shown = monotonic()
+    started, shown = monotonic(), 0.0
 
     def tell(done: int) -> None:
         nonlocal shown
@@ -309,7 +330,7 @@ def _progress(total: int) -> Callable[[int], None]:
             return
         shown = now
         full = _BAR * done // total
-        rate = done / (now - started)
+        rate = done / max(now - started, 1e-6)
         left = (total - done) / rate
         diagnostics.progress(
             f"scoring {'━' * full}{'─' * (_BAR - full)} {done}/{total}  "
@@ -361,25 +382,30 @@ def _warnings() -> Iterator[None]:
 
 def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
     """The exit code; a message when rows could not be scored."""
-    failed = [(row, one) for one in scored for row in sorted(one.errors)]
+    reasons: dict[tuple[bool, str, str], list[int]] = {}
+    for one in scored:
+        for row, reason in sorted(one.errors.items()):
+            # Those that were tried tell more than those that were not.
+            place = (row in one.not_asked, one.judge.name, reason)
+            reasons.setdefault(place, []).append(row)
+    failed = sum(map(len, reasons.values()))
     if not failed:
         return Exit.DONE
     total = len(outputs) * len(scored)
-    what = "row" if len(scored) == 1 else "score"
-    lines = [
-        f"{len(failed)} of {total} {what}s could not be made; "
-        f"the other {total - len(failed)} are in the report"
-        if what == "score"
-        else f"{len(failed)} of {total} rows could not be scored; "
-        f"the other {total - len(failed)} are in the report"
-    ]
-    # Those that were tried tell more than those that were not.
-    told = sorted(failed, key=lambda one: one[0] in one[1].not_asked)[:_LISTED]
-    for row, one in told:
-        reason = one.errors[row].replace("\n", "\n  ")
-        lines.append(f"  {outputs.place(row)} (id {outputs.ids[row]}, {one.judge.name}): {reason}")
-    if len(failed) > len(told):
-        lines.append(f"  … and {len(failed) - len(told)} more")
+    what = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
+    lines = [f"{failed} of {total} {what}; the other {total - failed} are in the report"]
+    for place in sorted(reasons, key=lambda one: one[0])[:_LISTED]:
+        rows = reasons[place]
+        reason = place[2].replace("\n", "\n  ")
+        lines.append(
+            f"  {outputs.place(rows[0])} (id {outputs.ids[rows[0]]}, {place[1]}): {reason}"
+        )
+        if len(rows) > 1:
+            further = ", ".join(str(outputs.lines[row]) for row in rows[1:10])
+            more = ", …" if len(rows) > 10 else ""
+            lines.append(f"  likewise lines {further}{more} ({len(rows)} rows)")
+    if len(reasons) > _LISTED:
+        lines.append(f"  … and {len(reasons) - _LISTED} reasons more")
     if graders.known:
         lines.append("  what was graded is kept: once this is put right, the same command goes on")
     diagnostics.error("\n".join(lines))

@@ -25,8 +25,7 @@ def write(report: ScoreReport) -> str:
     sections: list[Iterable[str]] = [_head(report)]
     for result in report.results:
         sections.append(_judge(result))
-        for summary in result.summaries:
-            sections.append(_metrics(summary, result))
+        sections += [_metrics(summary, result) for summary in result.summaries]
         if report.group is not None:
             sections += _groups(report.group, result)
         sections.append(_errors(report, result))
@@ -124,7 +123,8 @@ def _errors(report: ScoreReport, result: JudgeResult) -> Iterator[str]:
     for row in sorted(errors)[:LIMIT]:
         name = display_start(report.outputs.ids[row], _NAME_CHARACTERS)
         place = f"line {report.outputs.lines[row]}"
-        yield f"  {place:<10} id {name}  {display_start(errors[row], _ERROR_CHARACTERS)}"
+        reason = errors[row].replace("\n", "; ")
+        yield f"  {place:<10} id {name}  {display_start(reason, _ERROR_CHARACTERS)}"
     if len(errors) > LIMIT:
         yield f"  … and {len(errors) - LIMIT} more"
 

@@ -111,27 +111,33 @@ class Graders:
 
     def __init__(
         self,
-        make: Callable[[str], GraderModel],
+        make: Callable[[str], tuple[str, GraderModel]],
         cache: Callable[[], AnswerCache] | None = None,
         *,
         fresh: bool = False,
     ) -> None:
-        """`cache` is called when the first model is made."""
+        """`make` gives the full name of a model and the model, or raises ValueError.
+
+        `cache` is called when the first model is made.
+        """
         self._make = make
         self._cache = cache
         self._fresh = fresh
+        self._named: dict[str, KeptGrader] = {}
         self.known: dict[str, KeptGrader] = {}
 
     def get(self, name: str) -> KeptGrader:
-        """The model of a name. Raises ScoreError for a name that is none (ValueError by `make`)."""
-        if name not in self.known:
+        """The model of a name. Raises ScoreError for a name that is none."""
+        if name not in self._named:
             try:
-                made = self._make(name)
+                full, model = self._make(name)
             except ValueError as error:
-                raise ScoreError(f"the model {name!r} cannot be used: {error}") from error
-            cache = None if self._cache is None else self._cache()
-            self.known[name] = KeptGrader(name, made, cache, fresh=self._fresh)
-        return self.known[name]
+                raise ScoreError(str(error)) from error
+            if full not in self.known:
+                cache = None if self._cache is None else self._cache()
+                self.known[full] = KeptGrader(full, model, cache, fresh=self._fresh)
+            self._named[name] = self.known[full]
+        return self._named[name]
 
     async def close(self) -> None:
         """Close the connections of those models that have any."""

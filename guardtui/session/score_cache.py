@@ -78,13 +78,15 @@ class AnswerCache:
             return
         sizes = database.execute(
             "SELECT number, length(CAST(answer AS BLOB)) + 100 FROM answers ORDER BY number DESC"
-        )
+        ).fetchall()
         kept = 0
         for number, size in sizes:
             kept += size
             if kept > self._limit * _FREE_SHARE:
                 database.execute("DELETE FROM answers WHERE number <= ?", (number,))
-                database.execute("VACUUM")
+                # Another process may be reading: then the file shrinks another time.
+                with contextlib.suppress(sqlite3.OperationalError):
+                    database.execute("VACUUM")
                 return
 
     def _forget(self) -> None:

@@ -40,9 +40,9 @@ class RowScores:
     """
 
     judge: Judge
-    scores: list[Score | None]
-    errors: dict[int, str] = field(default_factory=dict)
-    not_asked: set[int] = field(default_factory=set)
+    scores: list[Score | None] = field(repr=False)
+    errors: dict[int, str] = field(default_factory=dict, repr=False)
+    not_asked: set[int] = field(default_factory=set, repr=False)
 
     @property
     def scored(self) -> int:
@@ -208,7 +208,7 @@ def _reason(error: Exception) -> str:
     """What a row's error says, in one short text."""
     text = str(error)
     if isinstance(error, KeyError):
-        text = f"nothing is called {text}: no column has that name"
+        text = f"{text} is the name of no column of the file"
     elif not isinstance(error, ValueError | GraderError | TypeError) or not text:
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

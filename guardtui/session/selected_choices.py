@@ -6,9 +6,9 @@ import re
 
 # The last marker that anything follows counts. Letters, numbers and the blanks and commas between
 # them are the names; emphasis and brackets around them do not matter.
-_MARKER = re.compile(r"ANSWER\s*:[\s*(]*(?=[A-Z\d,])", re.IGNORECASE)
-_NAMES = re.compile(r"[A-Za-z\d ,()*]++(?!\w)")
-_SINGLE = re.compile(r"[A-Za-z\d]++(?!\w)")
+_MARKER = re.compile(r"ANSWER\s*:[\s*(]*(?=[A-Z0-9,])", re.IGNORECASE)
+_NAMES = re.compile(r"(?:[A-Za-z0-9 ,]|(?<=[ ,])[(*]+|[)*]+(?= *,))++(?!\w)")
+_SINGLE = re.compile(r"[A-Za-z0-9]++(?!\w)")
 _BETWEEN = re.compile(r"[ ,()*]+")
 _LETTERS = 26
 

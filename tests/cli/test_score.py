@@ -1,0 +1,442 @@
+"""`guardtui score`: reports, graders, what is kept when something breaks, and every bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.cli import diagnostics
+from guardtui.cli.main import cli
+
+from .conftest import ROOT, Result, Run
+from .grading_server import Answer, GradingServer, failed, grading_server, said
+
+SAMPLE = str(ROOT / "sample_data" / "outputs.csv")
+ROWS = 12
+
+
+@pytest.fixture
+def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with 12 outputs, and a cache of its own."""
+    lines = [f"question {number},right,number {number},g{number % 2}" for number in range(ROWS)]
+    text = "\n".join(["input,target,output,group", *lines, ""])
+    (folder / "outputs.csv").write_text(text, "utf-8")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def score(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """The command in this process."""
+    words = ["score", *arguments]
+    code = diagnostics.run(lambda: cli.main(words, prog_name="guardtui", standalone_mode=False))
+    out, err = capfd.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+def grade_by_number(prompt: str, _: int) -> Answer:
+    """Even questions are right."""
+    number = int(prompt.partition("number ")[2].split()[0])
+    return said("Let me see.\nGRADE: " + ("I" if number % 2 else "C"))
+
+
+@pytest.fixture
+def server() -> Iterator[GradingServer]:
+    with grading_server(grade_by_number) as running:
+        yield running
+
+
+# --- text scorers ---------------------------------------------------------------------------------
+
+
+def test_the_sample_by_match(run: Run) -> None:
+    result = run("score", SAMPLE, "--scorer", "match()", "--group", "Category")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == (
+        f"outputs    {SAMPLE}: 30 rows\n"
+        "\n"
+        "scorer     match()\n"
+        "rows       scored 30  errors 0\n"
+        "\n"
+        "accuracy   0.567\n"
+        "stderr     0.092\n"
+        "\n"
+        "category      rows  accuracy   stderr\n"
+        "geography        8     0.500    0.189\n"
+        "arithmetic       8     0.500    0.189\n"
+        "science          8     0.625    0.183\n"
+        "literature       6     0.667    0.211\n"
+    )
+
+
+def test_json_is_lossless_and_inert(run: Run, folder: Path) -> None:
+    rows = [
+        {"input": "q\x1b[2J", "target": ["ü", "b\u202e"], "output": "say ü", "n": 1.5, "id": 7},
+        {"input": "q", "target": "b", "output": "c\n", "n": None, "id": "x"},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "outputs.jsonl").write_text(text, "utf-8")
+    result = run(
+        "score", "outputs.jsonl", "--scorer", "match()", "--scorer", "f1()", "--format", "json",
+        "--metric", "mean()", "--metric", "std()",
+    )  # fmt: skip
+    assert (result.code, result.err) == (0, "")
+    assert result.out.isascii()
+    assert "\x1b" not in result.out
+    document = json.loads(result.out)
+    assert document["schema_version"] == 1
+    assert [one["name"] for one in document["scorers"]] == ["match", "f1"]
+    values = document["scorers"][0]["metrics"][0]["values"]
+    assert values == {"mean": 0.5, "std": pytest.approx(0.5**0.5)}
+    first, second = document["results"][0], document["results"][3]
+    assert first["input"] == "q\x1b[2J"
+    assert first["target"] == ["ü", "b\u202e"]
+    assert first["metadata"] == {"n": 1.5}
+    assert (first["id"], first["line"], first["status"], first["value"]) == ("7", 1, "scored", "C")
+    assert (second["scorer"], second["value"], second["answer"]) == ("f1", 0.0, "c\n")
+
+
+def test_csv_is_inert(run: Run, folder: Path) -> None:
+    (folder / "o.csv").write_text(
+        'input,target,output,answer\n"=1+1\x07",2,"=cmd()\n@x 2",mine\n', "utf-8"
+    )
+    result = run("score", "o.csv", "--scorer", "match()", "--format", "csv", "--output", "s.csv")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    (row,) = csv.DictReader(io.StringIO((folder / "s.csv").read_text("utf-8")))
+    assert (row["value"], row["line"], row["id"]) == ("C", "2", "1")
+    assert row["input"] == "'=1+1␇"
+    assert row["output"].startswith("'=cmd()↵")
+    assert row["answer (file)"] == "mine"
+
+
+def test_epochs_reducers_and_clusters(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "e.csv").write_text(
+        "id,epoch,input,target,output,who\n"
+        "a,1,q,yes,yes,x\na,2,q,yes,no,x\nb,1,q,yes,yes,y\nb,2,q,yes,yes,y\n"
+    )
+    arguments = ("e.csv", "--scorer", "exact()", "--reducer", "at_least_2", "--reducer", "max")
+    code, out, err = score(capfd, *arguments, "--metric", "accuracy()", "--cluster", "who")
+    assert (code, err) == (0, "")
+    assert "e.csv: 4 rows of 2 samples\ncluster    who\n" in out
+    assert "epochs by at_least_2\naccuracy   0.500\nstderr     0.500\n" in out
+    assert "epochs by max\naccuracy   1.000\nstderr     0.000\n" in out
+
+
+def test_choices(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "c.csv").write_text(
+        'input,target,output,choices\nq,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,"[""x"",""y""]"\n'
+    )
+    code, out, _ = score(capfd, "c.csv", "--scorer", "choice()")
+    assert code == 0
+    assert "accuracy   0.500" in out
+
+
+def test_rows_that_cannot_be_scored_are_named(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "c.csv").write_text(
+        'input,target,output,choices\nq,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,\nq,A,x,\n'
+    )
+    code, out, err = score(capfd, "c.csv", "--scorer", "choice()")
+    assert code == 3
+    assert "rows       scored 1  errors 2" in out
+    assert "accuracy   1.000" in out
+    assert "line 3     id 2  the sample has no choices" in out
+    assert err.startswith("error: 2 of 3 rows could not be scored; the other 1 are in the report\n")
+    assert "c.csv:3 (id 2, choice): the sample has no choices" in err
+    assert "likewise lines 4 (2 rows)" in err
+
+
+def test_a_custom_pattern_with_escapes(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "p.csv").write_text("input,target,output\nq,12,it is 12 of them\nq,1,none\n")
+    code, out, _ = score(capfd, "p.csv", "--scorer", r'pattern("(\d+)", match_all=True)')
+    assert code == 0
+    assert "accuracy   0.500" in out
+
+
+def test_a_metric_that_cannot_be_computed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = score(
+        capfd, "outputs.csv", "--scorer", "match()", "--metric", "regressions(baseline='group')"
+    )
+    assert code == 2
+    assert err.startswith("error: the metrics of match() cannot be computed: sample '1' has 'g0'")
+
+
+def test_empty_targets_are_a_warning(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "e.csv").write_text("input,target,output\nq,,o\n")
+    code, _, err = score(capfd, "e.csv", "--scorer", "match()")
+    assert code == 0
+    assert err.startswith("warning: e.csv:2: 1 row has an empty target")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "no scorer is named"),
+        (["--scorer", "matsch()"], "did you mean match?"),
+        (["--scorer", "match("], "not an expression"),
+        (["--scorer", "match(location=__import__('os'))"], "is not a value that can stand here"),
+        (["--scorer", 'match("middle")'], "location of match cannot be"),
+        (["--scorer", 'pattern("(")'], "the regular expression is broken"),
+        (["--scorer", 'pattern(r"(a)\\2")'], "the regular expression is broken"),
+        (["--scorer", 'model_graded_qa(grade_pattern="x")'], "has no group"),
+        (["--scorer", "match()", "--metric", "accurracy()"], "did you mean accuracy"),
+        (["--scorer", "match()", "--reducer", "at_least"], "needs a count"),
+        (["--scorer", "match()", "--cluster", "nobody"], "--cluster: outputs.csv has no column"),
+        (["--scorer", "match()", "--group", "nobody"], "--group: outputs.csv has no column"),
+        (["--scorer", "match()", "--format", "xml"], "'xml' is not one of"),
+        (["--scorer", "match()", "--output", "outputs.csv"], "it would be lost"),
+        (["--scorer", "match()", "--metric", 'stderr(cluster="x")'], "'x' in its metadata"),
+        (["--scorer", "match()", "--concurrency", "0"], "--concurrency"),
+        (["--scorer", "model_graded_qa()"], "needs a model that grades"),
+        (["--scorer", "model_graded_qa()", "--model", "http://h"], "names no model"),
+        (["--scorer", "model_graded_qa()", "--model", "http://h.example/v1#m"], "http"),
+        (["--scorer", 'model_graded_qa(model="nix")'], "'nix' names no model"),
+    ],
+)
+def test_bad_usage(
+    here: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    code, out, err = score(capfd, "outputs.csv", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("input,output\nq,o\n", "bad.csv: the column is missing: target"),
+        ("", "the file is empty"),
+        ('input,target,output\nq,"[1,null]",o\n', "bad.csv:2: the target holds 'null'"),
+        ("input,target,output\nq,t,o,x\nq,t\n", "bad.csv:3: 2 fields where the header has 3"),
+        ("input,target,output,c\nq,t,o,\n", "bad.csv:2: 'c' is empty"),
+    ],
+)
+def test_bad_files(here: Path, capfd: pytest.CaptureFixture[str], content: str, told: str) -> None:
+    (here / "bad.csv").write_text(content)
+    code, out, err = score(capfd, "bad.csv", "--scorer", "match()", "--cluster", "c")
+    assert (code, out) == (2, "")
+    assert told in err
+    assert score(capfd, "nowhere.csv", "--scorer", "match()")[0] == 2
+
+
+def test_a_message_points_at_what_is_wrong(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    _, _, err = score(capfd, "outputs.csv", "--scorer", "match(open)")
+    assert "    match(open)\n          ^\n" in err
+
+
+# --- models that grade ----------------------------------------------------------------------------
+
+
+def graded(url: str, *arguments: str) -> tuple[str, ...]:
+    return (
+        "outputs.csv", "--scorer", "model_graded_qa()", "--model", f"{url}#m", "--retries", "0",
+        *arguments,
+    )  # fmt: skip
+
+
+def test_a_model_grades_and_is_not_asked_again(
+    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-top-secret")
+    code, out, err = score(capfd, *graded(server.url, "--group", "group"))
+    assert (code, err) == (0, "")
+    assert f"model      {server.url}#m\ngraders    asked {ROWS}, known before 0\n" in out
+    assert "accuracy   0.500" in out
+    assert "g0" in out
+    assert set(server.keys) == {"Bearer sk-top-secret"}
+    code, out, err = score(capfd, *graded(server.url, "--format", "json"))
+    assert (code, err, len(server.prompts)) == (0, "", ROWS)
+    assert "sk-top-secret" not in out
+    document = json.loads(out)
+    assert (document["asked"], document["known"]) == (0, ROWS)
+    assert document["results"][1]["explanation"] == "Let me see.\nGRADE: I"
+    assert score(capfd, *graded(server.url, "--fresh"))[0] == 0
+    assert len(server.prompts) == 2 * ROWS
+
+
+def test_a_panel_of_models(
+    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = score(capfd, *graded(server.url, "--model", f"{server.url}#n"))
+    assert (code, err, len(server.prompts)) == (0, "", 2 * ROWS)
+    assert f"asked {2 * ROWS}" in out
+    code, out, err = score(capfd, *graded(server.url, "--model", f"{server.url}/#m"))
+    assert (code, out) == (2, "")
+    assert "is given twice" in err
+
+
+HTML = b"<!doctype html><html><body>Please \x1b[31mlog in</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (failed(200, HTML, **{"Content-Type": "text/html"}), "OpenAI-compatible API"),
+        (failed(401), "set GUARDTUI_MODEL_KEY"),
+        (failed(429), "lower --concurrency"),
+        (failed(404), "name of the model behind #"),
+        (failed(500), "wait until the service is well again"),
+        (failed(0), "see that the address is that of an OpenAI-compatible service"),
+        (said(""), "answered without a word"),
+        (failed(200, b"{}"), "OpenAI-compatible API"),
+    ],
+    ids=["html", "401", "429", "404", "500", "nothing", "no words", "no completion"],
+)
+def test_a_service_that_does_not_grade(
+    here: Path, capfd: pytest.CaptureFixture[str], answer: Answer, told: str
+) -> None:
+    with grading_server(lambda _, __: answer) as server:
+        code, out, err = score(capfd, *graded(server.url))
+        assert code == 3
+        assert f"scored 0  errors {ROWS}" in out
+        assert "accuracy   n/a" in out
+        assert "outputs.csv:2 (id 1, model_graded_qa): " in err
+        assert told in err
+        assert "\x1b" not in err + out
+        # It is not asked for ever.
+        assert len(server.prompts) <= ROWS
+        server.respond = grade_by_number
+        code, out, err = score(capfd, *graded(server.url))
+        assert (code, err) == (0, "")
+
+
+def test_warnings_are_said_a_few_times_only(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with grading_server(lambda _, before: said(f"verdict: odd\x1b[31m {before % 8}")) as server:
+        scorer = 'model_graded_qa(grade_pattern="verdict: (.*)")'
+        model = ("--model", f"{server.url}#m", "--concurrency", "1", "--reducer", "mean")
+        code, _, err = score(capfd, "outputs.csv", "--scorer", scorer, *model)
+    assert code == 0
+    assert err.count("warning: a value cannot be turned into a number") == 5
+    assert "(2 times)" in err
+    assert "warning: 3 more warnings of this kind\n" in err
+    assert "\x1b" not in err
+
+
+def test_nobody_listens(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with grading_server(grade_by_number) as server:
+        url = server.url
+    code, _, err = score(capfd, *graded(url))
+    assert code == 3
+    assert "see that the service runs" in err
+
+
+def test_one_row_that_fails_does_not_end_the_run(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def respond(prompt: str, before: int) -> Answer:
+        return failed(400) if "number 4\n" in prompt else grade_by_number(prompt, before)
+
+    with grading_server(respond) as server:
+        code, out, err = score(capfd, *graded(server.url))
+        assert code == 3
+        assert f"scored {ROWS - 1}  errors 1" in out
+        assert f"1 of {ROWS} rows could not be scored; the other {ROWS - 1} are in the" in err
+        assert "outputs.csv:6 (id 5, model_graded_qa): " in err
+        server.respond = grade_by_number
+        server.prompts.clear()
+        assert score(capfd, *graded(server.url))[0] == 0
+        assert len(server.prompts) == 1
+
+
+def test_a_failing_service_is_asked_again(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def respond(prompt: str, before: int) -> Answer:
+        if before < 2:
+            return failed(429, **{"Retry-After": "0"})
+        return grade_by_number(prompt, before)
+
+    with grading_server(respond) as server:
+        code, _, err = score(capfd, *graded(server.url, "--retries", "3", "--concurrency", "1"))
+        assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_what_was_graded_before_an_end_is_kept(
+    here: Path, environment: dict[str, str], number: signal.Signals
+) -> None:
+    """The service hangs at the 8th prompt; the command is ended there, and goes on from there."""
+    reached, release = threading.Event(), threading.Event()
+
+    def respond(prompt: str, before: int) -> Answer:
+        if before == 7:
+            reached.set()
+            release.wait(30)
+        return grade_by_number(prompt, before)
+
+    variables = {**environment, "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"]}
+    with grading_server(respond) as server:
+        words = ["score", *graded(server.url, "--concurrency", "1", "--format", "json")]
+
+        def started(**streams: Any) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                [sys.executable, "-m", "guardtui", *words], env=variables, cwd=here, **streams
+            )
+
+        first = started(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert reached.wait(30)
+        first.send_signal(number)
+        out, err = first.communicate(timeout=30)
+        release.set()
+        assert out == b""
+        assert b"Traceback" not in err
+        if number == signal.SIGKILL:
+            assert first.returncode == -signal.SIGKILL
+        else:
+            assert first.returncode == 128 + number
+            assert b"what was graded is kept: the same command goes on from there" in err
+        server.prompts.clear()
+        server.respond = grade_by_number
+        second = started(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = second.communicate(timeout=30)
+        assert (second.returncode, err) == (0, b"")
+        document = json.loads(out)
+        assert (document["asked"], document["known"]) == (ROWS - 7, 7)
+        assert len(server.prompts) == ROWS - 7
+        assert document["scorers"][0]["scored"] == ROWS
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    here: Path, server: GradingServer, environment: dict[str, str]
+) -> None:
+    pty = pytest.importorskip("pty")
+    own, theirs = pty.openpty()
+    shown = bytearray()
+
+    def respond(prompt: str, before: int) -> Answer:
+        if before == ROWS - 1:  # the first score has shown a bar
+            while b"\x1b[2K" not in shown:
+                shown.extend(os.read(own, 4096))
+        return grade_by_number(prompt, before)
+
+    server.respond = respond
+    words = ["score", *graded(server.url, "--concurrency", "1")]
+    variables = {**environment, "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"], "TERM": "xterm"}
+    done = subprocess.run(
+        [sys.executable, "-m", "guardtui", *words], env=variables, cwd=here, stderr=theirs,
+        stdout=subprocess.PIPE, check=False, timeout=60,
+    )  # fmt: skip
+    os.close(theirs)
+    assert done.returncode == 0
+    assert b"\x1b" not in done.stdout
+    os.close(own)
+
+
+def test_help_names_all_options(run: Run) -> None:
+    result: Result = run("score", "--help")
+    assert (result.code, result.err) == (0, "")
+    for name in ("scorer", "metric", "reducer", "cluster", "group", "format", "output", "model",
+                 "concurrency", "retries", "fresh"):  # fmt: skip
+        assert f"--{name}" in result.out

@@ -1,0 +1,228 @@
+"""The cache of graders' answers: durable, shared, bounded, and never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardtui.scorer.state import Message, Output
+from guardtui.session.graders import (
+    GIVE_UP_AFTER,
+    GraderError,
+    Graders,
+    KeptGrader,
+    NotAskedError,
+    ScoreError,
+)
+from guardtui.session.score_cache import AnswerCache, answer_key
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_answers_are_found_again_by_another_process(tmp_path: Path) -> None:
+    first, second = AnswerCache(tmp_path / "new" / "folder"), AnswerCache(tmp_path / "new/folder")
+    key = answer_key("url#m", "prompt")
+    assert first.find(key) is None
+    first.keep(key, "grade\nC é \ud800")
+    assert second.find(key) == "grade\nC é ?"
+    second.keep(key, "other")
+    assert first.find(key) == "other"
+
+
+def test_keys_tell_models_and_prompts_apart() -> None:
+    pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("a", "\ud800"), ("a", "?")]
+    assert len({answer_key(*pair) for pair in pairs}) == len(pairs)
+
+
+def test_prompts_and_addresses_are_not_in_the_file(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path)
+    cache.keep(answer_key("https://host.example#m", "a secret prompt"), "GRADE: C")
+    cache.close()
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"GRADE: C" in content
+    assert b"secret" not in content
+    assert b"host.example" not in content
+
+
+def test_a_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from guardtui.session.score_cache import AnswerCache, answer_key\n"
+        "cache = AnswerCache(Path(sys.argv[1]))\n"
+        "for number in range(50): cache.keep(answer_key('m', str(number)), str(number))\n"
+        f"os.kill(os.getpid(), {signal.SIGKILL:d})\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], check=False, env=environment
+    )
+    assert done.returncode == -signal.SIGKILL
+    cache = AnswerCache(tmp_path)
+    assert [cache.find(answer_key("m", str(number))) for number in range(50)] == [
+        str(number) for number in range(50)
+    ]
+
+
+def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path)
+    cache.close()
+    cache.path.write_bytes(b"no database " * 500)
+    again = AnswerCache(tmp_path)
+    assert again.works
+    again.keep(b"k", "v")
+    assert again.find(b"k") == "v"
+
+
+def test_a_folder_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = AnswerCache(tmp_path / "file")
+    assert not cache.works
+    cache.keep(b"k", "v")
+    assert cache.find(b"k") is None
+
+
+def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path)
+    for number in range(100):
+        cache.keep(str(number).encode(), "x" * 1000)
+    cache.close()
+    again = AnswerCache(tmp_path, limit=50_000)
+    assert again.find(b"99") is not None
+    assert again.find(b"0") is None
+    kept = sum(again.find(str(number).encode()) is not None for number in range(100))
+    assert 30 < kept < 45
+
+
+# --- models that are asked once ------------------------------------------------------------------
+
+
+class Model:
+    """Answers with how often it was asked, or fails."""
+
+    def __init__(self, fails: int = 0) -> None:
+        self.prompts: list[object] = []
+        self.fails = fails
+        self.gate: asyncio.Event | None = None
+
+    async def generate(self, input: object) -> Output:  # noqa: A002
+        self.prompts.append(input)
+        if self.gate is not None:
+            await self.gate.wait()
+        if len(self.prompts) <= self.fails:
+            raise RuntimeError("broken")
+        return Output(f"answer {len(self.prompts)}")
+
+
+async def test_what_is_known_is_not_asked_again(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path)
+    grader = KeptGrader("url#m", model, cache)
+    assert (await grader.generate("p")).completion == "answer 1"
+    assert (await grader.generate("p")).completion == "answer 1"
+    assert (await KeptGrader("url#m", Model(), cache).generate("p")).completion == "answer 1"
+    assert (len(model.prompts), grader.asked, grader.found) == (1, 1, 1)
+
+
+async def test_another_model_is_asked(tmp_path: Path) -> None:
+    cache, other = AnswerCache(tmp_path), Model()
+    await KeptGrader("url#m", Model(), cache).generate("p")
+    await KeptGrader("url#n", other, cache).generate("p")
+    assert other.prompts == ["p"]
+
+
+async def test_fresh_asks_once_and_keeps_the_new_answer(tmp_path: Path) -> None:
+    cache, model = AnswerCache(tmp_path), Model()
+    cache.keep(answer_key("m", "p"), "old")
+    grader = KeptGrader("m", model, cache, fresh=True)
+    assert (await grader.generate("p")).completion == "answer 1"
+    assert (await grader.generate("p")).completion == "answer 1"
+    assert cache.find(answer_key("m", "p")) == "answer 1"
+
+
+async def test_what_is_being_asked_is_not_asked_twice() -> None:
+    model = Model()
+    model.gate = asyncio.Event()
+    grader = KeptGrader("m", model, None)
+    calls = [asyncio.create_task(grader.generate("p")) for _ in range(3)]
+    while not model.prompts:
+        await asyncio.sleep(0)
+    model.gate.set()
+    assert [one.completion for one in await asyncio.gather(*calls)] == ["answer 1"] * 3
+    assert len(model.prompts) == 1
+
+
+async def test_who_waits_asks_himself_when_the_first_is_broken_off() -> None:
+    model = Model()
+    model.gate = asyncio.Event()
+    grader = KeptGrader("m", model, None)
+    first = asyncio.create_task(grader.generate("p"))
+    second = asyncio.create_task(grader.generate("p"))
+    while not model.prompts:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+    while len(model.prompts) < 2:
+        await asyncio.sleep(0)
+    model.gate.set()
+    assert (await second).completion == "answer 2"
+    assert first.cancelled()
+
+
+async def test_messages_are_passed_on_and_not_kept(tmp_path: Path) -> None:
+    model = Model()
+    grader = KeptGrader("m", model, AnswerCache(tmp_path))
+    message = [Message("user", "p", attachments=["picture"])]
+    assert (await grader.generate(message)).completion == "answer 1"
+    assert (await grader.generate(message)).completion == "answer 2"
+
+
+async def test_a_model_that_only_fails_is_given_up(tmp_path: Path) -> None:
+    model = Model(fails=1000)
+    grader = KeptGrader("m", model, AnswerCache(tmp_path))
+    for number in range(GIVE_UP_AFTER):
+        with pytest.raises(GraderError, match="m: broken"):
+            await grader.generate(str(number))
+    with pytest.raises(NotAskedError, match="had failed 10 times"):
+        await grader.generate("one more")
+    assert len(model.prompts) == GIVE_UP_AFTER
+
+
+async def test_an_answer_in_between_is_a_sign_of_life() -> None:
+    model = Model(fails=GIVE_UP_AFTER - 1)
+    grader = KeptGrader("m", model, None)
+    for number in range(GIVE_UP_AFTER - 1):
+        with pytest.raises(GraderError):
+            await grader.generate(str(number))
+    assert (await grader.generate("now")).completion == f"answer {GIVE_UP_AFTER}"
+    model.fails = 1000
+    for number in range(GIVE_UP_AFTER):
+        with pytest.raises(GraderError, match="broken"):
+            await grader.generate(f"again {number}")
+
+
+async def test_an_answer_without_a_word_is_none(tmp_path: Path) -> None:
+    class Silent:
+        async def generate(self, input: object) -> Output:  # noqa: A002
+            return Output(" \n")
+
+    cache = AnswerCache(tmp_path)
+    with pytest.raises(GraderError, match="answered without a word"):
+        await KeptGrader("m", Silent(), cache).generate("p")
+    assert cache.find(answer_key("m", "p")) is None
+
+
+def test_a_name_that_is_none_is_an_error() -> None:
+    def make(name: str) -> tuple[str, Model]:
+        if name == "nix":
+            raise ValueError("no model")
+        return name.strip(), Model()
+
+    graders = Graders(make)
+    assert graders.get(" a") is graders.get("a ")
+    with pytest.raises(ScoreError, match="no model"):
+        graders.get("nix")

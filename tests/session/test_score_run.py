@@ -1,0 +1,236 @@
+"""A run of scores: rows, errors, epochs, groups and clusters, beside what summarise gives."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.files.output_files import OutputSet, parse_outputs
+from guardtui.scorer import (
+    SampleScore,
+    Score,
+    accuracy,
+    choice,
+    includes,
+    match,
+    mean,
+    model_graded_qa,
+    scorer,
+    stderr,
+    use_models,
+)
+from guardtui.scorer.aggregate import summarise
+from guardtui.scorer.reducers import reducer_by_name
+from guardtui.scorer.state import Output
+from guardtui.session.graders import ScoreError
+from guardtui.session.score_run import (
+    JudgeResult,
+    RowScores,
+    make_judges,
+    sample_state,
+    score_rows,
+    summarised,
+    with_standard_errors,
+)
+
+
+def outputs_of(text: str) -> OutputSet:
+    return parse_outputs(Path("outputs.csv"), text.encode())
+
+
+SUMS = outputs_of(
+    "id,epoch,input,target,output,kind,person\n"
+    "a,1,1+1,2,it is 2,easy,x\n"
+    "a,2,1+1,2,it is 3,easy,x\n"
+    "b,1,2+2,4,it is 4,hard,y\n"
+    "b,2,2+2,4,it is 4,hard,y\n"
+    "c,1,3+3,6,it is 5,easy,y\n"
+    "c,2,3+3,6,it is 5,easy,y\n"
+)
+
+
+async def scores_of(outputs: OutputSet, one: Any, **options: Any) -> RowScores:
+    (found,) = await score_rows(outputs, make_judges([("it()", one)], None), **options)
+    return found
+
+
+def values(result: JudgeResult) -> dict[str, float]:
+    return {name: one.value for name, one in result.summaries[0].metrics.items()}
+
+
+async def test_rows_and_epochs_are_scored_and_reduced() -> None:
+    found = await scores_of(SUMS, match())
+    assert [one and one.value for one in found.scores] == ["C", "I", "C", "C", "I", "I"]
+    result = summarised(SUMS, found)
+    assert values(result)["accuracy"] == pytest.approx(0.5)
+    assert result.summaries[0].scored == 3
+    # (0.5, 1, 0): deviation 0.5, over the root of 3.
+    assert values(result)["stderr"] == pytest.approx(0.5 / math.sqrt(3))
+    at_least = summarised(SUMS, found, [reducer_by_name("at_least_1"), reducer_by_name("mode")])
+    assert [one.reducer for one in at_least.summaries] == ["at_least_1", "mode"]
+    assert at_least.summaries[0].metrics["accuracy"].value == pytest.approx(2 / 3)
+
+
+async def test_metrics_are_those_of_summarise() -> None:
+    found = await scores_of(SUMS, match())
+    own = [
+        SampleScore(score=one, sample_id=name)
+        for one, name in zip(found.scores, SUMS.ids, strict=True)
+        if one is not None
+    ]
+    assert summarised(SUMS, found).summaries == summarise(own, found.judge.metrics, scorer="match")
+
+
+async def test_groups_and_clusters() -> None:
+    judges = make_judges([("match()", match())], [mean()])
+    judges[0] = type(judges[0])(
+        "match", "match()", match(), with_standard_errors(judges[0].metrics, "person")
+    )
+    (found,) = await score_rows(SUMS, judges)
+    result = summarised(SUMS, found, group="kind", cluster="person")
+    assert [(one.name, one.rows) for one in result.groups] == [("easy", 4), ("hard", 2)]
+    by_group = {
+        one.name: {name: metric.value for name, metric in one.summaries[0].metrics.items()}
+        for one in result.groups
+    }
+    assert by_group["easy"]["mean"] == 0.25
+    assert by_group["hard"] == {"mean": 1.0, "stderr": 0.0}
+    # Means of samples 0.5 (x), 1 and 0 (y) around 0.5: both clusters add up to 0.
+    assert values(result)["stderr"] == pytest.approx(0.0)
+
+
+async def test_clusters_by_a_column_that_is_no_metadata() -> None:
+    judges = make_judges([("match()", match())], with_standard_errors([accuracy()], "id"))
+    (found,) = await score_rows(SUMS, judges)
+    clustered = values(summarised(SUMS, found, cluster="id"))["stderr"]
+    plain = values(summarised(SUMS, await scores_of(SUMS, match())))["stderr"]
+    assert clustered == pytest.approx(plain)
+
+
+def test_standard_errors_are_added_but_not_twice() -> None:
+    def names(metrics: Any) -> list[str]:
+        return [one.__qualname__.split(".")[0] for one in metrics]
+
+    assert names(with_standard_errors([accuracy()], None)) == ["accuracy", "stderr"]
+    assert names(with_standard_errors([stderr(), mean()], "c")) == ["stderr", "mean"]
+    by_key = with_standard_errors({"*": [mean()]}, "c")
+    assert isinstance(by_key, dict)
+    assert names(by_key["*"]) == ["mean", "stderr"]
+    (only,) = with_standard_errors([{"*": [mean()]}], None)
+    assert isinstance(only, dict)
+    assert names(only["*"]) == ["mean", "stderr"]
+
+
+@scorer(metrics=[accuracy()])
+def moody() -> Any:
+    """Fails, declines, has no value or gives nonsense, as the output says."""
+
+    async def score(state: Any, target: Any) -> Any:
+        said = state.output.completion
+        if said == "fail":
+            raise RuntimeError("a \x1b[31mmood")
+        if said == "key":
+            raise KeyError("column")
+        if said == "nonsense":
+            return 1
+        if said == "none":
+            return None
+        return Score(value=math.nan if said == "nan" else "C")
+
+    return score
+
+
+async def test_a_row_that_fails_does_not_end_the_run() -> None:
+    words = ("fail", "good", "none", "nan", "nonsense", "key", "good")
+    outputs = outputs_of("input,target,output\n" + "".join(f"q,t,{one}\n" for one in words))
+    found = await scores_of(outputs, moody(), concurrency=3)
+    assert found.errors == {
+        0: "RuntimeError: a \x1b[31mmood",
+        4: "the scorer returned no score but int",
+        5: "'column' is the name of no column of the file",
+    }
+    assert (found.scored, found.unscored, found.declined) == (2, 1, 1)
+    (summary,) = summarised(outputs, found).summaries
+    assert (summary.metrics["accuracy"].value, summary.scored, summary.unscored) == (1.0, 2, 1)
+
+
+async def test_no_row_was_scored() -> None:
+    outputs = outputs_of("input,target,output\nq,t,fail\n")
+    result = summarised(outputs, await scores_of(outputs, moody()))
+    assert math.isnan(values(result)["accuracy"])
+
+
+async def test_choices_are_selected_by_the_output() -> None:
+    outputs = outputs_of(
+        "input,target,output,choices\n"
+        'q,B,ANSWER: B,"[""x"", ""y""]"\n'
+        'q,B,ANSWER: A,"[""x"", ""y""]"\n'
+        'q,AB,"so\nANSWER: A, B","[""x"", ""y""]"\n'
+        'q,A,it is A,"[""x"", ""y""]"\n'
+        'q,A,,"[""x"", ""y""]"\n'
+        "q,A,ANSWER: A,\n"
+        'q,C,ANSWER: A,"[""x"", ""y""]"\n'
+    )
+    found = await scores_of(outputs, choice())
+    told = [(one.value, one.answer) if one is not None else None for one in found.scores]
+    assert told == [
+        ("C", "B"), ("I", "A"), ("C", "A, B"), ("I", ""), ("N", ""), None, None,
+    ]  # fmt: skip
+    assert "no choices" in found.errors[5]
+    assert "none of the choices A to B" in found.errors[6]
+
+
+def test_a_state_has_what_scorers_read() -> None:
+    state = sample_state(SUMS, 3)
+    assert (state.input_text, state.output.completion) == ("2+2", "it is 4")
+    assert (state.sample_id, state.epoch) == ("b", 2)
+    assert state.metadata == {"kind": "hard", "person": "y"}
+
+
+class Grader:
+    """Says that everything is right, and how many asked at once."""
+
+    def __init__(self) -> None:
+        self.open = self.most = 0
+
+    async def generate(self, input: Any) -> Any:  # noqa: A002
+        self.open += 1
+        self.most = max(self.most, self.open)
+        await asyncio.sleep(0)
+        self.open -= 1
+        return Output("GRADE: C")
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_so_many_rows_are_graded_at_once(limit: int) -> None:
+    grader = Grader()
+    told: list[int] = []
+    with use_models(grader):
+        found = await scores_of(SUMS, model_graded_qa(), concurrency=limit, progress=told.append)
+    assert found.scored == 6
+    assert grader.most == limit
+    assert told == [1, 2, 3, 4, 5, 6]
+
+
+async def test_without_a_model_nothing_is_graded() -> None:
+    with pytest.raises(ScoreError, match="needs a model that grades"):
+        await scores_of(SUMS, model_graded_qa())
+
+
+async def test_several_scorers_have_names_of_their_own() -> None:
+    judges = make_judges([("match()", match()), ("match", match()), ("x", includes())], None)
+    assert [one.name for one in judges] == ["match", "match1", "includes"]
+    told: list[int] = []
+    results = await score_rows(SUMS, judges, progress=told.append)
+    assert told == list(range(1, 19))
+    assert [one.scored for one in results] == [6, 6, 6]
+
+
+async def test_a_metric_that_fails_is_told_with_the_scorer() -> None:
+    found = (await score_rows(SUMS, make_judges([("it()", match())], [stderr(cluster="no")])))[0]
+    with pytest.raises(ScoreError, match=r"metrics of it\(\) cannot be computed.*'no'"):
+        summarised(SUMS, found)
