@@ -17,7 +17,9 @@ SCREEN = {"textual"}
 COMMANDS = {"click"}
 SERVING = PACKAGE / "cli" / "serve.py"
 """The one module beside those of `http` that may know the network: it shows the app in a browser."""
-REMOTE = {PACKAGE / "http" / "client.py", SERVING}
+SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
+"""The server to test with, and its command."""
+REMOTE = {PACKAGE / "http" / "client.py", SERVING, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
 
 
@@ -51,6 +53,10 @@ def all_of(room: str) -> str:
         ("scanners", SCREEN | COMMANDS | NETWORK | {"guardtui.files", "guardtui.session"}),
         ("session", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
+        (
+            "sandbox",
+            SCREEN | COMMANDS | {"guardtui.session", "guardtui.reports", "guardtui.config"},
+        ),
         ("cli", SCREEN | NETWORK | HEAVY | {"guardtui.domain", "numpy", "polars", "pydantic"}),
         ("tui", COMMANDS | NETWORK | {"onnxruntime", "torch", "sklearn", "guardtui.cli"}),
     ],
@@ -111,6 +117,7 @@ def statements(path: Path) -> set[str]:
         ("http", ("http", "files.problems", "domain")),
         ("scanners", ("scanners", "http", "domain")),
         ("session", ("session", "scanners.base", "files", "domain")),
+        ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("tui", ("tui", "config", "reports", "session", "scanners", "files", "domain")),
     ],
 )

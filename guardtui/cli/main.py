@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "Check a definition and its labelled prompts."),
     "sample": ("sample", "Print a small prompt set to start from."),
     "serve": ("serve", "Show the app in a browser of this machine."),
+    "sandbox": ("sandbox", "Serve a stand-in of AIRS on this machine, with faults on demand."),
     "config": ("config", "List the settings, check or change them."),
     "doctor": ("doctor", "Say what is installed, what works and what is missing."),
     "completion": ("completion", "Print the shell's completion script."),

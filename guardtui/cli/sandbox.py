@@ -1,0 +1,184 @@
+"""`guardtui sandbox`: an AIRS-compatible server on this machine, with faults on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli.diagnostics import InputError, note, warn
+from guardtui.cli.options import ENCODERS, FILE, Fraction
+from guardtui.cli.output import write
+
+if TYPE_CHECKING:
+    from guardtui.sandbox.settings import Settings
+
+HOST = "127.0.0.1"
+PORT = 8900
+
+_LOCAL = (HOST, "localhost", "::1")
+
+
+@click.command("sandbox")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    metavar="N",
+    help=f"Port to listen on (default: {PORT}; 0 takes a free one).",
+)
+@click.option(
+    "--host", default=HOST, metavar="HOST", help=f"Address to listen on (default: {HOST})."
+)
+@click.option("--state", type=FILE, metavar="FILE", help="Keep topics and profiles in this file.")
+@click.option(
+    "--encoder",
+    type=click.Choice(ENCODERS),
+    default="static",
+    help="Encoder of the engine: static (fast, the default) or minilm (better).",
+)
+@click.option(
+    "--threshold",
+    type=Fraction(inside=True),
+    metavar="X",
+    help="Score from which on a prompt matches, between 0 and 1.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND[@WHERE]=N",
+    help="A fault, again for more: 429=0.2, 500@sync=first:3, reset=every:50, html=0.01 …",
+)
+@click.option("--latency", metavar="TIME", help="Answer later by 50ms, or by 20ms..80ms.")
+@click.option("--slow", metavar="TIME", help="What the fault slow adds (default: 5s).")
+@click.option("--retry-after", metavar="TIME", help="What a 429 asks for (default: 1s).")
+@click.option(
+    "--propagation", metavar="TIME", help="Judge with the old revision that long (default: 0)."
+)
+@click.option(
+    "--pending", metavar="TIME", help="How long rows of a batch are pending (default: 1s)."
+)
+@click.option(
+    "--max-batch", type=click.IntRange(1), metavar="N", help="Prompts in a batch (default: 20)."
+)
+@click.option(
+    "--poll-limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Results and reports a minute, each; the service has 10 (default: 0, no limit).",
+)
+@click.option(
+    "--rate-limit", type=click.IntRange(0), metavar="N", help="Scans a second (default: 0, all)."
+)
+@click.option(
+    "--concurrent-limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Scans at a time (default: 0, all).",
+)
+@click.option(
+    "--list-order",
+    type=click.Choice(("newest", "oldest", "shuffled")),
+    help="Order of lists (default: newest first).",
+)
+@click.option(
+    "--delete-reply",
+    type=click.Choice(("auto", "string", "object", "empty")),
+    help="What a deletion answers (default: a JSON string, and an object on the old paths).",
+)
+@click.option(
+    "--empty-topic-list",
+    type=click.Choice(("accept", "reject")),
+    help="A guardrail without topics in a profile that is sent (default: accept).",
+)
+@click.option("--seed", type=int, metavar="N", help="Seed of the faults (default: 0).")
+def command(
+    port: int,
+    host: str,
+    state: Path | None,
+    encoder: str,
+    threshold: float | None,
+    **behaviour: Any,
+) -> int:
+    """Serve the three AIRS APIs (token, scan, management) on this machine, for tests.
+
+    Prints its base URL. API key sandbox-key; OAuth client sandbox with secret sandbox; TSG id 1;
+    profiles sandbox (classic layout) and sandbox-directional. Counts at /_sandbox/stats; faults
+    change at /_sandbox/faults. Needs the extra: pip install "guardtui[sandbox]". Ctrl-C ends.
+    """
+    try:
+        import aiohttp.web  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"the package {error.name} is missing, which the sandbox serves with\n"
+            '  pip install "guardtui[sandbox]"'
+        ) from error
+    settings = _settings(behaviour)
+    if host not in _LOCAL:
+        warn(
+            f"--host {host}: others can reach the sandbox, and its credentials are public; "
+            "use it in networks that you trust"
+        )
+    return asyncio.run(_serve(settings, host, port, state, encoder, threshold))
+
+
+def _settings(behaviour: dict[str, Any]) -> Settings:
+    from guardtui.sandbox.settings import Settings, SettingsError
+
+    given = {name: value for name, value in behaviour.items() if value is not None and value != ()}
+    try:
+        return Settings().changed(given)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
+
+
+async def _serve(
+    settings: Settings,
+    host: str,
+    port: int,
+    state: Path | None,
+    encoder: str,
+    threshold: float | None,
+) -> int:
+    """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt."""
+    from guardtui.sandbox.app import Sandbox
+    from guardtui.sandbox.judging import Engine
+
+    sandbox = Sandbox(settings, state=state, engine=Engine(encoder, threshold), defect=_tell)
+    ended = asyncio.Event()
+    with contextlib.suppress(NotImplementedError):  # Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    try:
+        try:
+            taken = await sandbox.start(host, port)
+        except OSError as error:
+            raise InputError(
+                f"port {port} of {host} cannot be used: {os.strerror(error.errno or 0)}\n"
+                "  name another with --port, or --port 0 for a free one"
+            ) from error
+        url = f"http://{f'[{host}]' if ':' in host else host}:{taken}"
+        write(f"{url}\n")
+        note(
+            f"For clients: PANW_AI_SEC_API_ENDPOINT={url} PANW_AI_SEC_API_KEY=sandbox-key "
+            f"PANW_MGMT_ENDPOINT={url}/aisec PANW_MGMT_TOKEN_ENDPOINT={url}/oauth2/access_token "
+            "PANW_MGMT_CLIENT_ID=sandbox PANW_MGMT_CLIENT_SECRET=sandbox PANW_MGMT_TSG_ID=1\n"
+            "Ctrl-C ends."
+        )
+        await ended.wait()
+    finally:
+        await sandbox.stop()
+    return 143
+
+
+def _tell(error: BaseException) -> None:
+    from guardtui.cli.diagnostics import crash_file
+
+    place = crash_file(error)
+    where = f"; where it happened is in {place}" if place else ""
+    warn(f"the sandbox failed at a request ({type(error).__name__}){where}")

@@ -1,0 +1,357 @@
+"""The server: requests from the wire to the APIs, and answers back, with the faults on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import json
+import logging
+import math
+import random
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from guardtui.sandbox import routes, trouble
+from guardtui.sandbox.clock import Clock
+from guardtui.sandbox.control import PREFIX, Control
+from guardtui.sandbox.faults import Struck
+from guardtui.sandbox.judging import Engine, Judge
+from guardtui.sandbox.limits import RollingLimit
+from guardtui.sandbox.management import Management
+from guardtui.sandbox.replies import Asked, Refused, Reply, error_reply
+from guardtui.sandbox.scan import Scans
+from guardtui.sandbox.settings import Settings
+from guardtui.sandbox.state_file import StateFile
+from guardtui.sandbox.tenant import Tenant
+from guardtui.sandbox.tokens import Tokens
+
+HOST = "127.0.0.1"
+SYNC_BYTES = 2 * 1024**2
+OTHER_BYTES = 5 * 1024**2
+"""Largest body of a sync scan, and of anything else."""
+
+_NEVER = 3600.0
+"""Seconds after which a request that is never answered is forgotten."""
+_CLOSING = 1.0
+_LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+Defect = Callable[[BaseException], None]
+
+
+class Sandbox:
+    """One server with its tenant. Not started until `start`; ends with `stop`.
+
+    Raises `FileProblem` for a state that cannot be used, and `ScannerError` for the engine.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        state: Path | None = None,
+        engine: Engine | None = None,
+        clock: Clock | None = None,
+        defect: Defect = lambda _error: None,
+    ) -> None:
+        self.clock = clock or Clock()
+        self.control = Control(settings or Settings(), self.clock)
+        self._engine = engine or Engine()
+        self._state = StateFile(state)
+        try:
+            self.tenant = Tenant(self.clock, self._state.load())
+            self._state.save(self.tenant.data)
+        except BaseException:
+            self._state.close()
+            raise
+        self._tokens = Tokens(self.clock)
+        judge = Judge(self._engine, lambda name, number: self.tenant.topic(name).at(number))
+        self._management = Management(
+            self.tenant, self._state, self._tokens, lambda: self.control.settings
+        )
+        self._scans = Scans(
+            self.tenant,
+            judge,
+            self.clock,
+            self.control.stats,
+            lambda: self.control.settings,
+            lambda: self.control.plan,
+        )
+        self._scan_handlers = {
+            "sync": self._scans.sync,
+            "async": self._scans.batch,
+            "results": self._scans.results,
+            "reports": self._scans.reports,
+        }
+        self._limits = {
+            "scan": RollingLimit(1.0),
+            "results": RollingLimit(60.0),
+            "reports": RollingLimit(60.0),
+        }
+        self._scanning = 0
+        self._random = random.Random(self.control.settings.seed)
+        self._defect = defect
+        self._only_local = True
+        self._runner: web.ServerRunner | None = None
+
+    async def start(self, host: str = HOST, port: int = 0) -> int:
+        """Listen, and return the port; 0 takes a free one. Raises `OSError`."""
+        self._only_local = host in _LOCAL_NAMES
+        # Clients that break off are what faults are for: nothing to log.
+        logger = logging.getLogger("guardtui.sandbox")
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        server = web.Server(self._answer, access_log=None, logger=logger, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_CLOSING)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port, backlog=1024).start()
+        address: tuple[Any, ...] = self._runner.addresses[0]
+        return int(address[1])
+
+    async def stop(self) -> None:
+        """End all connections and let go of the state."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._state.close()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The answer to whatever comes over the wire."""
+        path = request.path
+        if self._only_local and not _is_own(request):
+            return _json(Reply({"error": {"message": "only pages of this machine"}}, 403))
+        if path.startswith(PREFIX):
+            return await self._controlled(request, path.removeprefix(PREFIX))
+        group = routes.api_of(path.removeprefix("/aisec"))
+        stats, endpoint = self.control.stats, "other"
+        stats.arrived()
+        outcome = "gone"
+        try:
+            endpoint, parameters = routes.find(request.method, path)
+            answer, outcome = await self._carry_out(request, endpoint, parameters, group)
+        except Refused as refused:
+            answer, outcome = _json(error_reply(group, refused)), str(refused.status)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect is told, and the server goes on
+            self._defect(error)
+            answer, outcome = _json(error_reply(group, Refused(500))), "500"
+        finally:
+            stats.left()
+            stats.answered(endpoint, outcome)
+        return answer
+
+    async def _carry_out(
+        self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str], group: str
+    ) -> tuple[web.StreamResponse, str]:
+        asked = await self._asked(request, endpoint, parameters)
+        plan = self.control.plan
+        key = self._scans.key(asked) if endpoint in ("sync", "async") else b""
+        slow = plan.draw("slow", endpoint, key) is not None
+        struck = plan.draw("wire", endpoint, key)
+        scanning = endpoint in ("sync", "async")
+        self._scanning += scanning
+        try:
+            reply = self._over_limit(endpoint)
+            if reply is None and (struck is None or _needs_work(struck)):
+                reply = await self._work(asked, group)
+            elif reply is None and struck is not None and struck.fault.kind[:3].isdigit():
+                reply = self._status(group, struck)
+            await self._delay(slow)
+        finally:
+            self._scanning -= scanning
+        if struck is not None and struck.fault.after_work and struck.fault.kind[0].isdigit():
+            reply = self._status(group, struck)
+        if struck is not None and (reply is None or not _is_status(struck)):
+            return await self._spoilt(request, struck.fault.kind, reply)
+        if reply is None:
+            raise RuntimeError("a request without an answer")
+        for one in reply.prompts:
+            self.control.stats.delivered(one)
+        return _json(reply), str(reply.status)
+
+    async def _work(self, asked: Asked, group: str) -> Reply:
+        """What the API answers."""
+        if asked.endpoint in ("sync", "async") and not self._engine.fast:
+            for text in self._scans.texts(asked.content):
+                await asyncio.to_thread(self._engine.text, text)
+        try:
+            if group == "scan":
+                return self._scan_handlers[asked.endpoint](asked)
+            if group == "token":
+                return self._tokens.management_token(asked)
+            return self._management.answer(asked)
+        except Refused as refused:
+            return error_reply(group, refused)
+
+    async def _asked(
+        self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str]
+    ) -> Asked:
+        """Read a request; raises `Refused` for a credential or a body that will not do."""
+        query = request.query if request.query_string else {}
+        asked = Asked(endpoint, query, request.headers, None, parameters)
+        scan = endpoint in self._scan_handlers
+        if scan:
+            self._tokens.require_scan(asked)
+        if request.method not in ("POST", "PUT"):
+            return asked
+        if scan and request.content_type != "application/json":
+            raise Refused(415)
+        body = await _body(request, SYNC_BYTES if endpoint == "sync" else OTHER_BYTES)
+        content: Any
+        if endpoint == "token":
+            content = dict(parse_qsl(body.decode("utf-8", "replace")))
+        else:
+            try:
+                content = json.loads(body) if body or scan else None
+            except (ValueError, RecursionError) as error:
+                raise Refused(400, detail="the body is no JSON") from error
+        return Asked(endpoint, query, request.headers, content, parameters)
+
+    def _over_limit(self, endpoint: str) -> Reply | None:
+        """A 429 when a limit is exceeded, which the request then does not count to."""
+        settings, now = self.control.settings, self.clock.now()
+        if endpoint in ("results", "reports"):
+            wait = self._limits[endpoint].take(settings.poll_limit, now)
+        elif endpoint in ("sync", "async"):
+            if 0 < settings.concurrent_limit < self._scanning:
+                return trouble.limited("scan", settings.retry_after, now)
+            wait = self._limits["scan"].take(settings.rate_limit, now)
+        else:
+            return None
+        if not wait:
+            return None
+        reply = trouble.limited("scan", math.ceil(wait * 1000) / 1000, now)
+        reply.headers["Retry-After"] = str(math.ceil(wait))
+        return reply
+
+    def _status(self, group: str, struck: Struck) -> Reply:
+        return trouble.status_reply(
+            group, struck, self.control.settings.retry_after, self.clock.now()
+        )
+
+    async def _delay(self, slow: bool) -> None:
+        settings = self.control.settings
+        low, high = settings.latency
+        seconds = low + self._random.random() * (high - low) if high > low else low
+        if slow:
+            seconds += settings.slow
+        if seconds:
+            await asyncio.sleep(seconds)
+
+    async def _spoilt(
+        self, request: web.BaseRequest, kind: str, reply: Reply | None
+    ) -> tuple[web.StreamResponse, str]:
+        """An answer that is none, and the word that the counts have for it."""
+        if kind == "timeout":
+            await asyncio.sleep(_NEVER)
+        if kind in ("reset", "timeout"):
+            _reset(request)
+            return web.Response(), kind
+        if kind.startswith("html"):
+            status = 503 if kind == "html-503" else 200
+            page = web.Response(body=trouble.HTML, status=status, content_type="text/html")
+            return page, f"{status} html"
+        if kind == "empty" or reply is None:
+            return web.Response(content_type="application/json"), "200 empty"
+        body = json.dumps(reply.content).encode()
+        half = body[: len(body) // 2]
+        if kind == "truncated":
+            answer = web.Response(body=half, status=reply.status, content_type="application/json")
+            return answer, f"{reply.status} truncated"
+        partial = web.StreamResponse(status=reply.status)
+        partial.content_type = "application/json"
+        partial.content_length = len(body)
+        await partial.prepare(request)
+        await partial.write(half)
+        if request.transport is not None:
+            request.transport.close()
+        return partial, "cut"
+
+    async def _controlled(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
+        try:
+            if not _is_loopback(request.remote):
+                raise Refused(403, "only from this machine")
+            body = None
+            if request.method == "POST":
+                try:
+                    body = json.loads(await _body(request, OTHER_BYTES))
+                except ValueError as error:
+                    raise Refused(400, "the body is no JSON") from error
+            return _json(self.control.answer(request.method, name, request.query, body))
+        except Refused as refused:
+            return _json(Reply({"error": refused.message}, refused.status))
+
+
+def _needs_work(struck: Struck) -> bool:
+    return struck.fault.after_work or struck.fault.kind in ("truncated", "cut")
+
+
+def _is_status(struck: Struck) -> bool:
+    return struck.fault.kind[0].isdigit()
+
+
+def _is_loopback(address: str | None) -> bool:
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return bool((mapped or found).is_loopback)
+
+
+def _is_own(request: web.BaseRequest) -> bool:
+    """Whether a program or page of this machine asks.
+
+    A page of somebody else can send some requests to any address, and have a name of its own point
+    here; Origin and Host tell both apart.
+    """
+    host = request.headers.get("Host", HOST)
+    name = host if host in _LOCAL_NAMES else host.rpartition(":")[0]
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return name in _LOCAL_NAMES
+    return name in _LOCAL_NAMES and origin == f"http://{host}"
+
+
+async def _body(request: web.BaseRequest, limit: int) -> bytes:
+    """The body, of at most `limit` bytes; raises `Refused` (413)."""
+    length = request.content_length
+    if length is not None and length > limit:
+        raise Refused(413)
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    if length is not None:
+        return await request.content.read()
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > limit:
+            raise Refused(413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _reset(request: web.BaseRequest) -> None:
+    """Close the connection with a reset, not with an orderly end."""
+    transport = request.transport
+    if transport is None:
+        return
+    connection = transport.get_extra_info("socket")
+    with contextlib.suppress(OSError, AttributeError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+def _json(reply: Reply) -> web.Response:
+    body = b"" if reply.content is None else json.dumps(reply.content).encode()
+    return web.Response(
+        body=body, status=reply.status, headers=reply.headers, content_type="application/json"
+    )

@@ -1,0 +1,184 @@
+"""Judges texts against a profile's guardrails with the embedded engine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from guardtui.sandbox.policy import buckets, detectors, guardrails, pinned
+from guardtui.sandbox.tenant import ProfileRevision, TopicRevision
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.encoder import EncoderError, load_encoder
+from guardtui.scanners.local.scoring import (
+    TopicTerms,
+    load_scoring,
+    probability,
+    similarity_rows,
+    topic_texts,
+)
+from guardtui.scanners.local.vectors import rounded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float32]"
+TopicAt = Callable[[str, int], TopicRevision]
+"""The text of a topic, by id and revision."""
+
+_TEXTS_KEPT = 20_000
+"""Vectors of texts that are kept: 1 KB each."""
+_TOPICS_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVectors:
+    """A topic's texts made ready: vectors [k, d] of description and examples, and its terms."""
+
+    name: str
+    vectors: Floats
+    terms: TopicTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict on one text. `violation` is None when the profile has no topic guardrail.
+
+    `allowed` and `blocked` are the names of the topics that matched; `detectors` the keys of the
+    others that are switched on, none of which ever finds anything here.
+    """
+
+    violation: bool | None = None
+    allowed: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    detectors: tuple[str, ...] = ()
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the text is stopped."""
+        return bool(self.violation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guardrail:
+    default_blocks: bool
+    allowed: list[TopicVectors] = field(default_factory=list)
+    blocked: list[TopicVectors] = field(default_factory=list)
+
+
+class Engine:
+    """Whether a text matches a topic, as the local scanner says it.
+
+    `threshold` is a score from 0 to 1, without one the shipped default. Raises `ScannerError` when
+    the encoder cannot be loaded.
+    """
+
+    def __init__(self, encoder: str = "static", threshold: float | None = None) -> None:
+        try:
+            self._encoder = load_encoder(encoder)
+            self._scoring = load_scoring(encoder)
+        except EncoderError as error:
+            raise ScannerError(str(error)) from error
+        default = probability(np.float32(self._scoring.threshold))
+        self.threshold = np.float32(default if threshold is None else threshold)
+        self.fast = encoder == "static"
+        """Whether a text takes well under a millisecond."""
+        self._known: OrderedDict[bytes, tuple[Floats, Floats]] = OrderedDict()
+
+    def topic(self, revision: TopicRevision) -> TopicVectors:
+        """Make a topic ready."""
+        texts = topic_texts(revision.topic_name, revision.description, revision.examples)
+        vectors = rounded(self._encoder.encode(texts))
+        return TopicVectors(revision.topic_name, vectors, self._scoring.topic_terms(texts, vectors))
+
+    def text(self, text: str) -> tuple[Floats, Floats]:
+        """Vector [1, d] and prompt term [1] of a text. Safe to call from another thread."""
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        found = self._known.get(key)
+        if found is None:
+            vector = rounded(self._encoder.encode([text]))
+            found = vector, self._scoring.prompt_terms(vector)
+            self._known[key] = found
+            if len(self._known) > _TEXTS_KEPT:
+                self._known.popitem(last=False)
+        return found
+
+    def score(self, topic: TopicVectors, text: str) -> np.float32:
+        """The score of a text, from 0 to 1."""
+        vector, terms = self.text(text)
+        rows = similarity_rows(vector, topic.vectors)
+        score: np.float32 = probability(self._scoring.combine(rows, topic.terms, terms))[0]
+        return score
+
+    def matches(self, topic: TopicVectors, text: str) -> bool:
+        """Whether the score reaches the threshold."""
+        return bool(self.score(topic, text) >= self.threshold)
+
+
+class Judge:
+    """Judges by profile revision, with the topic texts as of the revisions that it pins."""
+
+    def __init__(self, engine: Engine, topic_at: TopicAt) -> None:
+        self.engine = engine
+        self._topic_at = topic_at
+        self._version = -1
+        self._guardrails: dict[tuple[str, str], tuple[list[_Guardrail], tuple[str, ...]]] = {}
+        self._topics: dict[tuple[str, ...], TopicVectors] = {}
+
+    def judge(
+        self, profile: ProfileRevision, version: int, direction: str, text: str | None
+    ) -> Finding:
+        """The verdict on a text; `direction` is `prompt` or `response`.
+
+        `version` is the tenant's: with another one all is looked up anew. Without a text nothing
+        is found. An allow topic wins over a block topic; without either the default holds.
+        """
+        rails, others = self._prepared(profile, version, direction)
+        if text is None or not rails:
+            return Finding(detectors=others)
+        violation = False
+        allowed: list[str] = []
+        blocked: list[str] = []
+        for rail in rails:
+            allows = [one.name for one in rail.allowed if self.engine.matches(one, text)]
+            blocks = [one.name for one in rail.blocked if self.engine.matches(one, text)]
+            allowed += allows
+            blocked += blocks
+            violation |= not allows and (bool(blocks) or rail.default_blocks)
+        return Finding(violation, tuple(allowed), tuple(blocked), others)
+
+    def _prepared(
+        self, profile: ProfileRevision, version: int, direction: str
+    ) -> tuple[list[_Guardrail], tuple[str, ...]]:
+        if version != self._version:
+            self._guardrails.clear()
+            self._version = version
+        key = profile.profile_id, direction
+        if key not in self._guardrails:
+            rails = []
+            for where, item in guardrails(profile.policy):
+                if where not in ("", direction):
+                    continue
+                rail = _Guardrail(item["action"] == "block")
+                for action, members in buckets(item):
+                    bucket = rail.allowed if action == "allow" else rail.blocked
+                    for member in members:
+                        revision = self._topic_at(*pinned(member))
+                        if revision.active:
+                            bucket.append(self._vectors(revision))
+                rails.append(rail)
+            self._guardrails[key] = rails, detectors(profile.policy, direction)
+        return self._guardrails[key]
+
+    def _vectors(self, revision: TopicRevision) -> TopicVectors:
+        key = revision.topic_name, revision.description, *revision.examples
+        found = self._topics.get(key)
+        if found is None:
+            if len(self._topics) >= _TOPICS_KEPT:
+                self._topics.clear()
+            found = self._topics[key] = self.engine.topic(revision)
+        return found

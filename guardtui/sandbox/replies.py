@@ -1,0 +1,85 @@
+"""What the parts of the sandbox pass around: a request, a reply, and a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the parts see it. `parameters` are the named pieces of its path.
+
+    Names of `headers` compare without regard to case; `content` is the body's JSON or form.
+    """
+
+    endpoint: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    content: Any = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reply:
+    """A reply whose `content` becomes JSON; None is an empty body.
+
+    `prompts` are the keys of the prompts whose verdicts it brings.
+    """
+
+    content: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    prompts: tuple[bytes, ...] = ()
+
+
+class Refused(Exception):  # noqa: N818 - it says what it is
+    """A request is answered with an error; `extra` joins the body.
+
+    `detail` says what a developer wants to know beside the service's own words.
+    """
+
+    def __init__(
+        self, status: int, message: str = "", detail: str = "", extra: dict[str, Any] | None = None
+    ) -> None:
+        self.status = status
+        self.message = message or CANONICAL.get(status, "Internal error")
+        self.detail = detail
+        self.extra = extra or {}
+        super().__init__(self.detail or self.message)
+
+
+CANONICAL = {
+    400: "Request data is invalid or malformed",
+    401: "Not Authenticated",
+    403: "Invalid API Key",
+    404: "Resource is not found",
+    405: "The method is not allowed",
+    413: "The request body is too large",
+    415: "The media type is not supported",
+    429: "Request exceeds limit",
+    500: "Internal server error",
+    502: "Bad gateway",
+    503: "Service unavailable",
+    504: "Gateway timeout",
+}
+"""What the scan service says for each status."""
+
+
+def error_reply(group: str, refused: Refused) -> Reply:
+    """The error in the form of its API: `scan`, `token`, or else the management's."""
+    content: dict[str, Any]
+    if group == "scan":
+        content = {"error": {"message": refused.message}}
+        if refused.detail:
+            content["error"]["detail"] = refused.detail
+    elif group == "token":
+        kind = "invalid_client" if refused.status == 401 else "invalid_request"
+        content = {"error": kind, "error_description": refused.detail or refused.message}
+    else:
+        content = {
+            "status_code": refused.status,
+            "error_message": refused.detail or refused.message,
+        }
+    return Reply(content | refused.extra, refused.status)

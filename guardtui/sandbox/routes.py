@@ -1,0 +1,83 @@
+"""The paths of the three APIs, and the endpoints and groups of them that faults can name."""
+
+from __future__ import annotations
+
+import re
+
+from guardtui.sandbox.replies import Refused
+
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_MANAGEMENT = "/v1/mgmt"
+
+_ROUTES: tuple[tuple[str, str, str], ...] = (
+    ("token", "POST", r"/oauth2/access_token|/am/oauth2/access_token"),
+    ("sync", "POST", r"/v1/scan/sync/request"),
+    ("async", "POST", r"/v1/scan/async/request"),
+    ("results", "GET", r"/v1/scan/results"),
+    ("reports", "GET", r"/v1/scan/reports"),
+    ("scan-token", "POST", _MANAGEMENT + r"/oauth/client_credential/accesstoken"),
+    ("scan-token-end", "POST", _MANAGEMENT + r"/oauth/invalidateToken"),
+    ("topic-create", "POST", _MANAGEMENT + r"/topic"),
+    ("topic-update", "PUT", _MANAGEMENT + rf"/topic/uuid/(?P<id>{_UUID})"),
+    ("topic-list", "GET", _MANAGEMENT + r"/topics"),
+    ("topic-list-tsg", "GET", _MANAGEMENT + r"/topics/tsg/(?P<tsg>[^/]+)"),
+    ("topic-delete", "DELETE", _MANAGEMENT + rf"/topic/(?P<id>{_UUID})"),
+    ("topic-force", "DELETE", _MANAGEMENT + rf"/topic/(?P<id>{_UUID})/force"),
+    ("topic-force-old", "DELETE", _MANAGEMENT + rf"/topic/force/(?P<id>{_UUID})"),
+    ("profile-create", "POST", _MANAGEMENT + r"/profile"),
+    ("profile-update", "PUT", _MANAGEMENT + rf"/profile/uuid/(?P<id>{_UUID})"),
+    ("profile-list", "GET", _MANAGEMENT + r"/profiles"),
+    ("profile-list-tsg", "GET", _MANAGEMENT + r"/profiles/tsg/(?P<tsg>[^/]+)"),
+    ("profile-delete", "DELETE", _MANAGEMENT + rf"/profile/(?P<id>{_UUID})"),
+    ("profile-force", "DELETE", _MANAGEMENT + rf"/profile/(?P<id>{_UUID})/force"),
+    ("profile-force-old", "DELETE", _MANAGEMENT + rf"/profile/force/(?P<id>{_UUID})"),
+)
+
+ENDPOINTS = tuple(name for name, _, _ in _ROUTES)
+"""Names of all endpoints."""
+
+_SCAN = ("sync", "async", "results", "reports")
+_TOPICS = tuple(name for name in ENDPOINTS if name.startswith("topic-"))
+_PROFILES = tuple(name for name in ENDPOINTS if name.startswith("profile-"))
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "scan": _SCAN,
+    "verdicts": ("sync", "async"),
+    "topics": _TOPICS,
+    "profiles": _PROFILES,
+    "management": (*_TOPICS, *_PROFILES, "scan-token", "scan-token-end"),
+    "all": ENDPOINTS,
+}
+"""Endpoints by the name of their group."""
+
+_COMPILED = [(name, method, re.compile(pattern)) for name, method, pattern in _ROUTES]
+_PLAIN = {
+    (method, path): name
+    for name, method, pattern in _ROUTES
+    if "(" not in pattern
+    for path in pattern.split("|")
+}
+
+
+def api_of(path: str) -> str:
+    """Which API a path belongs to, for the form of its errors: scan, token or management."""
+    if path.startswith("/v1/scan"):
+        return "scan"
+    return "token" if path.endswith("/access_token") else "management"
+
+
+def find(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """Endpoint and pieces of the path. Raises `Refused` with 404 or 405.
+
+    The management API may have the prefix /aisec, as in the service's own base URL.
+    """
+    path = path.removeprefix("/aisec")
+    if name := _PLAIN.get((method, path)):
+        return name, {}
+    methods = []
+    for name, allowed, pattern in _COMPILED:
+        if match := pattern.fullmatch(path):
+            if method == allowed:
+                return name, match.groupdict()
+            methods.append(allowed)
+    raise Refused(405 if methods else 404)

@@ -1,0 +1,129 @@
+"""How the sandbox behaves: one grammar for flags and for what is changed at run time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from guardtui.sandbox.faults import Fault, FaultError, parse_faults
+
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h)")
+_LONGEST = 24 * 3600.0
+
+CHOICES = {
+    "list_order": ("newest", "oldest", "shuffled"),
+    "delete_reply": ("auto", "string", "object", "empty"),
+    "empty_topic_list": ("accept", "reject"),
+}
+
+
+class SettingsError(ValueError):
+    """A setting has no usable value; the message names it and says what is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All times in seconds; a limit of 0 is none.
+
+    `latency` is the shortest and longest time that every answer takes more than it needs; `slow`
+    is what the fault of that name adds; `propagation` is how long scans by name keep judging with
+    the previous revision after a profile was changed; `pending` is the longest time that a row of
+    a batch waits. `poll_limit` is per minute, for results and for reports; `rate_limit` is per
+    second and `concurrent_limit` at a time, for sync and async scans.
+    """
+
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+    latency: tuple[float, float] = (0.0, 0.0)
+    slow: float = 5.0
+    retry_after: float = 1.0
+    propagation: float = 0.0
+    pending: float = 1.0
+    max_batch: int = 20
+    poll_limit: int = 0
+    rate_limit: int = 0
+    concurrent_limit: int = 0
+    list_order: str = "newest"
+    delete_reply: str = "auto"
+    empty_topic_list: str = "accept"
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with some changed: durations as "3s", faults as a list of their texts.
+
+        Raises `SettingsError`, and then nothing is changed.
+        """
+        known = {one.name for one in fields(self)}
+        new: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in known:
+                names = ", ".join(sorted(known))
+                raise SettingsError(f"unknown setting {name!r}: choose one of {names}")
+            new[name] = _parse(name, value)
+        return replace(self, **new)
+
+    def shown(self) -> dict[str, Any]:
+        """The settings as `changed` takes them."""
+        shown: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "faults":
+                value = [fault.text for fault in value]
+            elif one.name == "latency":
+                low, high = value
+                value = _written(low) if low == high else f"{_written(low)}..{_written(high)}"
+            elif isinstance(value, float):
+                value = _written(value)
+            shown[one.name] = value
+        return shown
+
+
+def _parse(name: str, value: Any) -> Any:
+    if name == "faults":
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise SettingsError('faults: a list of texts such as ["429=0.2"] is needed')
+        try:
+            return parse_faults(value)
+        except FaultError as error:
+            raise SettingsError(str(error)) from error
+    if name in CHOICES:
+        if value not in CHOICES[name]:
+            raise SettingsError(f"{name}: {value!r} is none of {', '.join(CHOICES[name])}")
+        return value
+    if name in ("seed", "max_batch", "poll_limit", "rate_limit", "concurrent_limit"):
+        least = {"seed": -(2**63), "max_batch": 1}.get(name, 0)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not least <= value < 2**63:
+            raise SettingsError(
+                f"{name}: {value!r} is no whole number{'' if name == 'seed' else f' from {least}'}"
+            )
+        return value
+    if name == "latency":
+        low, dots, high = str(value).partition("..")
+        first = duration(name, low)
+        last = duration(name, high) if dots else first
+        if last < first:
+            raise SettingsError(f"{name}: {value!r} ends before it begins")
+        return first, last
+    return duration(name, value)
+
+
+def duration(name: str, value: Any) -> float:
+    """Seconds from a text such as "50ms", "3s", "2m" or "0"; raises `SettingsError`."""
+    text = str(value).strip().lower()
+    if text in ("0", "0.0"):
+        return 0.0
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) * _UNITS[match[2]] if match else -1.0
+    if not 0 <= seconds <= _LONGEST:
+        raise SettingsError(
+            f"{name}: {value!r} is no duration: write a number and a unit, such as 50ms, 3s or 2m "
+            "(24h at most)"
+        )
+    return seconds
+
+
+def _written(seconds: float) -> str:
+    return f"{seconds * 1000:g}ms" if 0 < seconds < 1 else f"{seconds:g}s"
