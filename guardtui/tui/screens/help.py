@@ -107,27 +107,30 @@ class HelpScreen(TextPage):
         self._pane, self._keymap = pane, keymap
         self._all = pane is None
         self._text = Static("", markup=False)
+        # Kept, not sought: what a resize asks for may come when the screen is closed already.
+        self._body = VerticalScroll(id="help-body")
+        self._other = Button("", id="all", compact=True)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Help"
             page.border_subtitle = "Esc closes"
-            with VerticalScroll(id="help-body"):
+            with self._body:
                 yield self._text
             with Horizontal(classes="buttons"):
-                yield Button("", id="all", compact=True)
+                yield self._other
                 yield Button("Close (Esc)", id="close", compact=True)
 
     def on_mount(self) -> None:
         self._show()
-        self.query_one("#help-body").focus()
+        self._body.focus()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show)
 
     def _show(self) -> None:
         pane = None if self._all else self._pane
-        width = self.query_one("#help-body").scrollable_content_region.width or _USUAL_WIDTH
+        width = self._body.scrollable_content_region.width or _USUAL_WIDTH
         self._text.update(
             themed(
                 help_text(self._keymap, width)
@@ -136,15 +139,14 @@ class HelpScreen(TextPage):
             )
         )
         back = self._pane is not None
-        other = self.query_one("#all", Button)
-        other.display = back
-        other.label = "Only this pane (a)" if self._all else "Every key and word (a)"
+        self._other.display = back
+        self._other.label = "Only this pane (a)" if self._all else "Every key and word (a)"
 
     def action_toggle_all(self) -> None:
         if self._pane is not None:
             self._all = not self._all
             self._show()
-            self.query_one("#help-body").scroll_home(animate=False)
+            self._body.scroll_home(animate=False)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
