@@ -116,9 +116,10 @@ def statements(path: Path) -> set[str]:
         ("files", ("files", "domain")),
         ("http", ("http", "files.problems", "domain")),
         ("scanners", ("scanners", "http", "domain")),
-        ("session", ("session", "scanners.base", "files", "domain")),
+        ("session", ("session", "scanners.base", "scorer", "files", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
-        ("tui", ("tui", "config", "reports", "session", "scanners", "files", "domain")),
+        ("scorer", ("scorer",)),
+        ("tui", ("tui", "config", "reports", "session", "scanners", "scorer", "files", "domain")),
     ],
 )
 def test_arrows_run_downward_also_inside_functions(room: str, known: tuple[str, ...]) -> None:
