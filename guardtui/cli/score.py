@@ -393,7 +393,7 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
         return Exit.DONE
     total = len(outputs) * len(scored)
     what = "rows could not be scored" if len(scored) == 1 else "scores could not be made"
-    lines = [f"{failed} of {total} {what}; the other {total - failed} are in the report"]
+    lines = [f"{failed} of {total} {what}; the report has the other {total - failed}"]
     for place in sorted(reasons, key=lambda one: one[0])[:_LISTED]:
         rows = reasons[place]
         reason = place[2].replace("\n", "\n  ")

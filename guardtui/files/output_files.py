@@ -336,7 +336,7 @@ def _error(code: str, message: str, line: int | None = None) -> Finding:
 
 
 def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
-    what = " and ".join(missing)
+    what = ", ".join(missing)
     noun = "column is" if len(missing) == 1 else "columns are"
     shown = ", ".join(map(_shown, present[:LISTED])) or "none"
     return f"the {noun} missing: {what} (there are: {shown}): name them in the header"

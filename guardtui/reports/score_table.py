@@ -79,7 +79,11 @@ def _title(summary: ScorerSummary, result: JudgeResult) -> str:
         parts.append(f"epochs by {display_text(summary.reducer)}")
     elif len({one.reducer for one in result.summaries}) > 1:
         parts.append("every epoch")
-    return ", ".join(parts)
+    title = ", ".join(parts)
+    # That a reducer leaves a sample without a value is not told by the counts of rows.
+    if title and summary.unscored and summary.unscored != result.scores.unscored:
+        title += f" ({_count(summary.unscored, 'sample')} without a value)"
+    return title
 
 
 def _groups(column: str, result: JudgeResult) -> Iterator[list[str]]:

@@ -134,9 +134,16 @@ def test_epochs_reducers_and_clusters(here: Path, capfd: pytest.CaptureFixture[s
     assert "epochs by max\naccuracy   1.000\nstderr     0.000\n" in out
 
 
+def test_a_reducer_that_finds_too_few_epochs(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = score(capfd, "outputs.csv", "--scorer", "match()", "--reducer", "pass_at_2")
+    assert code == 0
+    assert f"epochs by pass_at_2 ({ROWS} samples without a value)\naccuracy   n/a\n" in out
+
+
 def test_choices(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "c.csv").write_text(
-        'input,target,output,choices\nq,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,"[""x"",""y""]"\n'
+        "input,target,output,choices\n"
+        'q,B,ANSWER: B,"[""x"",""y""]"\nq,A,ANSWER: B,"[""x"",""y""]"\n'
     )
     code, out, _ = score(capfd, "c.csv", "--scorer", "choice()")
     assert code == 0
@@ -154,7 +161,7 @@ def test_rows_that_cannot_be_scored_are_named(
     assert "rows       scored 1  errors 2" in out
     assert "accuracy   1.000" in out
     assert "line 3     id 2  the sample has no choices" in out
-    assert err.startswith("error: 2 of 3 rows could not be scored; the other 1 are in the report\n")
+    assert err.startswith("error: 2 of 3 rows could not be scored; the report has the other 1\n")
     assert "c.csv:3 (id 2, choice): the sample has no choices" in err
     assert "likewise lines 4 (2 rows)" in err
 
@@ -344,7 +351,7 @@ def test_one_row_that_fails_does_not_end_the_run(
         code, out, err = score(capfd, *graded(server.url))
         assert code == 3
         assert f"scored {ROWS - 1}  errors 1" in out
-        assert f"1 of {ROWS} rows could not be scored; the other {ROWS - 1} are in the" in err
+        assert f"1 of {ROWS} rows could not be scored; the report has the other {ROWS - 1}\n" in err
         assert "outputs.csv:6 (id 5, model_graded_qa): " in err
         server.respond = grade_by_number
         server.prompts.clear()

@@ -140,7 +140,7 @@ def test_all_errors_of_a_file_are_told_together_with_their_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("input,answer\nq,o\n", "the columns are missing: target and output"),
+        ("input,answer\nq,o\n", "the columns are missing: target, output"),
         ("input,target,output\n", "there is no row below the header"),
         ("Input,input,target,output\nq,q,t,o\n", "there are two columns called input"),
         ("epoch,input,target,output\n1,q,t,o\n", "add the column id"),
