@@ -133,8 +133,8 @@ def make_app(topic_path: Path, scanner: LocalScanner | None = None) -> GuardtuiA
     return GuardtuiApp(Workspace.open(topic_path), scanner or LocalScanner("static"))
 
 
-def _at_work(worker: Worker[object]) -> bool:
-    # One that waits for the answer to a dialog is at rest.
+def at_work(worker: Worker[object]) -> bool:
+    """Whether a worker works something out; one that waits for an answer to a dialog does not."""
     return not worker.is_finished and worker.group not in ("dialog", "decide")
 
 
@@ -144,7 +144,7 @@ async def at_rest(pilot: Pilot[int], main: MainScreen) -> None:
     def rests() -> bool:
         shown = main.evaluation
         known = shown is not None and shown.topic == main.session.topic
-        return known and not any(_at_work(worker) for worker in pilot.app.workers)
+        return known and not any(at_work(worker) for worker in pilot.app.workers)
 
     await pilot.pause()
     await until(pilot, rests)

@@ -1,0 +1,172 @@
+"""One app for many cases: it is brought back to where it began before each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.layout import Layout
+from guardtui.tui.results import View
+from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
+from tests.tui.test_loop import main_screen, until
+
+BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
+"""A description that breaks one prompt and repairs one."""
+
+
+PATIENCE = 5.0
+"""Seconds after which something that does not come is missed."""
+
+
+ALL = View(filter="all", sort="line")
+
+
+class Stage:
+    """The app, what it told, and how to put it into a known state."""
+
+    def __init__(self, pilot: Pilot[int], app: GuardtuiApp) -> None:
+        self.pilot, self.app = pilot, app
+        self.main = main_screen(app)
+        self.pane = self.main.results_pane
+        self.start = self.main.session.topic
+        self.told: list[str] = []
+        self.left = self.saved = 0
+        usual = app.notify
+
+        def notify(message: str, **others: Any) -> None:
+            self.told.append(message)
+            usual(message, **others)
+
+        def leave(*_: object, **__: object) -> None:
+            self.left += 1
+
+        app.notify = notify  # type: ignore[method-assign]
+        app.exit = leave  # type: ignore[method-assign]
+
+    async def rest(self) -> None:
+        """Wait until what is shown is the definition, the prompts and the view as they are."""
+        main = self.main
+
+        def rests() -> bool:
+            shown, results = main.evaluation, main.results
+            return (
+                shown is not None
+                and shown.topic == main.session.topic
+                and shown.prompt_set == main.workspace.prompts.fingerprint
+                and results is not None
+                and results.evaluation is shown
+                and results.view == self.pane.view
+                and not any(at_work(worker) for worker in self.app.workers)
+            )
+
+        await self.pilot.pause()
+        assert await self.comes(rests), f"no rest: {self.pane.view}, {self.app.workers}"
+        await self.pilot.pause()
+
+    async def reset(self) -> None:
+        """As at the start: no dialog, no tour, the first definition, all prompts by their line."""
+        app, main, pane = self.app, self.main, self.pane
+        while app.screen is not main:
+            assert await self.comes(lambda: app.screen.is_mounted)
+            app.pop_screen()
+            await self.pilot.pause()
+        for worker in list(app.workers):
+            if worker.group in ("dialog", "decide") and not worker.is_finished:
+                worker.cancel()
+        main.action_leave_tour()
+        if main.editor.shows_difference:
+            main.editor.show_baseline(None)
+        while main.workspace.can_undo_prompts:
+            main.workspace.undo_prompts()
+            main._prompts_replaced()
+        if main.session.pinned != 0:
+            main._pin(0)
+        main._edit(self.start)
+        pane.table.clear_marks()
+        pane._input.value = ""
+        pane._input.display = pane._problem.display = False
+        pane._views = ()
+        if pane.layout_chosen != Layout():
+            pane._use_layout(Layout())
+        if pane.view != ALL:
+            pane.view = ALL
+            pane._ask()
+        await self.rest()
+        self.told.clear()
+        self.left = 0
+
+    async def focus(self, selector: str) -> None:
+        if selector == "#search":
+            self.pane.action_search()
+        self.main.query_one(selector).focus()
+        await self.pilot.pause()
+        if selector == "#table":
+            await self.pilot.press("home")
+        await self.pilot.pause()
+
+    async def describe(self, text: str) -> None:
+        field = self.main.query_one("#field-description", TextArea)
+        field.load_text(text)
+        await until(self.pilot, lambda: self.main.session.topic.description == text)
+        await self.rest()
+
+    async def line(self, text: str) -> None:
+        self.pane._input.display = True
+        self.pane.query_one("#search", Input).value = text
+        await self.rest()
+        await self.focus("#table")
+
+    def seen(self) -> tuple[object, ...]:
+        """All that an author sees, to tell whether a key did anything."""
+        return drawn(self.app), self.app.screen, self.app.focused, tuple(self.told), self.left
+
+    async def does(self, key: str) -> bool:
+        """Whether a key does anything that is seen."""
+        before = self.seen()
+        await self.pilot.press(key)
+        return await self.comes(lambda: self.seen() != before)
+
+    async def comes(self, condition: Callable[[], bool]) -> bool:
+        """Whether something holds soon."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not condition():
+                    await asyncio.sleep(0)
+        except TimeoutError:
+            return False
+        return True
+
+
+async def _soon(min_sleep: float = 0, max_sleep: float = 0) -> None:
+    await asyncio.sleep(0)
+
+
+@contextmanager
+def folders(folder: Path) -> Iterator[Path]:
+    """The topic, with a cache, data and settings of its own; for fixtures of a whole module."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("cache", "data"):
+            patch.setenv(f"GUARDTUI_{name.upper()}", str(folder / name))
+        patch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
+        freeze(patch)
+        # Every wait here is for something that comes; Textual's own waits for an idle processor.
+        for module in ("app", "pilot"):
+            patch.setattr(f"textual.{module}.wait_for_idle", _soon)
+        yield write_topic(folder)
+
+
+async def on_stage(
+    topic_path: Path, play: Callable[[Stage], Awaitable[None]], size: tuple[int, int] = (100, 30)
+) -> None:
+    app = make_app(topic_path)
+    async with app.run_test(size=size) as pilot:
+        await at_rest(pilot, main_screen(app))
+        await play(Stage(pilot, app))

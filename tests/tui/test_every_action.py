@@ -1,0 +1,446 @@
+"""Every action of the registry does what it says, by each of its keys and from the palette.
+
+All cases are played in one app, which is brought back to its start before each; a case that is
+missing for a new action fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+from textual.screen import Screen
+from textual.widgets._footer import FooterKey
+
+from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, Action
+from guardtui.tui.help import OVERVIEW, PANES
+from guardtui.tui.screens.add_prompt import AddPrompt
+from guardtui.tui.screens.columns import ColumnPicker
+from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
+from guardtui.tui.screens.help import HelpScreen
+from guardtui.tui.screens.jump import JumpScreen
+from guardtui.tui.screens.settings import SettingsScreen
+from guardtui.tui.screens.themes import ThemeScreen
+from guardtui.tui.screens.views import NameView, ViewList
+from tests.tui.stage import BROKEN, Stage, folders, on_stage
+from tests.tui.test_loop import until
+
+PALETTE = "the palette"
+
+Prepare = Callable[[Stage], Awaitable[None]]
+Look = Callable[[Stage], object]
+
+FOCUS = {
+    SCREEN: "#field-description",
+    RESULTS: "#table",
+    EDITOR: "#field-example-1",
+    DETAIL: "#detail",
+}
+
+
+async def nothing(stage: Stage) -> None:
+    """No more than the focus that the scope asks for."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What comes before, and what an author then sees: `look` gives another value than before.
+
+    With `wanted` it gives that value.
+    """
+
+    look: Look
+    wanted: object = field(default=None)
+    prepare: Prepare = nothing
+    focus: str = ""
+
+
+def opens(screen: type[Screen[object]], prepare: Prepare = nothing) -> Case:
+    return Case(lambda stage: isinstance(stage.app.screen, screen), True, prepare)
+
+
+def tells(text: str, prepare: Prepare = nothing) -> Case:
+    return Case(lambda stage: any(text in told for told in stage.told), True, prepare)
+
+
+def view(name: str, wanted: object = None, prepare: Prepare = nothing) -> Case:
+    """A change of what the table shows, which the table shows by then."""
+
+    def look(stage: Stage) -> object:
+        shown = stage.main.results
+        return None if shown is None else getattr(shown.view, name)
+
+    return Case(look, wanted, prepare)
+
+
+async def edited(stage: Stage) -> None:
+    await stage.describe("Personal tax advice on money")
+
+
+async def broken(stage: Stage) -> None:
+    await stage.describe(BROKEN)
+    await stage.focus("#table")
+
+
+async def broken_from_afar(stage: Stage) -> None:
+    await broken(stage)
+    await stage.focus("#field-name")
+
+
+async def never_saved(stage: Stage) -> None:
+    stage.saved += 1
+    await stage.describe(f"Personal tax advice, version {stage.saved}")
+
+
+async def undone(stage: Stage) -> None:
+    await edited(stage)
+    stage.main.action_undo()
+    await stage.rest()
+
+
+async def hits(stage: Stage) -> None:
+    await stage.line("tax")
+
+
+async def mistakes(stage: Stage) -> None:
+    stage.pane.action_filter("mistakes")
+    await stage.rest()
+
+
+async def marked(stage: Stage) -> None:
+    await stage.pilot.press("space", "space")
+    await until(stage.pilot, lambda: marks(stage) == 2)
+
+
+async def by_score(stage: Stage) -> None:
+    stage.pane._ask(sort="score")
+    await stage.rest()
+
+
+async def duplicated(stage: Stage) -> None:
+    stage.pane.action_duplicate_prompts()
+    await until(stage.pilot, lambda: stage.main.workspace.can_undo_prompts)
+    await stage.rest()
+
+
+async def with_a_view(stage: Stage) -> None:
+    stage.pane._views = (stage.pane._as_saved("mine"),)
+
+
+def examples(stage: Stage) -> object:
+    return stage.main.session.topic.examples
+
+
+def cursor(stage: Stage) -> object:
+    return stage.pane.table.cursor_row_id
+
+
+def prompts(stage: Stage) -> object:
+    return len(stage.main.prompts)
+
+
+def marks(stage: Stage) -> object:
+    return stage.pane.table.mark_count
+
+
+CASES: dict[str, Case] = {
+    "show_help": opens(HelpScreen),
+    "keep": opens(Confirm, broken_from_afar),
+    "discard": Case(lambda stage: len(stage.main.session.iterations), prepare=edited),
+    "show_iterations": opens(Iterations),
+    "next_pane": Case(lambda stage: stage.main.focused),
+    "show_check": opens(TextPage),
+    "pin_baseline": tells("Baseline: #"),
+    "export": opens(Choice),
+    "scanner_settings": opens(ScannerDialog),
+    "show_difference": Case(lambda stage: stage.main.editor.shows_difference, True, edited),
+    "open_editor": tells("cannot be lent"),  # a terminal of a test is none
+    "to_regression(1)": Case(cursor, prepare=broken_from_afar),
+    "to_regression(-1)": Case(cursor, prepare=broken_from_afar),
+    "jump": opens(JumpScreen),
+    "tour": Case(lambda stage: stage.main.tour is not None, True),
+    "settings": opens(SettingsScreen),
+    "choose_theme": opens(ThemeScreen),
+    "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
+    "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
+    "save": tells("Saved to tax.yaml", never_saved),
+    "quit": Case(lambda stage: stage.left, 1),
+    "search": Case(lambda stage: getattr(stage.main.focused, "id", ""), "search"),
+    "next_hit": Case(cursor, prepare=hits),
+    "previous_hit": Case(cursor, prepare=hits),
+    "filter('mistakes')": view("filter", "mistakes"),
+    "filter('fp')": view("filter", "fp"),
+    "filter('fn')": view("filter", "fn"),
+    "filter('regressions')": view("filter", "regressions"),
+    "filter('fixes')": view("filter", "fixes"),
+    "filter('errors')": view("filter", "errors"),
+    "filter('all')": view("filter", "all", mistakes),
+    "next_filter": view("filter"),
+    "next_category": view("category"),
+    "next_sort": view("sort"),
+    "reverse_sort": view("descending", True),
+    "next_regression": Case(cursor, prepare=broken),
+    "previous_regression": Case(cursor, prepare=broken),
+    "use_as_example": Case(examples),
+    "copy_prompt": tells("Copied"),
+    "copy_rows": tells("Copied 1 row as a table"),
+    "mark_all": Case(marks, 14),
+    "clear_marks": Case(marks, 0, marked),
+    "relabel": Case(lambda stage: stage.main.prompts.expected.sum()),
+    "add_prompt": opens(AddPrompt),
+    "add_like_this": opens(AddPrompt),
+    "duplicate_prompts": Case(prompts, 15),
+    "remove_prompts": Case(prompts, 13),
+    "undo_prompts": Case(prompts, 14, duplicated),
+    "choose_columns": opens(ColumnPicker),
+    "resize_column(-2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
+    "resize_column(2)": Case(lambda stage: stage.pane.layout_chosen.widths, prepare=by_score),
+    "show_views": opens(ViewList, with_a_view),
+    "save_view": opens(NameView),
+    "step_back": Case(marks, 0, marked),
+    "move_example(-1)": Case(examples, focus="#field-example-2"),
+    "move_example(1)": Case(examples),
+    "remove_example": Case(examples),
+    "toggle_marks": tells("Signs behind the words: o"),
+    "copy_shown": tells("Copied"),
+}
+
+WAYS = [(action, way) for action in ACTIONS for way in (*action.keys.split(","), PALETTE)]
+# Leaving ends what evaluates, and so comes last.
+WAYS.sort(key=lambda one: one[0].name == "quit")
+
+
+async def play(stage: Stage, action: Action, way: str) -> str:
+    """What is wrong with one action, done one way; "" when it does what it says."""
+    case = CASES.get(action.name)
+    if case is None:
+        return "no case here says what it does"
+    await stage.reset()
+    await stage.focus(case.focus or FOCUS[action.scope])
+    await case.prepare(stage)
+    before = case.look(stage)
+    if before == case.wanted and case.wanted is not None:
+        return f"it is so before: {before!r}"
+    if way == PALETTE:
+        commands = stage.app.get_system_commands(stage.main)
+        command = next(one for one in commands if one.title == action.title)
+        stage.main.call_later(command.callback)
+    else:
+        await stage.pilot.press(way)
+
+    def done() -> bool:
+        now = case.look(stage)
+        return now == case.wanted if case.wanted is not None else now != before
+
+    if await stage.comes(done):
+        return ""
+    return f"{before!r} is {case.look(stage)!r} then; told: {stage.told}"
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    """What is wrong with each action, by its name and the way it was done."""
+    found: dict[tuple[str, str], str] = {}
+
+    async def all_of_them(stage: Stage) -> None:
+        for action, way in WAYS:
+            try:
+                found[action.name, way] = await play(stage, action, way)
+            except (AssertionError, TimeoutError) as error:
+                found[action.name, way] = f"not even begun: {error!r}"
+
+    with folders(tmp_path_factory.mktemp("actions")) as topic_path:
+        asyncio.run(on_stage(topic_path, all_of_them))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("action", "way"),
+    WAYS,
+    ids=lambda one: one.name if isinstance(one, Action) else str(one),
+)
+def test_an_action_does_what_it_says(
+    wrong: dict[tuple[str, str], str], action: Action, way: str
+) -> None:
+    assert wrong[action.name, way] == ""
+
+
+def test_no_case_is_left_over() -> None:
+    assert set(CASES) == {action.name for action in ACTIONS}
+    assert len({action.title for action in ACTIONS}) == len(ACTIONS)
+
+
+# --- the footer and the help ---------------------------------------------------------------
+
+PLACES = {
+    "definition": "#field-description",
+    "intent": "#intent",
+    "metrics": "#metrics",
+    "results": "#table",
+    "filter": "#search",
+    "detail": "#detail",
+}
+"""What has the focus in each pane of the main screen, by the name its help has."""
+
+
+def by_key(key: str, focus: str = "#table") -> Prepare:
+    async def press(stage: Stage) -> None:
+        await stage.focus(focus)
+        before = stage.app.screen
+        await stage.pilot.press(key)
+        assert await stage.comes(
+            lambda: stage.app.screen is not before and stage.app.screen.is_mounted
+        )
+        await stage.pilot.pause()
+
+    return press
+
+
+async def confirm(stage: Stage) -> None:
+    await stage.focus("#table")
+    await marked(stage)
+    await by_key("x")(stage)
+
+
+async def views(stage: Stage) -> None:
+    await with_a_view(stage)
+    await by_key("v")(stage)
+
+
+async def tour(stage: Stage) -> None:
+    await stage.focus("#table")
+    await stage.pilot.press("alt+i")
+    assert await stage.comes(lambda: stage.main.tour is not None)
+    await stage.pilot.pause()
+    await stage.pilot.press("alt+n")
+
+
+def at(selector: str) -> Prepare:
+    async def go(stage: Stage) -> None:
+        await stage.focus(selector)
+
+    return go
+
+
+OPENED: dict[str, Prepare] = {
+    **{pane: at(selector) for pane, selector in PLACES.items()},
+    "iterations": by_key("f4"),
+    "export": by_key("f8"),
+    "scanner": by_key("f9"),
+    "confirm": confirm,
+    "settings": by_key("shift+f9"),
+    "columns": by_key("C"),
+    "prompt": by_key("i"),
+    "views": views,
+    "theme": by_key("shift+f8"),
+    "palette": by_key("ctrl+p"),
+    "tour": tour,
+    "page": by_key("f6"),
+    "dialog": by_key("f9"),
+}
+"""How each pane that has help comes to have the focus."""
+
+_NAMED = {
+    "↑": "up",
+    "↓": "down",
+    "←": "left",
+    "→": "right",
+    "PgUp": "pageup",
+    "PgDn": "pagedown",
+    "Esc": "escape",
+    "Del": "delete",
+    "+": "plus",
+    "-": "minus",
+    "^": "ctrl+",
+}
+
+
+def keys_told(pane: str) -> list[str]:
+    """The keys that the help of a pane tells besides those of the registry, as Textual's names."""
+    keys: list[str] = []
+    for told, _ in PANES[pane].keys:
+        for word in told.replace(" or ", " ").replace(",", " ").split():
+            *modifiers, name = word.split("+") if word != "+" else [word]
+            name = _NAMED.get(name, name)
+            if name.startswith("^"):
+                modifiers, name = ["ctrl"], name[1:]
+            if len(name) > 1:
+                name = name.lower()
+            keys.append("+".join([*(one.lower() for one in modifiers), name]))
+    return keys
+
+
+def bound(stage: Stage) -> set[str]:
+    """Keys that are bound where the focus is."""
+    return set(stage.app.screen.active_bindings)
+
+
+@pytest.fixture(scope="module")
+def deaf(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[str]]:
+    """Keys that are told and do nothing, by where they are told and the pane."""
+    found: dict[tuple[str, str], list[str]] = {}
+
+    async def footers(stage: Stage) -> None:
+        for pane, selector in PLACES.items():
+            await stage.reset()
+            await stage.focus(selector)
+            # It is drawn anew a moment after the focus moved.
+            assert await stage.comes(lambda: footer(stage) <= bound(stage))
+            told = footer(stage)
+            found["footer", pane] = [] if {"f1", "ctrl+q"} <= told else ["f1", "ctrl+q"]
+            for key in sorted(told, key=lambda one: one == "ctrl+q"):
+                await stage.reset()
+                await stage.focus(selector)
+                if not await stage.does(key):
+                    found["footer", pane].append(key)
+
+    def footer(stage: Stage) -> set[str]:
+        return {one.key for one in stage.main.query(FooterKey)}
+
+    async def helps(stage: Stage) -> None:
+        for pane in PANES:
+            wanted = keys_told(pane)
+            for scope in PANES[pane].scopes:
+                wanted += [
+                    key for one in ACTIONS if one.scope == scope for key in one.keys.split(",")
+                ]
+            if pane in OVERVIEW:
+                wanted += [
+                    key for one in ACTIONS if one.scope == SCREEN for key in one.keys.split(",")
+                ]
+            await stage.reset()
+            await OPENED[pane](stage)
+            if pane == "results":
+                await marked(stage)  # else there is no step back
+            missing = [key for key in wanted if key not in bound(stage)]
+            # A field takes some keys itself, without a binding.
+            for key in missing.copy():
+                await stage.reset()
+                await OPENED[pane](stage)
+                if await stage.does(key):
+                    missing.remove(key)
+            found["help", pane] = missing
+
+    async def both(stage: Stage) -> None:
+        await helps(stage)
+        await footers(stage)
+
+    with folders(tmp_path_factory.mktemp("keys")) as topic_path:
+        asyncio.run(on_stage(topic_path, both))
+    return found
+
+
+@pytest.mark.parametrize("pane", PLACES)
+def test_every_key_of_the_footer_does_something(
+    deaf: dict[tuple[str, str], list[str]], pane: str
+) -> None:
+    assert deaf["footer", pane] == []
+
+
+@pytest.mark.parametrize("pane", PANES)
+def test_every_key_told_by_the_help_is_one(
+    deaf: dict[tuple[str, str], list[str]], pane: str
+) -> None:
+    assert deaf["help", pane] == []
