@@ -131,6 +131,8 @@ def command(
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
             scored = _scored(outputs, judges, graders, models, concurrency)
+            if models and not graders.asked + graders.found:
+                diagnostics.warn("no scorer asked a model: --model does nothing here")
             results = _summarised(outputs, scored, reduce, group, cluster)
     except ScoreError as error:
         raise InputError(str(error)) from error

@@ -280,6 +280,8 @@ def group_name(value: Any) -> str:
     """What a group of rows with this value is called; "" for rows without one."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return value if isinstance(value, str) else str(value)
 
 

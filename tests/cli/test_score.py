@@ -333,6 +333,31 @@ def test_warnings_are_said_a_few_times_only(here: Path, capfd: pytest.CaptureFix
     assert "\x1b" not in err
 
 
+def test_a_model_that_nobody_asks_is_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = ("--model", "https://host.example/v1#m")
+    code, _, err = score(capfd, "outputs.csv", "--scorer", "match()", *model)
+    assert (code, err) == (0, "warning: no scorer asked a model: --model does nothing here\n")
+
+
+def test_a_key_that_is_none_is_told(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "two words")
+    code, out, err = score(capfd, *graded("https://host.example/v1"))
+    assert (code, out) == (2, "")
+    assert "GUARDTUI_MODEL_KEY holds a blank" in err
+    assert "two words" not in err
+
+
+def test_models_may_stand_in_the_expression(
+    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scorer = f'model_graded_fact(model=["{server.url}#a", "{server.url}#b"])'
+    code, out, err = score(capfd, "outputs.csv", "--scorer", scorer)
+    assert (code, err, len(server.prompts)) == (0, "", 2 * ROWS)
+    assert f"model      {server.url}#b" in out
+
+
 def test_nobody_listens(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with grading_server(grade_by_number) as server:
         url = server.url
