@@ -306,6 +306,7 @@ def _scored(
                 results.extend(
                     await score_rows(outputs, judges, concurrency=concurrency, progress=progress)
                 )
+            await graders.settle()
         finally:
             await graders.close()
 

@@ -42,7 +42,7 @@ class KeptGrader:
         self._cache = cache
         self._fresh = fresh
         self._failures = 0
-        self._coming: dict[bytes, asyncio.Future[str]] = {}
+        self._coming: dict[bytes, asyncio.Task[str]] = {}
         self._renewed: set[bytes] = set()
 
     async def generate(self, input: str | Sequence[Message]) -> HasCompletion:  # noqa: A002
@@ -55,38 +55,44 @@ class KeptGrader:
             if known is not None:
                 self.found += 1
                 return Output(known)
-        while key in self._coming:
-            try:
-                answer = await asyncio.shield(self._coming[key])
-            except asyncio.CancelledError:
-                # Who asked was broken off; if that is not we ourselves, it is our turn.
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
-                    raise
-                continue
-            self.found += 1
-            return Output(answer)
-        return Output(await self._new(key, input))
+        coming = self._coming.get(key)
+        if coming is None:
+            coming = self._coming[key] = asyncio.create_task(self._new(key, input))
+            coming.add_done_callback(_heard)
+            return Output(await asyncio.shield(coming))
+        answer = await asyncio.shield(coming)
+        self.found += 1
+        return Output(answer)
 
     async def _new(self, key: bytes, prompt: str) -> str:
-        coming: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._coming[key] = coming
+        """Ask, in a task of its own.
+
+        When another model of a panel fails, who waits for this one is cancelled, but what it will
+        answer is kept.
+        """
         try:
             answer = await self._ask(prompt)
-        except BaseException as error:
+            if self._cache is not None:
+                self._cache.keep(key, answer)
+                self._renewed.add(key)
+            return answer
+        finally:
             del self._coming[key]
-            if isinstance(error, Exception):
-                coming.set_exception(error)
-                coming.exception()  # that nobody else waits for it is no fault
-            else:
-                coming.cancel()
-            raise
-        if self._cache is not None:
-            self._cache.keep(key, answer)
-            self._renewed.add(key)
-        del self._coming[key]
-        coming.set_result(answer)
-        return answer
+
+    async def settle(self) -> None:
+        """Wait for answers that nobody waits for any more."""
+        while self._coming:
+            await asyncio.wait(self._coming.values())
+
+    async def close(self) -> None:
+        """Break off what is still being asked, and close the connections."""
+        broken_off = list(self._coming.values())
+        for one in broken_off:
+            one.cancel()
+        await asyncio.gather(*broken_off, return_exceptions=True)
+        close = getattr(self.model, "aclose", None)
+        if close is not None:
+            await close()
 
     async def _ask(self, prompt: str | Sequence[Message]) -> str:
         if self._failures >= GIVE_UP_AFTER:
@@ -104,6 +110,12 @@ class KeptGrader:
             raise GraderError(f"{self.name} answered without a word: is its token limit too low?")
         self._failures = 0
         return completion
+
+
+def _heard(task: asyncio.Task[str]) -> None:
+    """That nobody waits for a failure any more is no fault of its own."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Graders:
@@ -139,12 +151,15 @@ class Graders:
             self._named[name] = self.known[full]
         return self._named[name]
 
-    async def close(self) -> None:
-        """Close the connections of those models that have any."""
+    async def settle(self) -> None:
+        """Wait for answers that nobody waits for any more; they are kept."""
         for one in self.known.values():
-            close = getattr(one.model, "aclose", None)
-            if close is not None:
-                await close()
+            await one.settle()
+
+    async def close(self) -> None:
+        """Break off what is still being asked, and close the connections."""
+        for one in self.known.values():
+            await one.close()
 
     @property
     def asked(self) -> int:

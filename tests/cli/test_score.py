@@ -286,6 +286,22 @@ def test_a_panel_of_models(
     assert "is given twice" in err
 
 
+def test_what_one_of_a_panel_answered_is_kept_when_another_fails(
+    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with grading_server(lambda _, __: failed(401)) as other:
+        words = graded(server.url, "--model", f"{other.url}#n")
+        code, out, err = score(capfd, *words)
+        assert code == 3
+        assert f"scored 0  errors {ROWS}" in out
+        assert f"{other.url}#n: HTTP 401" in err
+        assert len(server.prompts) == ROWS
+        other.respond = grade_by_number
+        code, out, err = score(capfd, *words)
+        assert (code, err, len(server.prompts)) == (0, "", ROWS)
+        assert f"asked {ROWS}, known before {ROWS}" in out
+
+
 HTML = b"<!doctype html><html><body>Please \x1b[31mlog in</body></html>"
 
 

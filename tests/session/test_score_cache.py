@@ -156,21 +156,47 @@ async def test_what_is_being_asked_is_not_asked_twice() -> None:
     assert len(model.prompts) == 1
 
 
-async def test_who_waits_asks_himself_when_the_first_is_broken_off() -> None:
-    model = Model()
+async def test_who_is_broken_off_does_not_stop_the_others(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path)
     model.gate = asyncio.Event()
-    grader = KeptGrader("m", model, None)
+    grader = KeptGrader("m", model, cache)
     first = asyncio.create_task(grader.generate("p"))
     second = asyncio.create_task(grader.generate("p"))
     while not model.prompts:
         await asyncio.sleep(0)
     await asyncio.sleep(0)
     first.cancel()
-    while len(model.prompts) < 2:
-        await asyncio.sleep(0)
+    await asyncio.wait([first])
     model.gate.set()
-    assert (await second).completion == "answer 2"
+    assert (await second).completion == "answer 1"
     assert first.cancelled()
+    assert model.prompts == ["p"]
+
+
+async def test_an_answer_that_nobody_waits_for_is_kept_all_the_same(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path)
+    model.gate = asyncio.Event()
+    grader = KeptGrader("m", model, cache)
+    only = asyncio.create_task(grader.generate("p"))
+    while not model.prompts:
+        await asyncio.sleep(0)
+    only.cancel()
+    model.gate.set()
+    await grader.settle()
+    assert cache.find(answer_key("m", "p")) == "answer 1"
+
+
+async def test_closing_breaks_off_what_is_being_asked(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path)
+    model.gate = asyncio.Event()
+    grader = KeptGrader("m", model, cache)
+    only = asyncio.create_task(grader.generate("p"))
+    while not model.prompts:
+        await asyncio.sleep(0)
+    await grader.close()
+    await asyncio.wait([only])
+    assert only.cancelled()
+    assert cache.find(answer_key("m", "p")) is None
 
 
 async def test_messages_are_passed_on_and_not_kept(tmp_path: Path) -> None:
