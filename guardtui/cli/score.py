@@ -304,7 +304,13 @@ def _scored(
         try:
             with use_models(panel[0] if panel else None, roles=roles, resolve=graders.get):
                 results.extend(
-                    await score_rows(outputs, judges, concurrency=concurrency, progress=progress)
+                    await score_rows(
+                        outputs,
+                        judges,
+                        concurrency=concurrency,
+                        progress=progress,
+                        settle=graders.settle,
+                    )
                 )
             await graders.settle()
         finally:

@@ -80,9 +80,9 @@ class KeptGrader:
             del self._coming[key]
 
     async def settle(self) -> None:
-        """Wait for answers that nobody waits for any more."""
-        while self._coming:
-            await asyncio.wait(self._coming.values())
+        """Wait for what is being asked now, also for what nobody waits for any more."""
+        if self._coming:
+            await asyncio.wait(list(self._coming.values()))
 
     async def close(self) -> None:
         """Break off what is still being asked, and close the connections."""
@@ -152,7 +152,7 @@ class Graders:
         return self._named[name]
 
     async def settle(self) -> None:
-        """Wait for answers that nobody waits for any more; they are kept."""
+        """Wait for what is being asked now, also for what nobody waits for any more: it is kept."""
         for one in self.known.values():
             await one.settle()
 

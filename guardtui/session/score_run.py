@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,11 +133,14 @@ async def score_rows(
     *,
     concurrency: int = 8,
     progress: Callable[[int], None] | None = None,
+    settle: Callable[[], Awaitable[None]] | None = None,
 ) -> list[RowScores]:
     """Every row by every judge, `concurrency` rows at once where a scorer waits for a model.
 
     A row that fails is an error of that row, and the others go on. `progress` is called with the
-    number of scores so far. Raises ScoreError when a scorer needs a model and there is none.
+    number of scores so far. `settle` is awaited after a row whose model failed: others of a panel
+    may still be answering, and rows that fail at once must not pile them up. Raises ScoreError when
+    a scorer needs a model and there is none.
     """
     results: list[RowScores] = []
     count = len(outputs)
@@ -148,7 +151,7 @@ async def score_rows(
         rows = iter(range(count))
         async with asyncio.TaskGroup() as group:
             workers = [
-                group.create_task(_work(outputs, rows, result, done))
+                group.create_task(_work(outputs, rows, result, done, settle))
                 for _ in range(min(concurrency, count))
             ]
         failed = next((one.result() for one in workers if one.result()), None)
@@ -168,7 +171,11 @@ class _Counter:
 
 
 async def _work(
-    outputs: OutputSet, rows: Iterator[int], result: RowScores, done: _Counter | None
+    outputs: OutputSet,
+    rows: Iterator[int],
+    result: RowScores,
+    done: _Counter | None,
+    settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
     """Score rows until there are no more.
 
@@ -199,6 +206,8 @@ async def _work(
             result.errors[row] = _reason(error)
             if isinstance(error, NotAskedError):
                 result.not_asked.add(row)
+            if settle is not None and isinstance(error, GraderError):
+                await settle()
         if done is not None:
             done.one_more()
     return None

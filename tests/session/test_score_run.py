@@ -26,7 +26,7 @@ from guardtui.scorer import (
 from guardtui.scorer.aggregate import summarise
 from guardtui.scorer.reducers import reducer_by_name
 from guardtui.scorer.state import Output
-from guardtui.session.graders import ScoreError
+from guardtui.session.graders import Graders, ScoreError
 from guardtui.session.score_run import (
     JudgeResult,
     RowScores,
@@ -214,6 +214,26 @@ async def test_so_many_rows_are_graded_at_once(limit: int) -> None:
     assert found.scored == 6
     assert grader.most == limit
     assert told == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_panel_that_fails_does_not_pile_up_requests() -> None:
+    rows = "".join(f"q,t,o{number}\n" for number in range(40))
+    outputs = outputs_of("input,target,output\n" + rows)
+    slow = Grader()
+
+    class Dead:
+        async def generate(self, input: Any) -> Any:  # noqa: A002
+            raise RuntimeError("dead")
+
+    models: dict[str, Any] = {"slow": slow, "dead": Dead()}
+    graders = Graders(lambda name: (name, models[name]))
+    with use_models(roles={"grader": [graders.get("slow"), graders.get("dead")]}):
+        found = await scores_of(outputs, model_graded_qa(), concurrency=2, settle=graders.settle)
+    await graders.settle()
+    assert len(found.errors) == 40
+    assert slow.most <= 2
+    assert graders.get("slow").asked == 40
+    assert len(found.not_asked) >= 20
 
 
 async def test_without_a_model_nothing_is_graded() -> None:
