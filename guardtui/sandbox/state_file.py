@@ -31,7 +31,10 @@ class StateFile:
         self._handle: int | None = None
         self._kept = b""
         if path is not None:
-            self._lock = path.with_name(path.name + ".lock")
+            target = path.resolve()  # a link and its file are one state
+            if target.is_dir():
+                raise FileProblem(path, "this is a folder", "name a file in it")
+            self._lock = target.with_name(f"{target.name}.lock")
             self._handle = self._acquire(path)
 
     def load(self) -> TenantData | None:

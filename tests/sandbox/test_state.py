@@ -1,0 +1,116 @@
+"""The state file: kept over restarts, whole, of one server at a time; a failure changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.files.problems import FileProblem
+from guardtui.sandbox.app import Sandbox
+from guardtui.sandbox.judging import Engine
+from guardtui.sandbox.state_file import StateFile
+
+from .conftest import BAKING, BREAD, TAX, TOPIC, Client, Start
+
+
+async def state_of(client: Client) -> Any:
+    listed = [await client.ask("GET", f"/v1/mgmt/{name}") for name in ("topics", "profiles")]
+    return [one.body for one in listed]
+
+
+async def test_all_is_there_after_a_restart(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    first = await start(path)
+    topic = await first.create()
+    await first.apply(("block", topic))
+    await first.ask("PUT", f"/v1/mgmt/topic/uuid/{topic['topic_id']}", {**BREAD})
+    kept = await state_of(first)
+    await first.sandbox.stop()
+    second = await start(path)
+    assert await state_of(second) == kept
+    # Revisions are there too: the profile pins the first.
+    assert await second.violates(TAX)
+    assert not await second.violates(BAKING)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links")
+async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    client = await start(path)
+    with pytest.raises(FileProblem, match="another sandbox uses this state"):
+        Sandbox(state=path, engine=engine)
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    with pytest.raises(FileProblem, match="another sandbox uses this state"):
+        Sandbox(state=link, engine=engine)
+    await client.create()
+    await client.sandbox.stop()
+    assert not path.with_name("state.json.lock").exists()
+    again = Sandbox(state=path, engine=engine)
+    assert len(again.tenant.data.topics) == 1
+    await again.stop()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "empty"),
+        ("{", "no state of the sandbox"),
+        ("[]", "no state of the sandbox"),
+        ('{"schema_version": 2}', "schema_version"),
+        ('{"topics": [{"topic_id": "x", "created_ts": "", "revisions": []}]}', "revisions"),
+        ('{"unknown": 1}', "unknown"),
+    ],
+)
+def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(FileProblem) as caught:
+        Sandbox(state=path, engine=engine)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+    assert path.read_text("utf-8") == content
+    assert not path.with_name("state.json.lock").exists()
+
+
+def test_a_folder_that_is_not_there(engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="no such file"):
+        Sandbox(state=tmp_path / "none" / "state.json", engine=engine)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file's folder")
+async def test_what_cannot_be_kept_is_not_done(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    path = folder / "state.json"
+    client = await start(path)
+    topic = await client.create()
+    await client.apply(("block", topic))
+    kept = await state_of(client)
+    folder.rename(tmp_path / "elsewhere")
+    answers = [
+        await client.ask("POST", "/v1/mgmt/topic", BREAD),
+        await client.ask("PUT", f"/v1/mgmt/topic/uuid/{topic['topic_id']}", BREAD),
+        await client.ask("DELETE", f"/v1/mgmt/topic/{topic['topic_id']}/force"),
+        await client.apply(("allow", topic)),
+    ]
+    assert [one.status for one in answers] == [500] * 4
+    assert "cannot be written" in answers[0].body["error_message"]
+    assert await state_of(client) == kept
+    assert await client.violates(TAX)
+    (tmp_path / "elsewhere").rename(folder)
+    assert (await client.ask("POST", "/v1/mgmt/topic", BREAD)).status == 200
+    names = [one["revisions"][-1]["topic_name"] for one in json.loads(path.read_text())["topics"]]
+    assert names == [TOPIC["topic_name"], BREAD["topic_name"]]
+
+
+def test_without_a_file_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = StateFile(None)
+    assert state.load() is None
+    state.close()
+    assert list(tmp_path.iterdir()) == []
