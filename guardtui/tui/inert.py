@@ -1,4 +1,4 @@
-"""The last gate before the terminal: no control character leaves any line of any widget."""
+"""The last gate before the terminal: no control or bidi character leaves any widget."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-_DROPPED = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)), None)
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000))
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Bidi controls and separators of lines: a terminal may draw other text in their place."""
+
+_DROPPED = dict.fromkeys((*_CONTROLS, *_TURNING), None)
 
 
 class InertFilter(LineFilter):
-    """Drops control characters, which take no cell, from what Textual's own widgets draw.
+    """Drops what controls a terminal, and takes no cell, from what Textual's own widgets draw.
 
     `display_text` makes them visible where text is ours to draw; input fields draw what is in
     them, and Textual passes an escape sequence in there on to the terminal.

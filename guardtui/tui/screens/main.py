@@ -159,7 +159,10 @@ class MainScreen(Touring, DecisionsScreen):
         chosen = await self.app.push_screen_wait(
             Choice(
                 "Export to the folder of the topic",
-                [(name, Text(f"{name:<5} {path.name}")) for name, path in targets.items()],
+                [
+                    (name, Text(f"{name:<5} {display_text(path.name)}"))
+                    for name, path in targets.items()
+                ],
             )
         )
         if chosen is None:
