@@ -9,6 +9,7 @@ from functools import partial
 from textual.app import App, SystemCommand
 from textual.binding import Keymap
 from textual.constants import TEXTUAL_ANIMATIONS
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.signal import Signal
 
@@ -147,6 +148,24 @@ class GuardtuiApp(App[int]):
 
     def _apply_animation(self) -> None:
         self.animation_level = "none" if self.config.animation == "none" else TEXTUAL_ANIMATIONS
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Tell something in a corner, inert: problems name files and quote what others wrote."""
+        super().notify(
+            display_text(message, newlines=True),
+            title=display_text(title),
+            severity=severity,
+            timeout=timeout,
+            markup=False,
+        )
 
     def action_show_help(self) -> None:
         """Help of what has the focus."""

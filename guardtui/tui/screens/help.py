@@ -108,14 +108,14 @@ class HelpScreen(TextPage):
         self._all = pane is None
         self._text = Static("", markup=False)
         # Kept, not sought: what a resize asks for may come when the screen is closed already.
-        self._body = VerticalScroll(id="help-body")
+        self._scrolled = VerticalScroll(id="help-body")
         self._other = Button("", id="all", compact=True)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Help"
             page.border_subtitle = "Esc closes"
-            with self._body:
+            with self._scrolled:
                 yield self._text
             with Horizontal(classes="buttons"):
                 yield self._other
@@ -123,14 +123,14 @@ class HelpScreen(TextPage):
 
     def on_mount(self) -> None:
         self._show()
-        self._body.focus()
+        self._scrolled.focus()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show)
 
     def _show(self) -> None:
         pane = None if self._all else self._pane
-        width = self._body.scrollable_content_region.width or _USUAL_WIDTH
+        width = self._scrolled.scrollable_content_region.width or _USUAL_WIDTH
         self._text.update(
             themed(
                 help_text(self._keymap, width)
@@ -146,7 +146,7 @@ class HelpScreen(TextPage):
         if self._pane is not None:
             self._all = not self._all
             self._show()
-            self._body.scroll_home(animate=False)
+            self._scrolled.scroll_home(animate=False)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
