@@ -17,7 +17,11 @@ from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 from guardtui.files.prompt_glance import LARGEST, PromptsToCome, glance, open_prompts
 
-SAMPLES = sorted((Path(__file__).parents[2] / "sample_data").glob("*.csv"))
+SAMPLES = sorted(
+    one
+    for one in (Path(__file__).parents[2] / "sample_data").glob("*.csv")
+    if one.with_suffix(".yaml").exists()
+)
 GOOD = b"prompt,expected,intent\npay less tax,true,block\nlentil soup,false,block\n"
 WITH_QUOTES = b'prompt,expected,intent,note\r\n"a, ""b""",1,allow,\r\n\r\nb,f,allow,"x\ny"'
 
