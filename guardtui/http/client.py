@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from guardtui import __version__
+import guardtui
 from guardtui.http.address import Endpoint
 from guardtui.http.answers import TooLarge, plain_body, read_failure, read_success
 from guardtui.http.clock import CLOCK, Clock
@@ -33,7 +33,7 @@ _OWN_HEADERS = {
     "accept": "application/json",
     # What is not compressed cannot swell; answers are small.
     "accept-encoding": "identity",
-    "user-agent": f"guardtui/{__version__}",
+    "user-agent": f"guardtui/{guardtui.__version__}",
 }
 
 
@@ -93,6 +93,7 @@ class RemoteClient:
         self._clock, self._draw = clock, draw
         self._environment = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
+        self._preparing = asyncio.Lock()
         self._idle: list[httpx.AsyncClient] = []
         self._busy: set[httpx.AsyncClient] = set()
         self._closed = False
@@ -118,6 +119,8 @@ class RemoteClient:
         for what cannot be sent at all.
         """
         call = self._call(method, path, json, form, params, credential, headers, timeout)
+        if self._tls is None:
+            await self._prepare()
         policy = self._retries if retry is True else ONCE if retry is False else retry
         start, attempt = math.inf, 0
         while True:
@@ -196,6 +199,26 @@ class RemoteClient:
             secrets.append(who.secret)
         return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
 
+    async def _prepare(self) -> None:
+        """Load the certificates, and see whether the proxy of the environment can be used."""
+        async with self._preparing:
+            if self._tls is not None:
+                return
+            try:
+                tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
+                problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
+                # A thread of its own for this as well: with a proxy it loads what speaks to it.
+                client = await asyncio.to_thread(self._new, tls)
+            except OSError:
+                problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
+            except (ValueError, ImportError, httpx.InvalidURL):
+                pass  # their texts may hold the password of the proxy
+            else:
+                self._tls = tls
+                self._idle.append(client)
+                return
+        raise ServiceError(Kind.UNREACHABLE, problem, final=True, attempts=0)
+
     async def _permit(self, patience: float) -> Permit | ServiceError:
         try:
             return await self.limit.acquire(max(0.0, patience))
@@ -270,9 +293,9 @@ class RemoteClient:
 
         which at 32 of them costs more than the request itself; a stack of pools of one does not.
         """
-        if self._closed:
+        if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        client = self._idle.pop() if self._idle else self._new()
+        client = self._idle.pop() if self._idle else self._new(self._tls)
         self._busy.add(client)
         return client
 
@@ -284,17 +307,22 @@ class RemoteClient:
         else:
             await client.aclose()
 
-    def _new(self) -> httpx.AsyncClient:
-        if self._tls is None:
-            self._tls = httpx.create_ssl_context(trust_env=self._environment)
+    def _new(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            verify=self._tls,
+            verify=tls,
             trust_env=self._environment,
             follow_redirects=False,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(None, connect=_CONNECT),
             limits=httpx.Limits(max_connections=1, keepalive_expiry=30.0),
         )
+
+
+def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
+    """What verifies certificates; for http one that trusts nobody, and takes no time to make."""
+    if endpoint.scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.create_ssl_context(trust_env=environment)
 
 
 def _plain(value: str | Secret) -> str:
@@ -327,6 +355,8 @@ def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str,
         problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
         remedy = "name the file of your own authority in SSL_CERT_FILE"
         return Kind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
+    if "WRONG_VERSION_NUMBER" in reason:
+        return Kind.UNREACHABLE, f"{where} does not speak https: is it an http:// address?", True
     if isinstance(error, httpx.ConnectError | httpx.ProxyError):
         return Kind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):

@@ -92,9 +92,10 @@ class Permit:
         """The service said that this is too much (429), and maybe how many seconds to wait."""
         if self._open:
             self._limit._back_off(self._round)
-        self._close()
         if wait:
+            # Before the permit goes back, or it would go to the next in the queue.
             self._limit.pause(wait)
+        self._close()
 
     def release(self) -> None:
         """It ended in some other way. Does nothing when the permit was given back before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -98,7 +98,7 @@ async def run_all(
     limit: AdaptiveLimit,
     *,
     counters: Counters | None = None,
-) -> AsyncIterator[tuple[int, Result | ServiceError]]:
+) -> AsyncGenerator[tuple[int, Result | ServiceError], None]:
     """Call for every item, and yield its index with what came of it, in the order of arrival.
 
     As many calls run as `limit` allows at most; the limit itself is kept to by the requests in

@@ -1,0 +1,616 @@
+"""One client against servers that behave, refuse, break and lie; over sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import logging
+import ssl
+import traceback
+import tracemalloc
+import zlib
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.http.address import Endpoint
+from guardtui.http.client import RemoteClient
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit
+from guardtui.http.retries import UNSENT, Retries
+from guardtui.http.secret import Credential, Secret, basic, bearer
+from tests.http.server import (
+    Answer,
+    Received,
+    Script,
+    Server,
+    answer,
+    repeats,
+    reset,
+    sends,
+    silence,
+)
+from tests.http.times import JumpClock
+
+KEY = "sk-test-0123456789/+abcdef"
+OK = answer({"ok": True})
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+def client(server: Server, clock: JumpClock | None = None, **options: Any) -> RemoteClient:
+    options.setdefault("credential", Credential("x-pan-token", Secret(KEY)))
+    options.setdefault("timeout", 20.0)
+    clock = clock or JumpClock()
+    return RemoteClient(Endpoint.parse(server.url), clock=clock, draw=lambda: 0.5, **options)
+
+
+async def failure(script: Script, **options: Any) -> tuple[ServiceError, Server]:
+    """The error of one call to a server, and the server; no key is in either."""
+    request = options.pop("request", {})
+    async with Server(script) as server, client(server, **options) as remote:
+        with pytest.raises(ServiceError) as caught:
+            await remote.request("POST", "/v1/scan", json={"prompt": "x"}, **request)
+        error = caught.value
+        assert remote.limit.in_flight == 0
+    shown = "".join(traceback.format_exception(error)) + repr(error)
+    assert KEY not in shown
+    assert error.__cause__ is error.__context__ is None
+    assert error.message.isprintable()
+    assert len(error.message) <= 300
+    return error, server
+
+
+async def test_json_goes_out_and_comes_in() -> None:
+    def script(request: Received) -> Answer:
+        assert request.method == "POST"
+        assert request.target == "/base/v1/scan?a=1%2C2"
+        assert request.headers["x-pan-token"] == KEY
+        assert request.headers["content-type"] == "application/json"
+        assert request.headers["accept"] == "application/json"
+        assert request.headers["user-agent"].startswith("guardtui/")
+        assert request.headers["x-own"] == "1"
+        return answer(request.json)
+
+    async with Server(script) as server:
+        endpoint = Endpoint.parse(f"{server.url}/base/")
+        async with RemoteClient(
+            endpoint, credential=Credential("x-pan-token", Secret(KEY))
+        ) as remote:
+            data = {"prompt": "süß \ud800 \x00 ⟪", "n": [1, None]}
+            for path in ("/v1/scan", "v1/scan"):
+                reply = await remote.request(
+                    "POST", path, json=data, params={"a": "1,2"}, headers={"X-Own": "1"}
+                )
+                assert (reply.data, reply.status, reply.attempts) == (data, 200, 1)
+                assert reply.seconds > 0
+            assert server.connections == 1
+            assert KEY not in repr(remote)
+
+
+async def test_a_form_and_the_credential_of_one_call() -> None:
+    async with Server([answer({"access_token": "t"}), OK]) as server, client(server) as remote:
+        form: dict[str, str | Secret] = {
+            "grant_type": "client_credentials",
+            "client_secret": Secret("s/+e"),
+        }
+        await remote.request("POST", "/token", form=form, credential=basic("id", Secret("s")))
+        await remote.request("GET", "/", credential=bearer(Secret("t")))
+        token, get = server.received
+        assert token.body == b"grant_type=client_credentials&client_secret=s%2F%2Be"
+        assert token.headers["authorization"] == "Basic aWQ6cw=="
+        assert get.headers["authorization"] == "Bearer t"
+        assert KEY.encode() not in token.raw + get.raw
+        assert get.body == b""
+        assert "content-type" not in get.headers
+
+
+@pytest.mark.parametrize(
+    ("given", "data"),
+    [
+        (Answer(204, b""), None),
+        (Answer(200, b""), None),
+        (Answer(200, b'"deleted"', {"content-type": "text/plain"}), "deleted"),
+        (Answer(201, b"\xef\xbb\xbf{}"), {}),
+        (Answer(200, gzip.compress(b'{"a":1}'), {"content-encoding": "gzip"}), {"a": 1}),
+        (Answer(200, zlib.compress(b'{"a":1}'), {"content-encoding": "deflate"}), {"a": 1}),
+    ],
+)
+async def test_answers_that_are_somewhat_odd(given: Answer, data: object) -> None:
+    async with Server(given) as server, client(server) as remote:
+        assert (await remote.request("GET", "/")).data == data
+        assert (await remote.request("GET", "/")).data == data
+        assert server.received[0].headers["accept-encoding"] == "identity"
+
+
+WALL = JumpClock().wall()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "wait"),
+    [
+        (answer(status=429, retry_after="7"), 7),
+        (answer(status=429, retry_after=formatdate(WALL + 40, usegmt=True)), 40),
+        (
+            answer(
+                {"error": {"message": "m", "retry_after": {"interval": 1, "unit": "minute"}}}, 429
+            ),
+            60,
+        ),
+        (answer({"error": {"message": "m", "retry_after": 9}}, 429), 9),
+        (answer({"retry_after": 3}, 429), 3),
+        (answer({"retry_after": {"interval": 1500, "unit": "ms"}}, 429), 1.5),
+        (answer(status=503, retry_after="5"), 5),
+        (answer(status=429), 0.5),
+        (answer(status=500), 0.5),
+        (answer(status=529), 0.5),
+        (Answer(502, b"<html>bad gateway</html>"), 0.5),
+        (reset, 0.5),
+        (sends(b""), 0.5),
+        (sends(HEAD + b"content-length: 50\r\n\r\n{"), 0.5),
+        (answer(status=408), 0.5),
+    ],
+)
+async def test_what_passes_is_repeated_after_the_wait_that_was_asked_for(
+    refusal: Any, wait: float
+) -> None:
+    clock = JumpClock()
+    async with Server([refusal, OK]) as server, client(server, clock) as remote:
+        before = clock.now()
+        reply = await remote.request("POST", "/", json={})
+        assert reply.data == {"ok": True}
+        assert reply.attempts == len(server.received) == 2
+        assert clock.now() - before == pytest.approx(wait)
+        assert remote.limit.totals.retried == 1
+        assert remote.limit.totals.refused == (getattr(refusal, "status", 0) == 429)
+
+
+async def test_waits_grow_and_attempts_end() -> None:
+    clock = JumpClock()
+    error, server = await failure(
+        answer({"message": "no"}, 500), clock=clock, retries=Retries(attempts=5)
+    )
+    assert clock.waits == [0.5, 1, 2, 4]
+    assert len(server.received) == error.attempts == 5
+    assert (error.kind, error.status, error.final, error.message) == (
+        Kind.SERVER,
+        500,
+        False,
+        "HTTP 500: no",
+    )
+
+
+async def test_the_total_time_ends_it() -> None:
+    clock = JumpClock()
+    error, server = await failure(
+        answer(status=429, retry_after="40"), clock=clock, retries=Retries(attempts=99, total=100)
+    )
+    assert len(server.received) == error.attempts == 3
+    assert (error.kind, error.status, error.retry_after) == (Kind.LIMITED, 429, 40.0)
+
+
+async def test_a_long_pause_is_told_to_all_instead_of_waited_for() -> None:
+    clock = JumpClock()
+    async with (
+        Server(answer(status=429, retry_after="3600")) as server,
+        client(server, clock) as remote,
+    ):
+        for attempts in (1, 0, 0):
+            with pytest.raises(ServiceError) as caught:
+                await remote.request("GET", "/")
+            error = caught.value
+            assert (error.kind, error.retry_after, error.final) == (Kind.LIMITED, 3600, False)
+            assert error.attempts == attempts
+        assert "3600 s" in error.message
+        assert len(server.received) == 1
+        assert clock.waits == []
+
+
+async def test_one_refusal_pauses_everyone_and_lowers_the_limit() -> None:
+    clock = JumpClock()
+    limit = AdaptiveLimit(4, clock=clock)
+    async with (
+        Server([answer(status=429, retry_after="30"), OK]) as server,
+        client(server, clock, limit=limit) as remote,
+        client(server, clock, limit=limit) as other,
+    ):
+        await remote.request("GET", "/", retry=Retries(attempts=2))
+        assert limit.current == 2
+        before = clock.now()
+        limit.pause(20)
+        await other.request("GET", "/")
+        assert clock.now() - before == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, Kind.REQUEST),
+        (401, Kind.CREDENTIALS),
+        (403, Kind.CREDENTIALS),
+        (404, Kind.REQUEST),
+        (405, Kind.REQUEST),
+        (409, Kind.REQUEST),
+        (413, Kind.REQUEST),
+        (415, Kind.REQUEST),
+        (422, Kind.REQUEST),
+        (501, Kind.SERVER),
+        (505, Kind.SERVER),
+    ],
+)
+async def test_what_stays_wrong_is_sent_once(status: int, kind: Kind) -> None:
+    error, server = await failure(answer({"error": {"message": "because"}}, status))
+    assert (error.kind, error.status, error.final, error.attempts) == (kind, status, True, 1)
+    assert error.message == f"HTTP {status}: because"
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error_message": "a", "message": "b"}, "a"),
+        ({"status_code": 400, "message": "b", "error": "c"}, "b"),
+        ({"error": {"message": "c", "type": "t"}}, "c"),
+        ({"error": "d"}, "d"),
+        ({"Error": "e"}, "e"),
+        ({"error": "invalid_client", "error_description": "f"}, "invalid_client"),
+        ({"detail": [{"msg": "g", "loc": []}, {"msg": "h"}]}, "g; h"),
+        ("gone", "gone"),
+        ({"message": "two\nlines\x1b[2J\u202e"}, "two lines␛[2J⟪RLO⟫"),
+        ({"unknown": 1}, '{"unknown": 1}'),
+        ({"message": "x" * 5000}, "x" * 289 + "…"),
+    ],
+)
+async def test_the_reason_is_found_wherever_it_stands(body: object, message: str) -> None:
+    error, _ = await failure(answer(body, 400))
+    assert error.message == f"HTTP 400: {message}"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Answer(401, b""), "HTTP 401: the key is not accepted"),
+        (Answer(403, b"<html>login"), "HTTP 403: the key may not do this"),
+        (Answer(418, b"<!DOCTYPE html><p>"), "HTTP 418: a web page"),
+        (Answer(418, b"\xff\x00short and stout"), "HTTP 418: �␀short and stout"),
+        (Answer(418, b"[" * 100_000), "HTTP 418: " + "[" * 120),
+    ],
+)
+async def test_a_reason_that_is_no_json(given: Answer, message: str) -> None:
+    error, _ = await failure(given)
+    assert error.message == message
+
+
+async def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
+    refusal = answer(
+        {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, 429
+    )
+    error, server = await failure(refusal)
+    assert (error.kind, error.final, len(server.received)) == (Kind.LIMITED, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (Answer(200, b"{"), "cut off"),
+        (Answer(200, b'{"a": "b'), "cut off"),
+        (Answer(200, b'{"a": 1} trailing'), "no JSON from character 9"),
+        (Answer(200, b"OK"), "no JSON"),
+        (Answer(200, b"\xff\xfe\x00\xd8garbage"), "no JSON text"),
+        (Answer(200, b"9" * 5000), "no JSON text"),
+        (Answer(200, b"[" * 200_000), "nested too deeply"),
+        (Answer(200, b"<!DOCTYPE html><title>Sign in</title>"), "web page"),
+        (Answer(200, b"{}", {"content-type": "text/html; charset=utf-8"}), "web page"),
+        (Answer(200, b"{}", {"content-encoding": "gzip"}), "said to be compressed"),
+        (Answer(200, gzip.compress(b"{}" * 99)[:-9], {"content-encoding": "gzip"}), "cut off"),
+        (Answer(200, b"{}", {"content-encoding": "br"}), "not asked for"),
+    ],
+)
+async def test_an_answer_that_is_not_what_it_should_be(given: Answer, problem: str) -> None:
+    error, server = await failure(given)
+    assert (error.kind, error.final) == (Kind.CONTENT, True)
+    assert problem in error.message
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("retry", [False, UNSENT])
+async def test_what_may_have_been_done_is_not_repeated_when_that_is_not_safe(retry: Any) -> None:
+    for broken in (reset, answer(status=500), sends(b"")):
+        error, server = await failure(broken, request={"retry": retry})
+        assert error.kind in (Kind.BROKEN, Kind.SERVER)
+        assert len(server.received) == error.attempts == 1
+
+
+async def test_what_was_certainly_not_done_may_be_repeated() -> None:
+    async with Server([answer(status=429), OK]) as server, client(server) as remote:
+        assert (await remote.request("POST", "/", retry=UNSENT)).attempts == 2
+    with pytest.raises(ServiceError, match="cannot connect") as caught:
+        await remote_to_nowhere(server.port, retry=UNSENT)
+    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 6)
+    with pytest.raises(ServiceError) as caught:
+        await remote_to_nowhere(server.port, retry=False)
+    assert caught.value.attempts == 1
+
+
+async def remote_to_nowhere(port: int, **options: Any) -> None:
+    endpoint = Endpoint.parse(f"http://127.0.0.1:{port}")
+    async with RemoteClient(endpoint, clock=JumpClock()) as remote:
+        await remote.request("GET", "/", **options)
+
+
+DRIP = repeats(b"a", HEAD + b"content-length: 1000000\r\n\r\n", gap=0.01)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        silence,
+        sends(HEAD, then_wait=True),
+        sends(HEAD + b"content-length: 50\r\n\r\n{", then_wait=True),
+        DRIP,
+        repeats(b"HTTP/1.1 100 Continue\r\n\r\n", gap=0.01),
+        repeats(b"x: y\r\n", HEAD, gap=0.01),
+        repeats(b"1\r\na\r\n", HEAD + b"transfer-encoding: chunked\r\n\r\n", gap=0.01),
+    ],
+    ids=["silence", "headers", "body", "drip", "continue", "header-drip", "chunk-drip"],
+)
+async def test_a_slow_answer_ends_at_the_deadline_however_it_drips(script: Any) -> None:
+    error, server = await failure(script, timeout=0.2, retries=Retries(attempts=2))
+    assert error.kind is Kind.TIMEOUT
+    assert "within 0.2 s" in error.message
+    assert len(server.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        (sends(b"\x00\xff garbage \x1b[2J\r\n\r\n"), Kind.BROKEN),
+        (sends(b"SSH-2.0-OpenSSH_9.6\r\n"), Kind.BROKEN),
+        (sends(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), Kind.BROKEN),
+        (sends(HEAD + b"content-length: minus\r\n\r\n{}"), Kind.BROKEN),
+        (sends(HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"), Kind.BROKEN),
+        (sends(HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}"), Kind.BROKEN),
+        (sends(b"HTTP/1.1 999999 What\r\n\r\n"), Kind.BROKEN),
+        (repeats(b"x-header: " + b"y" * 1000 + b"\r\n", HEAD), Kind.BROKEN),
+        (repeats(b"z" * 65536, HEAD + b"x: "), Kind.BROKEN),
+        (sends(HEAD + b"content-length: 9\r\n\r\n{}"), Kind.BROKEN),
+        (
+            sends(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+            Kind.BROKEN,
+        ),
+    ],
+    ids=[
+        "garbage",
+        "ssh",
+        "no-colon",
+        "bad-length",
+        "two-lengths",
+        "bad-chunk",
+        "status",
+        "endless-headers",
+        "endless-header",
+        "short-body",
+        "upgrade",
+    ],
+)
+async def test_what_is_no_http_is_a_broken_connection(script: Any, kind: Kind) -> None:
+    error, server = await failure(script, retries=Retries(attempts=2))
+    assert error.kind is kind
+    assert len(server.received) == 2
+
+
+BIG = 200 * 1024**2
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        repeats(b" " * 65536, HEAD + f"content-length: {BIG}\r\n\r\n".encode(), BIG // 65536),
+        repeats(b" " * 65536, HEAD + b"\r\n", BIG // 65536),
+        repeats(
+            b"10000\r\n" + b" " * 65536 + b"\r\n", HEAD + b"transfer-encoding: chunked\r\n\r\n"
+        ),
+        Answer(200, gzip.compress(b" " * BIG, 1), {"content-encoding": "gzip"}),
+        Answer(500, b"", {"content-length": "9" * 15}),
+    ],
+    ids=["announced", "until-the-end", "chunked", "bomb", "absurd"],
+)
+async def test_a_large_body_stops_early(script: Any) -> None:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        error, _ = await failure(script, largest=1024**2)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (error.kind, error.final) == (Kind.SIZE, True)
+    assert "1 MiB" in error.message
+    assert most < 12 * 1024**2
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_told_and_not_followed(status: int) -> None:
+    async with Server(OK) as elsewhere:
+        error, server = await failure(
+            answer(status=status, location=f"{elsewhere.url}/x?token={KEY}")
+        )
+        assert (error.kind, error.status, error.final) == (Kind.REDIRECT, status, True)
+        assert f"{elsewhere.url}/x," in error.message
+        assert len(server.received) == 1
+        assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        answer({"error": {"message": f"Incorrect API key provided: {KEY}."}}, 401),
+        answer({"message": f"{'x' * 280}{KEY}"}, 400),
+        answer({"message": f"{' ' * 1190}{KEY}"}, 400),
+        Answer(400, f"{'x' * 110}{KEY}".encode()),
+        answer({"message": "token=sk-test-0123456789%2F%2Babcdef"}, 500),
+        sends(f"HTTP/1.1 {KEY} x\r\n\r\n".encode()),
+        sends(HEAD + f"{KEY}\r\n\r\n".encode()),
+    ],
+)
+async def test_a_key_that_is_sent_back_is_not_shown_not_even_its_start(given: Any) -> None:
+    error, _ = await failure(given, retries=Retries(attempts=1))
+    assert "sk-t" not in error.message
+    assert "sk-t" not in "".join(traceback.format_exception(error))
+
+
+async def test_no_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        async with Server([answer(status=500), reset, OK]) as server, client(server) as remote:
+            await remote.request("POST", "/", json={})
+        assert len(server.received) == 3
+    assert caplog.records
+    assert "sk-t" not in caplog.text
+    assert not [record for record in caplog.records if "sk-t" in repr(vars(record))]
+
+
+async def test_a_proxy_never_sees_what_goes_to_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Server(OK) as proxy, Server(OK) as server:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        async with client(server) as remote:
+            await remote.request("GET", "/")
+        assert len(server.received) == 1
+        assert proxy.connections == 0
+
+
+async def test_a_proxy_sees_the_name_of_the_host_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Server(answer(status=502)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        monkeypatch.setenv("https_proxy", proxy.url)
+        endpoint = Endpoint.parse("https://service.example/v1")
+        async with RemoteClient(
+            endpoint, credential=bearer(Secret(KEY)), clock=JumpClock()
+        ) as remote:
+            with pytest.raises(ServiceError, match=r"cannot connect to service\.example") as caught:
+                await remote.request("POST", "/", json={"prompt": "secret prompt"}, retry=False)
+        assert caught.value.kind is Kind.UNREACHABLE
+        (request,) = proxy.received
+        assert (request.method, request.target) == ("CONNECT", "service.example:443")
+        assert KEY.encode() not in request.raw
+        assert b"prompt" not in request.raw
+
+
+async def test_passwords_of_netrc_stay_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login me password hunter2\n", "utf-8")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with Server(OK) as server, client(server) as remote:
+        await remote.request("GET", "/")
+        assert "authorization" not in server.received[0].headers
+
+
+async def test_cookies_are_not_kept() -> None:
+    async with Server(answer(set_cookie="session=1; Path=/")) as server, client(server) as remote:
+        await remote.request("GET", "/")
+        await remote.request("GET", "/")
+        assert not [one for one in server.received if "cookie" in one.headers]
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(Path(__file__).parent / "refused.pem")
+    async with Server(OK, tls) as server, client(server) as remote:
+        with pytest.raises(ServiceError, match="no valid certificate") as caught:
+            await remote.request("GET", "/")
+        assert (caught.value.kind, caught.value.final) == (Kind.UNREACHABLE, True)
+        assert "self-signed" in caught.value.message
+        assert server.received == []
+
+
+async def test_a_cancelled_call_gives_back_its_permit_and_leaves_the_client_usable() -> None:
+    async with (
+        Server([silence, silence, OK]) as server,
+        client(server, limit=AdaptiveLimit(1)) as remote,
+    ):
+        for sent in (1, 2):
+            task = asyncio.ensure_future(remote.request("GET", "/"))
+            while len(server.received) < sent:
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert remote.limit.in_flight == 0
+        assert (await remote.request("GET", "/")).data == {"ok": True}
+
+
+async def test_no_more_are_under_way_than_allowed() -> None:
+    async with Server(answer(delay=0.01)) as server:
+        async with client(server, limit=AdaptiveLimit(3)) as remote:
+            await asyncio.gather(*(remote.request("GET", "/") for _ in range(20)))
+        assert server.most == server.connections == 3
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_is_replaced() -> None:
+    closing = Answer(200, b"{}", {"connection": "close"})
+    async with Server(closing) as server, client(server) as remote:
+        for _ in range(3):
+            await remote.request("GET", "/", retry=False)
+
+
+async def test_what_cannot_be_sent_is_said_before_anything_is() -> None:
+    async with Server(OK) as server, client(server) as remote:
+        with pytest.raises(ValueError, match="float"):
+            await remote.request("POST", "/", json=float("nan"))
+        with pytest.raises(ValueError, match="no path"):
+            await remote.request("POST", "//evil.example/")
+        with pytest.raises(ServiceError, match="cannot be sent") as caught:
+            await remote.request("POST", "/", headers={"x": "line\r\nend"})
+        assert caught.value.final
+        assert server.received == []
+    with pytest.raises(RuntimeError, match="closed"):
+        await remote.request("GET", "/")
+
+
+async def test_a_service_that_speaks_no_tls_is_told_as_such() -> None:
+    heard = bytearray()
+
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.extend(await reader.read(65536))
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        endpoint = Endpoint.parse(f"https://127.0.0.1:{port}")
+        async with RemoteClient(endpoint, credential=bearer(Secret(KEY))) as remote:
+            with pytest.raises(ServiceError, match="does not speak https") as caught:
+                await remote.request("GET", "/")
+    assert caught.value.final
+    assert heard
+    assert b"sk-t" not in heard
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "remedy"),
+    [
+        ("SSL_CERT_FILE", "/nowhere/hunter2.pem", "SSL_CERT_FILE"),
+        ("HTTPS_PROXY", "ftp://me:hunter2@proxy.example", "HTTPS_PROXY"),
+        ("HTTPS_PROXY", "http://hunter2.example:port", "HTTPS_PROXY"),
+        ("ALL_PROXY", "socks5://me:hunter2@proxy.example", "ALL_PROXY"),
+    ],
+)
+async def test_an_environment_that_cannot_be_used_is_named(
+    variable: str, text: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, text)
+    async with RemoteClient(Endpoint.parse("https://service.example")) as remote:
+        for _ in range(2):
+            with pytest.raises(ServiceError, match=remedy) as caught:
+                await remote.request("GET", "/")
+            assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+            assert caught.value.__context__ is None
+            assert (caught.value.final, caught.value.attempts) == (True, 0)

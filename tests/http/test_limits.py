@@ -1,0 +1,284 @@
+"""Permits: never too many, never too fast, in order, and none is lost; on made-up time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit, Rate
+from tests.http.times import LoopClock, run_virtual
+
+
+def limit(allowed: int = 5, rate: Rate | None = None) -> AdaptiveLimit:
+    return AdaptiveLimit(allowed, rate=rate, clock=LoopClock())
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sends=st.integers(1, 12),
+    seconds=st.sampled_from([1.0, 0.3, 6.0]),
+    allowed=st.integers(1, 40),
+    arrivals=st.lists(st.floats(0, 2), min_size=1, max_size=60),
+    work=st.lists(st.floats(0, 0.5), min_size=1, max_size=5),
+    pauses=st.lists(st.floats(0, 3), max_size=3),
+)
+def test_no_window_holds_more_than_its_rate(
+    sends: int,
+    seconds: float,
+    allowed: int,
+    arrivals: list[float],
+    work: list[float],
+    pauses: list[float],
+) -> None:
+    times: list[float] = []
+
+    async def main() -> None:
+        under = limit(allowed, Rate(sends, seconds))
+
+        async def one(index: int, arrival: float) -> None:
+            await asyncio.sleep(arrival)
+            with await under.acquire():
+                times.append(now())
+                await asyncio.sleep(work[index % len(work)])
+
+        for delay in pauses:
+            asyncio.get_running_loop().call_later(delay, under.pause, 0.2)
+        await asyncio.gather(*(one(*item) for item in enumerate(arrivals)))
+
+    run_virtual(main())
+    times.sort()
+    assert len(times) == len(arrivals)
+    for first, later in zip(times, times[sends:], strict=False):
+        assert later - first >= seconds
+
+
+def test_a_rate_is_used_up_nearly() -> None:
+    async def main() -> float:
+        under = limit(5, Rate(50))
+
+        async def one() -> None:
+            with await under.acquire():
+                await asyncio.sleep(0.01)
+
+        await asyncio.gather(*(one() for _ in range(500)))
+        return now()
+
+    assert 10.0 <= run_virtual(main()) + 1 / 50 + 0.02 <= 10.5
+
+
+@pytest.mark.parametrize(("value", "rate"), [(5, Rate(5)), (2.5, Rate(2)), (0.25, Rate(1, 4.0))])
+def test_a_rate_per_second(value: float, rate: Rate) -> None:
+    assert Rate.per_second(value) == rate
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_no_rate(value: float) -> None:
+    with pytest.raises(ValueError, match="rate"):
+        Rate.per_second(value)
+    with pytest.raises(ValueError, match="rate"):
+        Rate(1, value)
+    with pytest.raises(ValueError, match="at least one"):
+        AdaptiveLimit(0)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    allowed=st.integers(1, 6),
+    plan=st.lists(
+        st.tuples(
+            st.floats(0, 1),
+            st.floats(0, 1),
+            st.sampled_from(["ok", "429", "wait", "dies"]),
+            st.none() | st.floats(0, 2),
+        ),
+        max_size=40,
+    ),
+    rated=st.booleans(),
+)
+def test_permits_are_bounded_and_none_is_lost(
+    allowed: int, plan: Sequence[tuple[float, float, str, float | None]], rated: bool
+) -> None:
+    async def main() -> None:
+        under = limit(allowed, Rate(20) if rated else None)
+        out = 0
+
+        async def one(work: float, end: str) -> None:
+            nonlocal out
+            with await under.acquire() as permit:
+                out += 1
+                assert out <= under.in_flight <= allowed
+                assert 1 <= under.current <= allowed
+                try:
+                    await asyncio.sleep(work)
+                    if end == "dies":
+                        raise RuntimeError
+                finally:
+                    out -= 1
+                if end == "ok":
+                    permit.accepted()
+                else:
+                    permit.refused(0.3 if end == "wait" else None)
+
+        async def arrives(arrival: float, work: float, end: str, cancelled: float | None) -> None:
+            await asyncio.sleep(arrival)
+            task = asyncio.ensure_future(one(work, end))
+            if cancelled is not None:
+                asyncio.get_running_loop().call_later(cancelled, task.cancel)
+            await asyncio.wait([task])
+            assert task.cancelled() or isinstance(task.exception(), RuntimeError | None)
+
+        await asyncio.gather(*(arrives(*one) for one in plan))
+        assert under.in_flight == 0
+        await asyncio.sleep(5)
+        whole = [await asyncio.wait_for(under.acquire(), 60) for _ in range(under.current)]
+        assert under.in_flight == under.current
+        for permit in whole:
+            permit.release()
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_permit_that_was_given_to_a_cancelled_task_goes_to_the_next(seed: int) -> None:
+    """The permit is given and the task cancelled in one turn of the loop, in both orders."""
+
+    async def main() -> None:
+        under = limit(1)
+        first = await under.acquire()
+        waiting = [asyncio.ensure_future(under.acquire()) for _ in range(5)]
+        await asyncio.sleep(0)
+        acts: list[Callable[[], object]] = [
+            first.release,
+            waiting[0].cancel,
+            waiting[1].cancel,
+            waiting[3].cancel,
+        ]
+        random.Random(seed).shuffle(acts)
+        for act in acts:
+            act()
+        got: list[int] = []
+        for index in (2, 4):
+            permit = await waiting[index]
+            got.append(index)
+            permit.release()
+        assert got == [2, 4]
+        assert under.in_flight == 0
+
+    run_virtual(main())
+
+
+def test_first_come_first_served_also_after_a_pause() -> None:
+    async def main() -> list[int]:
+        under = limit(2, Rate(10))
+        order: list[int] = []
+
+        async def one(index: int) -> None:
+            with await under.acquire():
+                order.append(index)
+                await asyncio.sleep(0.1)
+
+        tasks = []
+        for index in range(20):
+            tasks.append(asyncio.ensure_future(one(index)))
+            await asyncio.sleep(0.01)
+            if index == 10:
+                under.pause(3)
+        await asyncio.gather(*tasks)
+        return order
+
+    assert run_virtual(main()) == list(range(20))
+
+
+def test_a_pause_holds_for_everyone_and_only_grows() -> None:
+    async def main() -> None:
+        under = limit(3)
+        permit = await under.acquire()
+        permit.refused(2.0)
+        under.pause(0.5)
+        assert under.paused == pytest.approx(2.0)
+        times = []
+
+        async def one() -> None:
+            with await under.acquire():
+                times.append(now())
+
+        await asyncio.gather(*(one() for _ in range(4)))
+        assert times == pytest.approx([2.0] * 4)
+        assert under.paused == 0
+
+    run_virtual(main())
+
+
+def test_who_has_no_patience_for_a_pause_hears_it_at_once() -> None:
+    async def main() -> None:
+        under = limit(1)
+        permit = await under.acquire()
+        hurried = asyncio.ensure_future(under.acquire(patience=5))
+        patient = asyncio.ensure_future(under.acquire(patience=5000))
+        await asyncio.sleep(1)
+        permit.refused(600)
+        with pytest.raises(PauseTooLong) as caught:
+            await hurried
+        assert caught.value.seconds == pytest.approx(600)
+        assert now() == 1
+        with pytest.raises(PauseTooLong):
+            await under.acquire(patience=0)
+        (await patient).release()
+        assert now() == pytest.approx(601)
+        assert under.in_flight == 0
+
+    run_virtual(main())
+
+
+def test_one_wave_of_refusals_halves_once_and_answers_bring_it_back() -> None:
+    async def main() -> None:
+        under = limit(8)
+
+        async def wave(count: int) -> list[Permit]:
+            return [await under.acquire() for _ in range(count)]
+
+        for permit in await wave(8):
+            permit.refused()
+        assert under.current == 4
+        for permit in await wave(4):
+            permit.refused()
+        assert under.current == 2
+        for _ in range(3):
+            (await under.acquire()).refused()
+        assert under.current == 1
+        rounds = 0
+        while under.current < 8:
+            rounds += 1
+            for permit in await wave(under.current):
+                permit.accepted()
+        assert 70 <= rounds <= 90
+        for permit in await wave(8) * 5:
+            permit.accepted()
+        assert under.current == 8
+        assert under.in_flight == 0
+        assert under.totals.refused == 15
+
+    run_virtual(main())
+
+
+def test_an_answer_to_what_was_sent_before_a_refusal_raises_nothing() -> None:
+    async def main() -> None:
+        under = limit(4)
+        before = [await under.acquire() for _ in range(4)]
+        before[0].refused()
+        for permit in before[1:]:
+            permit.accepted()
+            permit.accepted()
+        assert under.current == 2
+        assert under.in_flight == 0
+
+    run_virtual(main())

@@ -1,0 +1,313 @@
+"""Chat completions: what is asked, what is read of answers, and whose key goes where."""
+
+from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.http.address import AddressError
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.openai import (
+    ChatModel,
+    Completion,
+    Usage,
+    model_key,
+    parse_model,
+    read_completion,
+)
+from guardtui.http.secret import Secret
+from guardtui.scorer.models import GraderModel
+from guardtui.scorer.state import Message, ToolCall
+from tests.http.server import Server, Step, answer
+from tests.http.times import JumpClock
+
+
+def said(content: object, **more: Any) -> dict[str, Any]:
+    finish = more.pop("finish_reason", "stop")
+    message = {"role": "assistant", "content": content, **more}
+    return {
+        "id": "chatcmpl-1",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+    }
+
+
+async def asked(prompt: Any, step: Step | None = None, **options: Any) -> tuple[Completion, Any]:
+    async with Server(step or answer(said("yes"))) as server:
+        model = ChatModel(
+            f"{server.url}/v1", "my-model", Secret("sk-1"), clock=JumpClock(), **options
+        )
+        async with model:
+            completion = await model.generate(prompt)
+        (request,) = server.received
+        assert request.target == "/v1/chat/completions"
+        assert request.headers["authorization"] == "Bearer sk-1"
+        return completion, request.json
+
+
+async def test_a_prompt_is_answered() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
+    completion, request = await asked("Is it?", answer(said("yes") | {"usage": usage}))
+    assert completion == Completion("yes", Usage(3, 1, 4), "chatcmpl-1", "stop")
+    assert request == {"model": "my-model", "messages": [{"role": "user", "content": "Is it?"}]}
+
+
+async def test_it_grades() -> None:
+    grader: GraderModel = ChatModel("https://host.example/v1", "m")
+    assert isinstance(grader, GraderModel)
+
+
+async def test_messages_are_told_as_the_protocol_has_them() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    _, request = await asked(
+        [
+            Message("system", "Be brief."),
+            Message("user", "Look", attachments=[picture]),
+            Message("assistant", "", tool_calls=[ToolCall("zoom", {"x": 2})]),
+            Message("tool", "a cat", function="zoom"),
+            Message("tool", "", function="zoom", error="no lens"),
+            SimpleNamespace(role="user", text="So?"),
+        ],
+        options={"temperature": 0},
+    )
+    assert request["temperature"] == 0
+    assert request["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, picture]},
+        {"role": "assistant", "content": 'zoom({"x": 2})'},
+        {"role": "user", "content": "Answer of zoom:\na cat"},
+        {"role": "user", "content": "Answer of zoom:\nno lens"},
+        {"role": "user", "content": "So?"},
+    ]
+
+
+async def test_what_cannot_be_attached_is_said() -> None:
+    model = ChatModel("https://host.example/v1", "m")
+    with pytest.raises(ServiceError, match="attachment") as caught:
+        await model.generate([Message("user", "Look", attachments=[object()])])
+    assert (caught.value.kind, caught.value.final, caught.value.attempts) == (Kind.REQUEST, True, 0)
+
+
+async def test_options_of_a_call_win() -> None:
+    async with Server(answer(said("yes"))) as server:
+        url = f"{server.url}/v1/chat/completions/?api-version=2"
+        async with ChatModel(url, "m", options={"temperature": 0, "top_p": 1}) as model:
+            await model.complete([{"role": "user", "content": "x"}], temperature=1, max_tokens=5)
+        (request,) = server.received
+    assert request.target == "/v1/chat/completions?api-version=2"
+    assert "authorization" not in request.headers
+    del request.json["messages"]
+    asked = {key: request.json[key] for key in ("temperature", "top_p", "max_tokens")}
+    assert asked == {"temperature": 1, "top_p": 1, "max_tokens": 5}
+
+
+@pytest.mark.parametrize(
+    ("data", "completion"),
+    [
+        (said("text"), Completion("text", id="chatcmpl-1", finish="stop")),
+        (said(""), Completion("", id="chatcmpl-1", finish="stop")),
+        (said(None), Completion("", id="chatcmpl-1", finish="stop")),
+        (
+            said(
+                [
+                    {"type": "text", "text": "a"},
+                    "b",
+                    {"type": "reasoning", "text": "no"},
+                    {"type": "output_text", "text": 1},
+                    7,
+                ]
+            ),
+            Completion("ab", id="chatcmpl-1", finish="stop"),
+        ),
+        (
+            said([{"type": "refusal", "refusal": "I can't"}]),
+            Completion("", id="chatcmpl-1", finish="stop", refusal="I can't"),
+        ),
+        (said(None, refusal="No."), Completion("", id="chatcmpl-1", finish="stop", refusal="No.")),
+        (said("cut", finish_reason="length"), Completion("cut", id="chatcmpl-1", finish="length")),
+        ({"choices": [{"message": {}}]}, Completion("")),
+        (
+            {"error": None, "choices": [{"message": {"content": "x"}, "finish_reason": None}]},
+            Completion("x"),
+        ),
+        (
+            said("x")
+            | {
+                "id": 7,
+                "usage": {"prompt_tokens": "many", "completion_tokens": True, "total_tokens": -1},
+            },
+            Completion("x", finish="stop"),
+        ),
+        (said("x") | {"usage": None}, Completion("x", id="chatcmpl-1", finish="stop")),
+    ],
+)
+def test_an_answer_is_read_whatever_it_leaves_out(data: object, completion: Completion) -> None:
+    read = read_completion(data)
+    assert read == completion
+    assert read.cut_off == (completion.finish == "length")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (None, "no JSON object"),
+        ([], "no JSON object"),
+        ("yes", "no JSON object"),
+        ({}, "no choices"),
+        ({"choices": []}, "no choices"),
+        ({"choices": "x"}, "no choices"),
+        ({"choices": [None]}, "no choices"),
+        ({"choices": [{"text": "old"}]}, "no message"),
+        ({"choices": [{"message": {"content": 5}}]}, "no text"),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error(data: object, problem: str) -> None:
+    with pytest.raises(ServiceError, match=problem) as caught:
+        read_completion(data)
+    assert (caught.value.kind, caught.value.final) == (Kind.CONTENT, True)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "choices",
+                        "message",
+                        "content",
+                        "type",
+                        "text",
+                        "error",
+                        "usage",
+                        "refusal",
+                        "code",
+                    ]
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_nothing_that_is_sent_breaks_the_reading(data: object) -> None:
+    for one in (
+        data,
+        {"choices": data},
+        {"choices": [{"message": data}]},
+        {"choices": [{"message": {"content": data}}]},
+    ):
+        with contextlib.suppress(ServiceError):
+            assert isinstance(read_completion(one).completion, str)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "message"),
+    [
+        (
+            answer({"error": {"message": "No such model", "code": "model_not_found"}}, 404),
+            Kind.REQUEST,
+            "HTTP 404: No such model",
+        ),
+        (
+            answer({"error": "model 'x' not found"}, 404),
+            Kind.REQUEST,
+            "HTTP 404: model 'x' not found",
+        ),
+        (
+            answer({"error": {"message": "upstream is down", "code": 502}}),
+            Kind.SERVER,
+            "upstream is down",
+        ),
+        (answer({"error": {"message": "slow", "code": 429}}), Kind.LIMITED, "slow"),
+        (answer({"error": "odd"}), Kind.SERVER, "odd"),
+        (
+            answer({"error": {"message": "bad key sk-1"}}, 401),
+            Kind.CREDENTIALS,
+            "HTTP 401: bad key •••",
+        ),
+    ],
+)
+async def test_errors_are_told_in_the_words_of_the_service(
+    step: Step, kind: Kind, message: str
+) -> None:
+    with pytest.raises(ServiceError) as caught:
+        await asked("x", step)
+    assert (caught.value.kind, caught.value.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("https://host.example/v1#my/model:7b", ("https://host.example/v1", "my/model:7b")),
+        (" http://localhost:11434/v1/ # llama3 ", ("http://localhost:11434/v1", "llama3")),
+        ("host.example#a#b", ("https://host.example", "a#b")),
+        ("https://host.example/v1?api-version=1#m", ("https://host.example/v1?api-version=1", "m")),
+    ],
+)
+def test_a_model_is_named_by_url_and_name(text: str, pair: tuple[str, str]) -> None:
+    assert parse_model(text) == pair
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("https://host.example/v1", "URL#name"),
+        ("https://host.example/v1#", "URL#name"),
+        ("#model", "no URL"),
+        ("", "URL#name"),
+        ("https://host.example#a\x1b", "no name"),
+        ("http://host.example#m", "readable by anyone"),
+        ("https://me:hunter2@host.example#m", "user or password"),
+        ("https://me:hunter2@host.example", "URL#name"),
+        ("ftp://host.example#m", "https"),
+    ],
+)
+def test_what_names_no_model(text: str, problem: str) -> None:
+    with pytest.raises(AddressError, match=problem) as caught:
+        parse_model(text)
+    assert "hunter2" not in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_plain_http_to_a_model_has_to_be_allowed() -> None:
+    assert parse_model("http://host.example#m", allow_http=True)[0] == "http://host.example"
+    with pytest.raises(AddressError):
+        ChatModel("http://host.example", "m")
+    ChatModel("http://host.example", "m", allow_http=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "key"),
+    [
+        ("https://host.example/v1", {}, None),
+        ("https://host.example/v1", {"GUARDTUI_MODEL_KEY": " own "}, "own"),
+        ("https://host.example/v1", {"OPENAI_API_KEY": "oa"}, None),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa"}, "oa"),
+        ("https://API.openai.com/v1", {"OPENAI_API_KEY": "oa"}, "oa"),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa", "GUARDTUI_MODEL_KEY": "own"}, "own"),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa", "GUARDTUI_MODEL_KEY": " "}, "oa"),
+        ("http://api.openai.com/v1", {"OPENAI_API_KEY": "oa"}, None),
+        ("https://api.openai.com.evil.example/v1", {"OPENAI_API_KEY": "oa"}, None),
+        ("https://evil.example/api.openai.com", {"OPENAI_API_KEY": "oa"}, None),
+    ],
+)
+def test_a_key_goes_only_where_it_belongs(
+    url: str, variables: dict[str, str], key: str | None
+) -> None:
+    found = model_key(url, variables)
+    assert (None if found is None else found.reveal()) == key
+
+
+def test_a_key_that_is_none_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "two words")
+    with pytest.raises(ValueError, match="GUARDTUI_MODEL_KEY") as caught:
+        model_key("https://host.example")
+    assert "two words" not in str(caught.value)
