@@ -1,0 +1,1 @@
+"""Prisma AIRS: scans, and the topics and profiles behind them."""

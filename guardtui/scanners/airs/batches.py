@@ -1,0 +1,261 @@
+"""Many prompts in batches: submitted as the limit allows, asked for as often as is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.pool import run_all
+from guardtui.scanners.airs.answers import Answer, read_answer
+from guardtui.scanners.airs.errors import refused, reworded
+from guardtui.scanners.airs.models import ResultRow
+from guardtui.scanners.airs.scans import (
+    ASYNC_BYTES,
+    BATCH_AT_MOST,
+    IDS_AT_MOST,
+    Batch,
+    ScanClient,
+)
+
+BATCH = 5
+"""Prompts of a batch that all revisions of the service are known to take."""
+FIRST_ASK = 2.0
+"""Seconds after which a batch is asked for; queues are said to take ten."""
+PATIENCE = 300.0
+"""Seconds without any news after which what is open is given up."""
+_OVERHEAD = 64
+"""Bytes that a batch adds to each request, at most."""
+
+Outcome: TypeAlias = Answer | ServiceError
+Indexed: TypeAlias = tuple[int, str]
+
+
+async def scan_in_batches(
+    client: ScanClient,
+    prompts: Sequence[Indexed],
+    *,
+    topic: str = "",
+    size: int = BATCH,
+    patience: float = PATIENCE,
+    submitted: Callable[[Batch], None] | None = None,
+) -> AsyncGenerator[tuple[int, Outcome], None]:
+    """Scan indexed prompts, and yield each index with what came of it, in the order of arrival.
+
+    Every index comes once. `submitted` is told of each batch as soon as it was taken: with it,
+    `collect` can fetch the results later without a second scan. Close it early with
+    `contextlib.aclosing`. Raises ServiceError for a size that is not allowed.
+    """
+    if not 1 <= size <= BATCH_AT_MOST:
+        raise refused(f"a batch has 1 to {BATCH_AT_MOST} prompts")
+    good: list[Indexed] = []
+    for index, prompt in prompts:
+        if problem := client.problem_of(prompt):
+            yield index, problem
+        else:
+            good.append((index, prompt))
+    chunks = _chunks(client, good, size)
+    news: asyncio.Queue[_News] = asyncio.Queue()
+    sender = asyncio.create_task(_send(client, chunks, news, submitted))
+    try:
+        collector = _Collector(client, topic, patience)
+        async with contextlib.aclosing(collector.run(news)) as outcomes:
+            async for one in outcomes:
+                yield one
+        await sender
+    finally:
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
+
+
+async def collect(
+    client: ScanClient, batches: Sequence[Batch], *, topic: str = "", patience: float = PATIENCE
+) -> AsyncGenerator[tuple[int, Outcome], None]:
+    """The results of batches that were submitted before, as `scan_in_batches` yields them."""
+    news: asyncio.Queue[_News] = asyncio.Queue()
+    for batch in batches:
+        news.put_nowait(batch)
+    news.put_nowait(None)
+    async with contextlib.aclosing(_Collector(client, topic, patience).run(news)) as outcomes:
+        async for one in outcomes:
+            yield one
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A batch that was not taken, or of which nobody knows."""
+
+    indices: tuple[int, ...]
+    error: ServiceError
+
+
+_News: TypeAlias = Batch | _Lost | None
+"""What the sender tells; None is its end."""
+
+
+def _chunks(client: ScanClient, prompts: Sequence[Indexed], size: int) -> list[tuple[Indexed, ...]]:
+    """Batches of at most so many prompts, and of no more bytes than are allowed."""
+    chunks: list[tuple[Indexed, ...]] = []
+    chunk: list[Indexed] = []
+    total = 0
+    for index, prompt in prompts:
+        weight = client.size_of(prompt) + _OVERHEAD
+        if chunk and (len(chunk) == size or total + weight > ASYNC_BYTES):
+            chunks.append(tuple(chunk))
+            chunk, total = [], 0
+        chunk.append((index, prompt))
+        total += weight
+    if chunk:
+        chunks.append(tuple(chunk))
+    return chunks
+
+
+async def _send(
+    client: ScanClient,
+    chunks: Sequence[tuple[Indexed, ...]],
+    news: asyncio.Queue[_News],
+    submitted: Callable[[Batch], None] | None,
+) -> None:
+    try:
+        async with contextlib.aclosing(run_all(chunks, client.submit, client.limit)) as outcomes:
+            async for number, outcome in outcomes:
+                if isinstance(outcome, ServiceError):
+                    indices = tuple(index for index, _ in chunks[number])
+                    news.put_nowait(_Lost(indices, outcome))
+                    continue
+                if submitted is not None:
+                    submitted(outcome)
+                news.put_nowait(outcome)
+    finally:
+        news.put_nowait(None)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A batch with requests that have no result yet. `alone`: not to be asked for with others."""
+
+    batch: Batch
+    left: set[int]
+    due: float
+    alone: bool = field(default=False)
+
+
+class _Collector:
+    """Asks for the results of what is open, the longest not asked for first."""
+
+    def __init__(self, client: ScanClient, topic: str, patience: float) -> None:
+        self._client, self._clock = client, client.clock
+        self._topic, self._patience = topic, patience
+        self._open: dict[str, _Open] = {}
+        self._heard = self._clock.now()
+        self._last: ServiceError | None = None
+
+    async def run(self, news: asyncio.Queue[_News]) -> AsyncGenerator[tuple[int, Outcome], None]:
+        ended = False
+        while not ended or self._open:
+            while not ended and (not self._open or not news.empty()):
+                one = await news.get()
+                self._heard = self._clock.now()
+                if one is None:
+                    ended = True
+                elif isinstance(one, _Lost):
+                    for index in one.indices:
+                        yield index, one.error
+                elif clash := self._take(one):
+                    for index in one.rows.values():
+                        yield index, clash
+            if self._open:
+                for outcome in await self._ask():
+                    yield outcome
+
+    def _take(self, batch: Batch) -> ServiceError | None:
+        """Remember a batch; an id that stands for another one already cannot be told apart."""
+        if batch.scan_id in self._open:
+            return ServiceError(
+                Kind.CONTENT, f"unknown fate: two batches got the scan id {batch.scan_id}",
+                final=True,
+            )  # fmt: skip
+        self._open[batch.scan_id] = _Open(batch, set(batch.rows), self._clock.now() + FIRST_ASK)
+        return None
+
+    async def _ask(self) -> list[tuple[int, Outcome]]:
+        """Ask once for up to five batches; what has come to an end by it."""
+        chosen = self._chosen()
+        if (wait := chosen[0].due - self._clock.now()) > 0:
+            await self._clock.sleep(wait)
+        for one in chosen:  # to the end of the queue
+            self._open[one.batch.scan_id] = self._open.pop(one.batch.scan_id)
+        try:
+            rows = await self._client.results([one.batch.scan_id for one in chosen])
+        except ServiceError as error:
+            return self._refused(chosen, error)
+        done: list[tuple[int, Outcome]] = []
+        for row in rows:
+            done += self._read(row)
+        if done:
+            self._heard = self._clock.now()
+        return done + self._given_up()
+
+    def _chosen(self) -> list[_Open]:
+        first = next(iter(self._open.values()))
+        if first.alone:
+            return [first]
+        now = self._clock.now()
+        ready = [
+            one
+            for one in self._open.values()
+            if not one.alone and (one is first or one.due <= max(now, first.due))
+        ]
+        return ready[:IDS_AT_MOST]
+
+    def _read(self, row: ResultRow) -> list[tuple[int, Outcome]]:
+        one = self._open.get(row.scan_id)
+        if one is None or not (row.complete or row.failed):
+            return []
+        number = row.req_id
+        if number is None and len(one.batch.rows) == 1:
+            number = next(iter(one.batch.rows))
+        if number is None or number not in one.left:
+            return []
+        one.left.discard(number)
+        if not one.left:
+            del self._open[row.scan_id]
+        if row.complete:
+            answer = read_answer(row.result, topic=self._topic)
+        else:
+            answer = Answer(None, "no verdict: the service says that the scan failed")
+        if not answer.scan_id:
+            answer = replace(answer, scan_id=row.scan_id)
+        return [(one.batch.rows[number], answer)]
+
+    def _refused(self, chosen: list[_Open], error: ServiceError) -> list[tuple[int, Outcome]]:
+        self._last = error
+        if error.kind is Kind.CREDENTIALS:
+            return self._drop(list(self._open.values()), error)
+        if error.kind is Kind.REQUEST:
+            if len(chosen) == 1:
+                return self._drop(chosen, error)
+            for one in chosen:  # one of them spoils it for all
+                one.alone = True
+            return []
+        return self._given_up()
+
+    def _given_up(self) -> list[tuple[int, Outcome]]:
+        silent = self._clock.now() - self._heard
+        if silent < self._patience:
+            return []
+        why = f": {self._last.message}" if self._last is not None else ""
+        error = ServiceError(Kind.TIMEOUT, f"nothing new for {silent:.0f} s{why}")
+        return self._drop(list(self._open.values()), error)
+
+    def _drop(self, lost: list[_Open], error: ServiceError) -> list[tuple[int, Outcome]]:
+        done: list[tuple[int, Outcome]] = []
+        for one in lost:
+            del self._open[one.batch.scan_id]
+            message = f"submitted as scan {one.batch.scan_id}, but no result: {error.message}"
+            told = reworded(error, message)
+            done += [(one.batch.rows[number], told) for number in sorted(one.left)]
+        return done

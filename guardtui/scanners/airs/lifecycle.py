@@ -1,0 +1,419 @@
+"""A topic put into effect and taken back: make or update, pin, wait until scans know it, revert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from guardtui.domain.topic import Intent, Topic, violations
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import ServiceError, inert
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+from guardtui.scanners.airs.policy import (
+    Edit,
+    Pin,
+    Place,
+    Undo,
+    attach,
+    for_sending,
+    references,
+    remove,
+    restore,
+)
+
+_NO_TOPIC = "00000000-0000-0000-0000-000000000000"
+"""Stands for the id of a topic that is not made yet, in a plan only."""
+
+
+class Before(BaseModel):
+    """How things were before a topic was applied; JSON, so that it can be kept in a file.
+
+    `topic` is None when the service had none of this name. `revision` is that of the profile
+    after the change, by which is known whether others changed it since.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    profile_name: str
+    topic_id: str
+    topic_name: str
+    topic: dict[str, Any] | None
+    changed_topic: bool
+    undo: Undo
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What applying a topic would do now, in words; nothing was sent."""
+
+    profile: SecurityProfile
+    topic: CustomTopic | None
+    changes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was done. `profile` is the revision in effect, whose id scans will name."""
+
+    topic: CustomTopic
+    profile: SecurityProfile
+    changes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    before: Before
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What was done to go back, in words."""
+
+    profile: SecurityProfile
+    changes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+async def plan(
+    client: ManagementClient,
+    topic: Topic,
+    profile: str,
+    *,
+    place: Place | None = None,
+    set_default: bool = False,
+) -> Plan:
+    """What `apply` would do. Raises AirsError and ServiceError."""
+    _check(topic)
+    row = await _newest(client, profile)
+    known = await client.topic(topic.name)
+    revision = 1 if known is None else known.revision + (not _same(known, topic))
+    edit = attach(
+        row.policy,
+        Pin(
+            topic_id=known.topic_id if known is not None else _NO_TOPIC,
+            topic_name=topic.name,
+            revision=revision,
+        ),
+        topic.intent,
+        place=place,
+        set_default=set_default,
+    )
+    changes = _topic_words(known, topic) + edit.changes
+    return Plan(row, known, changes, _warnings(row, edit))
+
+
+async def apply(
+    client: ManagementClient,
+    topic: Topic,
+    profile: str,
+    *,
+    shown: Plan | None = None,
+    place: Place | None = None,
+    set_default: bool = False,
+) -> Applied:
+    """Make the service's topic of this name be this one, and pin it in the newest profile revision.
+
+    The rest of the profile stays as it is at that moment. When it is another revision than in
+    `shown`, or somebody writes at the same time, the warnings say so. Raises AirsError for a
+    definition or a profile that will not do, before anything is sent, and ServiceError.
+    """
+    _check(topic)
+    # Looked at first: where the profile will not do, no topic is changed.
+    row = await _newest(client, profile)
+    known = await client.topic(topic.name)
+    trial = Pin(
+        topic_id=known.topic_id if known is not None else _NO_TOPIC,
+        topic_name=topic.name,
+        revision=1,
+    )
+    attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
+    words = _topic_words(known, topic)
+    stored = await _store(client, topic, known)
+    try:
+        row = await _newest(client, profile)
+        pin = Pin(topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision)
+        edit = attach(row.policy, pin, topic.intent, place=place, set_default=set_default)
+        warnings = list(_warnings(row, edit))
+        if shown is not None and shown.profile.revision != row.revision:
+            warnings.append(
+                f"somebody changed the profile: it was revision {shown.profile.revision} when "
+                f"shown, and is {row.revision} now; their changes stay"
+            )
+        now, more = await _put(client, row, edit)
+    except (ServiceError, AirsError) as error:
+        if not words:
+            raise
+        where = f"the topic has revision {stored.revision}, but the profile does not use it"
+        raise _with_note(error, where) from None
+    return Applied(
+        stored,
+        now,
+        words + edit.changes,
+        (*warnings, *more),
+        Before(
+            profile_name=profile,
+            topic_id=stored.topic_id,
+            topic_name=stored.topic_name,
+            topic=None if known is None else known.model_dump(mode="json"),
+            changed_topic=bool(words),
+            undo=edit.undo,
+            revision=now.revision,
+        ),
+    )
+
+
+async def revert(
+    client: ManagementClient,
+    before: Before,
+    *,
+    delete_created: bool = False,
+    updated_by: str = "",
+) -> Reverted:
+    """Go back to what was before: the definition, and the pin exactly.
+
+    The old text becomes the topic's newest revision, and the profile pins the revision that it had
+    pinned, so that scans judge as they did. A topic that was made is only taken out of the profile:
+    old revisions of the profile name it. With `delete_created` it is deleted, out of those as
+    well, for which `updated_by`, an e-mail address, is needed. Raises AirsError and ServiceError.
+    """
+    if delete_created and before.topic is None and not updated_by:
+        raise AirsError("to delete the topic, say who does it: an e-mail address is needed")
+    row = await _newest(client, before.profile_name)
+    edit = restore(row.policy, before.undo)
+    warnings = list(edit.warnings)
+    if row.revision != before.revision:
+        warnings.append(
+            f"somebody changed the profile since: it was revision {before.revision}, and is "
+            f"{row.revision} now; their other changes stay"
+        )
+    # The profile first: from then on it does not matter what the newest text of the topic is.
+    now, more = await _put(client, row, edit)
+    warnings += more
+    changes = list(edit.changes)
+    name = inert(before.topic_name)[:60]
+    if before.topic is None:
+        if not delete_created:
+            changes.append(f"topic {name} stays in the tenant, out of the profile")
+        else:
+            await client.force_delete_topic(before.topic_id, updated_by)
+            changes.append(f"topic {name} is deleted")
+    elif before.changed_topic:
+        old = CustomTopic.read(before.topic)
+        stored = await _update(client, old)
+        changes.append(f"topic {name} has its text of before, as revision {stored.revision}")
+    return Reverted(now, tuple(changes), tuple(warnings))
+
+
+async def detach(
+    client: ManagementClient, topic_name: str, profile: str, *, place: Place | None = None
+) -> Reverted:
+    """Take a topic out of a profile; the topic itself stays. Raises AirsError, ServiceError."""
+    known = await client.topic(topic_name)
+    row = await _newest(client, profile)
+    if known is None or not references(row.policy, known.topic_id):
+        raise AirsError(
+            f"the profile {inert(profile)[:60]!r} has no topic {inert(topic_name)[:60]!r}"
+        )
+    edit = remove(row.policy, known.topic_id, place=place)
+    now, more = await _put(client, row, edit)
+    return Reverted(now, edit.changes, (*edit.warnings, *more))
+
+
+class Scanning(Protocol):
+    """What asks for one verdict now; a `ScanClient`."""
+
+    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
+        """Scan one prompt. Raises ServiceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Whether scans know a change. `seconds` from the first probe to the last.
+
+    `revision_seen` is None where answers do not name the revision that judged.
+    """
+
+    live: bool
+    reason: str
+    probes: int
+    seconds: float
+    revision_seen: bool | None
+    last: Answer | None
+
+
+def canary(topic: Topic) -> tuple[str, bool | None]:
+    """A prompt to probe with, and whether it should trigger: an example of the topic's own.
+
+    None (no expectation) for intent allow, where other topics and detectors decide as well.
+    """
+    prompt = topic.examples[0] if topic.examples else topic.description
+    return prompt, True if topic.intent is Intent.BLOCK else None
+
+
+async def wait_until_live(
+    client: Scanning,
+    prompt: str,
+    *,
+    profile_id: str,
+    expected: bool | None = None,
+    interval: float = 2.0,
+    limit: float = 60.0,
+    clock: Clock = CLOCK,
+) -> Live:
+    """Probe with one prompt until the revision of this id answers, and as expected.
+
+    At most `limit` seconds, a probe each `interval` seconds. Where answers name no revision only
+    the expectation counts. Raises ServiceError for what no waiting cures.
+    """
+    start, probes = clock.now(), 0
+    last: Answer | None = None
+    seen: bool | None = None
+    while True:
+        probes += 1
+        problem = ""
+        try:
+            last = await client.scan(prompt)
+        except ServiceError as error:
+            if error.final:
+                raise
+            problem = error.message
+        else:
+            seen = None if not last.profile_id else last.profile_id.lower() == profile_id.lower()
+            problem = _not_yet(last, seen, expected)
+        elapsed = clock.now() - start
+        if not problem:
+            return Live(True, "", probes, elapsed, seen, last)
+        if elapsed + interval > limit:
+            return Live(False, problem, probes, elapsed, seen, last)
+        await clock.sleep(interval)
+
+
+def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
+    if seen is False:
+        return "an older revision of the profile answers still"
+    if answer.triggered is None:
+        return answer.reason
+    if expected is not None and answer.triggered is not expected:
+        revision = "the new revision answers" if seen else "it is not said which revision answers"
+        return f"{revision}, but the probe is {'not ' if expected else ''}stopped"
+    if seen is None and expected is None:
+        return "answers do not name the revision, and nothing is expected of the probe"
+    return ""
+
+
+def _check(topic: Topic) -> None:
+    if broken := violations(topic):
+        told = "; ".join(one.message for one in broken)
+        raise AirsError(f"this definition is not sent: {told}")
+
+
+def _same(known: CustomTopic, topic: Topic) -> bool:
+    return (known.description, known.examples) == (topic.description, topic.examples)
+
+
+def _topic_words(known: CustomTopic | None, topic: Topic) -> tuple[str, ...]:
+    name = inert(topic.name)[:60]
+    if known is None:
+        return (f"topic {name} is made",)
+    if _same(known, topic) and known.active:
+        return ()
+    return (f"topic {name} gets a new text: revision {known.revision} → {known.revision + 1}",)
+
+
+def _warnings(row: SecurityProfile, edit: Edit) -> tuple[str, ...]:
+    inactive = () if row.active else ("the profile is not active",)
+    return (*inactive, *edit.warnings)
+
+
+async def _newest(client: ManagementClient, name: str) -> SecurityProfile:
+    row = await client.profile(name)
+    if row is None:
+        names = sorted(one.profile_name for one in await client.profiles(latest=True))
+        known = ", ".join(inert(one)[:40] for one in names[:5]) or "none"
+        raise AirsError(f"there is no profile {inert(name)[:60]!r}; there are: {known}")
+    return row
+
+
+async def _store(client: ManagementClient, topic: Topic, known: CustomTopic | None) -> CustomTopic:
+    """The service's topic with this text."""
+    if known is None:
+        try:
+            return await client.create_topic(topic.name, topic.description, topic.examples)
+        except ServiceError as error:
+            if error.status != 409 and error.kind not in UNKNOWN_FATE:
+                raise
+            failure = error
+        # Made by somebody else just now, or by the call whose answer was lost.
+        known = await client.topic(topic.name)
+        if known is None:
+            raise failure
+    if _same(known, topic) and known.active:
+        return known
+    return await _update(
+        client,
+        known.model_copy(
+            update={
+                "description": topic.description,
+                "examples": tuple(topic.examples),
+                "active": True,
+            }
+        ),
+    )
+
+
+async def _update(client: ManagementClient, wanted: CustomTopic) -> CustomTopic:
+    """Give a topic this text. When the answer is lost, it is looked up instead of sent again."""
+    try:
+        return await client.update_topic(
+            wanted.topic_id,
+            wanted.topic_name,
+            wanted.description,
+            wanted.examples,
+            active=wanted.active,
+        )
+    except ServiceError as error:
+        if error.kind not in UNKNOWN_FATE:
+            raise
+        failure = error
+    now = await client.topic(wanted.topic_name)
+    if now is None or (now.description, now.examples) != (wanted.description, wanted.examples):
+        raise failure
+    return now
+
+
+async def _put(
+    client: ManagementClient, row: SecurityProfile, edit: Edit
+) -> tuple[SecurityProfile, list[str]]:
+    """Send a changed policy; the revision in effect, and warnings."""
+    sent, notes = for_sending(edit.policy)
+    warnings = list(notes)
+    if not edit.changes:
+        return row, []
+    try:
+        now = await client.update_profile(row, sent)
+    except ServiceError as error:
+        if error.kind not in UNKNOWN_FATE:
+            raise
+        found = await _newest(client, row.profile_name)
+        if found.revision <= row.revision or for_sending(found.policy)[0] != sent:
+            raise
+        now = found
+    if not now.profile_id or now.profile_id == row.profile_id or not now.revision:
+        now = await _newest(client, row.profile_name)  # an answer that does not say enough
+    if now.revision > row.revision + 1:
+        between = now.revision - 1
+        warnings.append(
+            f"somebody changed the profile at the same moment: what revision {between} brought is "
+            "overwritten; look at it"
+        )
+    return now, warnings
+
+
+def _with_note(error: ServiceError | AirsError, note: str) -> ServiceError | AirsError:
+    if isinstance(error, ServiceError):
+        return reworded(error, f"{error.message[:180]}; {note}")
+    return AirsError(f"{error}; {note}")

@@ -1,0 +1,482 @@
+"""Topics in a profile's policy: found, attached, removed, restored; pure functions on raw JSON."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from guardtui.domain.topic import Intent
+from guardtui.http.errors import inert
+from guardtui.scanners.airs.errors import AirsError
+
+GUARDRAIL = "topic-guardrails"
+PER_CONTENT = "per_content_type"
+TOPICS_AT_MOST = 20
+"""Topics of one profile that the service is reported to take."""
+
+Json = dict[str, Any]
+
+
+class PolicyProblem(AirsError):  # noqa: N818 - it says what it is
+    """A policy has no place for the topic, or more than one; the message says what to do."""
+
+
+class Place(BaseModel):
+    """A part of a policy that holds detectors: an entry (from 0) and, in the newer layout, its
+
+    direction; "" in the classic one, which is for all directions.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    entry: int
+    direction: str = ""
+
+    def __str__(self) -> str:
+        return f"entry {self.entry + 1}" + (f", {inert(self.direction)}" if self.direction else "")
+
+
+class Pin(BaseModel):
+    """A topic at one of its revisions."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic_id: str
+    topic_name: str
+    revision: int
+
+
+class Undo(BaseModel):
+    """What is needed to put a guardrail back: how it was, and what was made of it.
+
+    `list_was` tells how `model-protection` was: a list, null, or not there. A guardrail that was
+    not there is None.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    place: Place
+    topic_id: str
+    before: Json | None
+    after: Json | None
+    list_was: Literal["list", "null", "missing"] = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A policy that was changed (the original is not), what changed in words, and the way back.
+
+    Without `changes` nothing is to be sent. `warnings` are about what stays as it is.
+    """
+
+    policy: Json
+    changes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    undo: Undo
+
+
+def sections(policy: object) -> Iterator[tuple[Place, Json]]:
+    """The parts that hold detectors, `prompt` before the other directions of an entry."""
+    entries = policy.get("ai-security-profiles") if isinstance(policy, dict) else None
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict):
+            continue
+        if entry.get("content-type-mode") == PER_CONTENT:
+            directions = entry.get("content-type-configurations")
+            named = directions if isinstance(directions, dict) else {}
+            for direction in sorted(named, key=lambda name: name != "prompt"):
+                if isinstance(named[direction], dict):
+                    yield Place(entry=number, direction=direction), named[direction]
+        elif isinstance(part := entry.get("model-configuration"), dict):
+            yield Place(entry=number), part
+
+
+def guardrails(policy: object) -> Iterator[tuple[Place, Json]]:
+    """The topic guardrails of a policy: the first of each part."""
+    for place, section in sections(policy):
+        position = _position(section)
+        if position is not None:
+            yield place, section["model-protection"][position]
+
+
+def members(item: object) -> Iterator[tuple[str, Json]]:
+    """The topics of a guardrail, each with the action of its bucket."""
+    groups = item.get("topic-list") if isinstance(item, dict) else None
+    for group in groups if isinstance(groups, list) else ():
+        if not isinstance(group, dict):
+            continue
+        topics = group.get("topic")
+        for member in topics if isinstance(topics, list) else ():
+            if isinstance(member, dict):
+                yield str(group.get("action")), member
+
+
+def references(policy: object, topic_id: str) -> bool:
+    """Whether a policy names the topic, at any revision and place."""
+    return any(
+        _is(member, topic_id) for _, item in guardrails(policy) for _, member in members(item)
+    )
+
+
+def pinned(policy: object, topic_id: str) -> tuple[tuple[Place, str, int], ...]:
+    """Where a topic is pinned: place, action of the bucket, revision (0 is the original text)."""
+    found = []
+    for place, item in guardrails(policy):
+        for action, member in members(item):
+            if _is(member, topic_id):
+                found.append((place, action, _revision(member)))
+    return tuple(found)
+
+
+def target(policy: object, entry: int | None = None, direction: str | None = None) -> Place:
+    """The place for topics that judge prompts.
+
+    Of several entries the one that has a topic guardrail is taken. Raises PolicyProblem when there
+    is none or the choice is not clear.
+    """
+    wanted = [
+        place
+        for place, _ in sections(policy)
+        if entry in (None, place.entry)
+        and place.direction in ((direction,) if direction is not None else ("", "prompt"))
+    ]
+    if not wanted:
+        raise PolicyProblem(
+            "the profile has no part for topics on prompts: open it in Strata Cloud Manager once, "
+            "and save it there"
+        )
+    with_topics = {place for place, _ in guardrails(policy)}
+    best = [place for place in wanted if place in with_topics] or wanted
+    if len(best) > 1:
+        places = "; ".join(map(str, best))
+        raise PolicyProblem(f"the profile has several parts for topics: choose one of {places}")
+    return best[0]
+
+
+def attach(
+    policy: Json, pin: Pin, intent: Intent, *, place: Place | None = None, set_default: bool = False
+) -> Edit:
+    """Put a topic at one revision into the bucket of its intent, and nowhere else in that place.
+
+    All other topics and all that is not known here stay. The guardrail's default becomes `allow`
+    for block and `block` for allow; where topics of the other bucket exist it is left alone,
+    unless `set_default`. Raises PolicyProblem.
+    """
+    place = place or target(policy)
+    policy = copy.deepcopy(policy)
+    section = _section(policy, place)
+    name = _shown(pin.topic_name)
+    changes: list[str] = []
+    warnings: list[str] = []
+    default = "allow" if intent is Intent.BLOCK else "block"
+    list_was = _list_state(section)
+    position = _position(section)
+    if position is None:
+        before = None
+        item: Json = {"name": GUARDRAIL, "action": default, "options": [], "topic-list": []}
+        if list_was != "list":
+            section["model-protection"] = []
+        section["model-protection"].append(item)
+        changes.append(f"a topic guardrail is added ({place}), default {default}")
+    else:
+        item = section["model-protection"][position]
+        before = copy.deepcopy(item)
+    others = [(action, member) for action, member in members(item) if not _is(member, pin.topic_id)]
+    old = [(action, member) for action, member in members(item) if _is(member, pin.topic_id)]
+    _place_member(item, pin, intent.value)
+    changes += _placed(old, name, pin, intent.value)
+    mixed = any(action != intent.value for action, _ in others)
+    was = item.get("action")
+    if was != default:
+        if mixed and not set_default and was in ("allow", "block"):
+            effect = "stopped" if was == "block" else "let through"
+            warnings.append(
+                f"the default stays {was}: what matches no topic is {effect}, "
+                f"because the profile has topics to {'allow' if default == 'allow' else 'block'}"
+            )
+        else:
+            item["action"] = default
+            changes.append(f"default for what matches no topic: {_shown(was)} → {default}")
+    if len(others) >= TOPICS_AT_MOST:
+        warnings.append(f"{len(others) + 1} topics: the service may take {TOPICS_AT_MOST} at most")
+    undo = Undo(
+        place=place,
+        topic_id=pin.topic_id,
+        before=before,
+        after=copy.deepcopy(item),
+        list_was=list_was,
+    )
+    return Edit(policy, tuple(changes), tuple(warnings), undo)
+
+
+def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
+    """Take a topic out of one place; with the last topic the whole guardrail goes.
+
+    Raises PolicyProblem when the place is not clear.
+    """
+    if place is None:
+        holding = list(dict.fromkeys(where for where, _, _ in pinned(policy, topic_id)))
+        place = holding[0] if len(holding) == 1 else target(policy)
+    policy = copy.deepcopy(policy)
+    section = _section(policy, place)
+    position = _position(section)
+    item = None if position is None else section["model-protection"][position]
+    before = copy.deepcopy(item)
+    changes: list[str] = []
+    warnings: list[str] = []
+    gone = [(action, one) for action, one in members(item) if _is(one, topic_id)]
+    if item is not None and position is not None and gone:
+        _take_out(item, topic_id)
+        name = _shown(gone[0][1].get("topic_name"))
+        changes += [f"topic {name} is taken from the {_shown(action)} list" for action, _ in gone]
+        left = [action for action, _ in members(item)]
+        if not left:
+            del section["model-protection"][position]
+            changes.append(f"the topic guardrail goes with its last topic ({place})")
+        elif item.get("action") == "block" and "allow" not in left:
+            warnings.append("the default stays block without a topic to allow: all is stopped")
+        after = item if left else None
+    else:
+        after = item
+    undo = Undo(
+        place=place, topic_id=topic_id, before=before, after=copy.deepcopy(after), list_was="list"
+    )
+    return Edit(policy, tuple(changes), tuple(warnings), undo)
+
+
+def restore(policy: Json, undo: Undo) -> Edit:
+    """Put a guardrail back as it was before an edit.
+
+    Where nobody has changed it since, all of it comes back exactly. Otherwise only the topic's own
+    pin and the default that the edit had set. Raises PolicyProblem.
+    """
+    policy = copy.deepcopy(policy)
+    section = _section(policy, undo.place)
+    position = _position(section)
+    now = None if position is None else section["model-protection"][position]
+    changes: list[str] = []
+    warnings: list[str] = []
+    if _sent_item(now) == _sent_item(undo.after):
+        if _sent_item(undo.before) != _sent_item(now):
+            changes.append(f"the topic guardrail is as it was before ({undo.place})")
+        back = copy.deepcopy(undo.before)
+        _replace_item(section, position, back, undo.list_was)
+        return Edit(policy, tuple(changes), (), _undone(undo, now, back))
+    warnings.append("somebody changed the topic guardrail since: only this topic is put back")
+    back = _put_back(copy.deepcopy(now), undo)
+    if _sent_item(back) != _sent_item(now):
+        changes.append("the topic's own pin is as it was before")
+    _replace_item(section, position, back, "list")
+    return Edit(policy, tuple(changes), tuple(warnings), _undone(undo, now, back))
+
+
+def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
+    """The policy without empty buckets, which the service lists but does not take, and notes.
+
+    A guardrail that has no topic at all is left out, and said.
+    """
+    policy = copy.deepcopy(policy)
+    notes = []
+    for place, section in sections(policy):
+        items = section.get("model-protection")
+        if not isinstance(items, list):
+            continue
+        kept = []
+        for item in items:
+            sent = _sent_item(item) if _is_guardrail(item) else item
+            if sent is None:
+                notes.append(f"a topic guardrail without topics is left out ({place})")
+            else:
+                kept.append(sent)
+        section["model-protection"] = kept
+    return policy, tuple(notes)
+
+
+def new_policy() -> Json:
+    """A policy for a new profile: no detectors, but all sections that the console expects."""
+    configuration = {
+        "mask-data-in-storage": False,
+        "latency": {"inline-timeout-action": "block", "max-inline-latency": 5},
+        "data-protection": {
+            "data-leak-detection": {"action": "", "member": None, "mask-data-inline": False},
+            "database-security": None,
+        },
+        "app-protection": {
+            "default-url-category": {"member": ["malicious"]},
+            "url-detected-action": "",
+        },
+        "model-protection": [],
+        "agent-protection": [],
+    }
+    entry = {"model-type": "default", "model-configuration": configuration}
+    return {"dlp-data-profiles": [], "ai-security-profiles": [entry]}
+
+
+def _section(policy: Json, place: Place) -> Json:
+    for where, section in sections(policy):
+        if where == place:
+            items = section.get("model-protection")
+            if items is not None and not isinstance(items, list):
+                raise PolicyProblem(f"model-protection is no list ({place}): nothing was changed")
+            return section
+    raise PolicyProblem(f"the profile has no {place}: its layout was changed, read it again")
+
+
+def _list_state(section: Json) -> Literal["list", "null", "missing"]:
+    if "model-protection" not in section:
+        return "missing"
+    return "null" if section["model-protection"] is None else "list"
+
+
+def _position(section: Json) -> int | None:
+    items = section.get("model-protection")
+    for position, item in enumerate(items if isinstance(items, list) else ()):
+        if _is_guardrail(item):
+            return position
+    return None
+
+
+def _is_guardrail(item: object) -> bool:
+    return isinstance(item, dict) and item.get("name") == GUARDRAIL
+
+
+def _is(member: Json, topic_id: str) -> bool:
+    return str(member.get("topic_id")).lower() == topic_id.lower()
+
+
+def _revision(member: Json) -> int:
+    revision = member.get("revision")
+    return revision if type(revision) is int else 0
+
+
+def _shown(text: object) -> str:
+    return "none" if text is None else inert(str(text))[:60]
+
+
+def _place_member(item: Json, pin: Pin, action: str) -> None:
+    """Put the topic where it belongs, and keep what else is said of it."""
+    groups = item.get("topic-list")
+    if groups is not None and not isinstance(groups, list):
+        raise PolicyProblem("topic-list is no list: nothing was changed")
+    if groups is None:
+        groups = item["topic-list"] = []
+    known: Json = {}
+    for _, member in members(item):
+        if _is(member, pin.topic_id):
+            known = member
+            break
+    new = {**known, **pin.model_dump()}
+    placed = False
+    for group in groups:
+        if not isinstance(group, dict) or not isinstance(group.get("topic"), list):
+            continue
+        kept = []
+        for one in group["topic"]:
+            if not isinstance(one, dict) or not _is(one, pin.topic_id):
+                kept.append(one)
+            elif group.get("action") == action and not placed:
+                kept.append(new)
+                placed = True
+        group["topic"] = kept
+    if placed:
+        return
+    for group in groups:
+        if isinstance(group, dict) and group.get("action") == action:
+            _add(group, new)
+            return
+    groups.append({"action": action, "topic": [new]})
+
+
+def _add(group: Json, member: Json) -> None:
+    topics = group.get("topic")
+    if topics is not None and not isinstance(topics, list):
+        raise PolicyProblem("a list of topics is none: nothing was changed")
+    group["topic"] = [*(topics or []), member]
+
+
+def _placed(old: list[tuple[str, Json]], name: str, pin: Pin, action: str) -> list[str]:
+    if not old:
+        return [f"topic {name} is added to the {action} list, revision {pin.revision}"]
+    words = []
+    if any(where != action for where, _ in old):
+        words.append(f"topic {name} is moved to the {action} list")
+    elif len(old) > 1:
+        words.append(f"topic {name} is in the {action} list once only")
+    before = old[0][1]
+    if before.get("revision") != pin.revision:
+        words.append(f"topic {name}: revision {_shown(before.get('revision'))} → {pin.revision}")
+    if before.get("topic_name") != pin.topic_name:
+        words.append(f"topic {_shown(before.get('topic_name'))} is called {name}")
+    return words
+
+
+def _take_out(item: Json, topic_id: str) -> None:
+    groups = item.get("topic-list")
+    for group in groups if isinstance(groups, list) else ():
+        if isinstance(group, dict) and isinstance(group.get("topic"), list):
+            group["topic"] = [
+                one for one in group["topic"] if not isinstance(one, dict) or not _is(one, topic_id)
+            ]
+
+
+def _sent_item(item: Json | None) -> Json | None:
+    """A guardrail without its empty buckets; None when nothing is left in it."""
+    if item is None:
+        return None
+    groups = item.get("topic-list")
+    if groups is None:
+        groups = []
+    if not isinstance(groups, list):
+        return item
+    kept = [group for group in groups if not isinstance(group, dict) or group.get("topic")]
+    return {**item, "topic-list": kept} if kept else None
+
+
+def _replace_item(section: Json, position: int | None, item: Json | None, list_was: str) -> None:
+    items = section.get("model-protection")
+    if position is not None and item is not None:
+        section["model-protection"][position] = item
+    elif position is not None:
+        del section["model-protection"][position]
+        if not section["model-protection"] and list_was == "null":
+            section["model-protection"] = None
+        elif not section["model-protection"] and list_was == "missing":
+            del section["model-protection"]
+    elif item is not None:
+        section["model-protection"] = [*(items or []), item]
+
+
+def _put_back(now: Json | None, undo: Undo) -> Json | None:
+    """The topic's own part of what was before, in a guardrail that others have changed."""
+    old = [(action, one) for action, one in members(undo.before) if _is(one, undo.topic_id)]
+    if now is None:
+        if not old or undo.before is None:
+            return None
+        now = {**copy.deepcopy(undo.before), "topic-list": []}
+    _take_out(now, undo.topic_id)
+    groups = now.get("topic-list")
+    if not isinstance(groups, list):
+        groups = now["topic-list"] = []
+    for action, member in old:
+        for group in groups:
+            if isinstance(group, dict) and group.get("action") == action:
+                _add(group, copy.deepcopy(member))
+                break
+        else:
+            groups.append({"action": action, "topic": [copy.deepcopy(member)]})
+    if undo.before is not None and undo.after is not None:
+        was, made = undo.before.get("action"), undo.after.get("action")
+        if was != made and now.get("action") == made:
+            now["action"] = was
+    return _sent_item(now)
+
+
+def _undone(undo: Undo, now: Json | None, back: Json | None) -> Undo:
+    return Undo(
+        place=undo.place, topic_id=undo.topic_id, before=copy.deepcopy(now),
+        after=copy.deepcopy(back),
+    )  # fmt: skip
