@@ -316,7 +316,7 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
     broken = frame.filter(pl.col("prompt").str.contains("\n", literal=True))
     if broken.height:
         message = (
-            f"{broken.height} prompts hold line breaks: fine here, but the airs CLI reads line "
+            f"{_prompts(broken.height, 'holds', 'hold')} line breaks: fine here, but the airs CLI reads line "
             "by line and cannot take them"
         )
         findings.append(_warning("line-break", message, broken))
@@ -325,9 +325,14 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
         pl.Series([hidden_characters(text) > 0 for text in suspicious["prompt"]], dtype=pl.Boolean)
     )
     if hidden.height:
-        message = f"{hidden.height} prompts hold invisible or control characters"
+        message = f"{_prompts(hidden.height, 'holds', 'hold')} invisible or control characters"
         findings.append(_warning("hidden-characters", message, hidden))
     return tuple(findings)
+
+
+def _prompts(count: int, one: str, many: str) -> str:
+    """How many prompts do something, with the verb in its form."""
+    return f"1 prompt {one}" if count == 1 else f"{count} prompts {many}"
 
 
 def _warning(code: str, message: str, rows: pl.DataFrame) -> Finding:
@@ -349,14 +354,20 @@ def _repeats(frame: pl.DataFrame) -> list[Finding]:
     same = by_text.filter((pl.col("expected") == 1) & (pl.col("spellings") == 1))
     near = by_text.filter((pl.col("expected") == 1) & (pl.col("spellings") > 1))
     kinds = (
-        ("contradictory-label", contradictory, "stand with both labels: decide for one"),
-        ("duplicate", same, "stand more than once and count more than once"),
-        ("near-duplicate", near, "differ from another only by case or blanks"),
+        (
+            "contradictory-label",
+            contradictory,
+            "stands",
+            "stand",
+            "with both labels: decide for one",
+        ),
+        ("duplicate", same, "stands", "stand", "there more than once: each counts"),
+        ("near-duplicate", near, "differs", "differ", "from another only by case or blanks"),
     )
-    for code, groups, what in kinds:
+    for code, groups, one, many, what in kinds:
         if groups.height:
             lines = groups.explode("line").select("line")
-            findings.append(_warning(code, f"{groups.height} prompts {what}", lines))
+            findings.append(_warning(code, f"{_prompts(groups.height, one, many)} {what}", lines))
     return findings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -97,7 +98,8 @@ class SessionStore:
         """Open or make the file; with `reading` one that cannot be written is opened as it is."""
         self.folder = topic_path.parent / FOLDER
         self.path = self.folder / FILE
-        self._topic_file = topic_path.name
+        # A name need not be text: SQLite takes nothing else.
+        self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
         self._claim: Claim | None = None
         self._uri = f"file:{quote(str(self.path.absolute()))}"
         try:
@@ -252,7 +254,8 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        self._set("prompt_file", path)
+        if _is_text(path):  # one that is not is named anew each time
+            self._set("prompt_file", path)
 
     def settings(self) -> dict[str, Any]:
         """Encoder, threshold and the like, as last set; empty before."""
@@ -434,3 +437,11 @@ def _iteration(
         {int(row): text for row, text in json.loads(errors).items()},
     )
     return Iteration(number, created, Decision(decision), evaluation)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -259,11 +259,6 @@ def _view(text: str) -> SavedView:
     return SavedView(name="v", filter="all", category=text, search=text[:2000], sort=text[:200])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=UnicodeEncodeError,
-    reason="the session's store takes no name that is not UTF-8",
-)
 def test_a_file_of_which_the_name_is_no_text(tmp_path: Path) -> None:
     topic = Topic(name="Tax", description="Tax", examples=("Pay less tax?", "Home office?"))
     usual = write(tmp_path, "pay", "c", "d", topic, "tax")

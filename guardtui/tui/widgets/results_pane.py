@@ -222,7 +222,7 @@ class ResultsPane(PromptActions):
             name=name,
             filter=view.filter,
             category=view.category,
-            search=view.search[:LINE_LENGTH],
+            search=view.search[:LINE_LENGTH].encode("utf-8", "replace").decode(),
             sort=view.sort[:LINE_LENGTH],
             descending=view.descending,
             columns=saved_columns(self.layout_chosen),
