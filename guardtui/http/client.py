@@ -9,6 +9,7 @@ import random
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any
@@ -29,6 +30,7 @@ LARGEST = 16 * 1024**2
 """Bytes of an answer from which on it is refused."""
 _CONNECT = 15.0
 """Seconds after which there is no connection."""
+_TIMEOUT = httpx.Timeout(None, connect=_CONNECT).as_dict()
 _OWN_HEADERS = {
     "accept": "application/json",
     # What is not compressed cannot swell; answers are small.
@@ -269,8 +271,13 @@ class RemoteClient:
     async def _received(
         self, client: httpx.AsyncClient, call: _Call
     ) -> tuple[int, dict[str, str], bytes]:
-        request = client.build_request(
-            call.method, call.url, content=call.content, headers=call.headers
+        # Not by `client.build_request`, which parses the URL and merges all headers every time.
+        request = httpx.Request(
+            call.method,
+            _parsed(call.url),
+            content=call.content,
+            headers=call.headers,
+            extensions={"timeout": _TIMEOUT},
         )
         response = await client.send(request, stream=True)
         try:
@@ -313,7 +320,6 @@ class RemoteClient:
             trust_env=self._environment,
             follow_redirects=False,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=httpx.Timeout(None, connect=_CONNECT),
             limits=httpx.Limits(max_connections=1, keepalive_expiry=30.0),
         )
 
@@ -323,6 +329,11 @@ def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
     if endpoint.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return httpx.create_ssl_context(trust_env=environment)
+
+
+@lru_cache(maxsize=64)
+def _parsed(url: str) -> httpx.URL:
+    return httpx.URL(url)
 
 
 def _plain(value: str | Secret) -> str:

@@ -18,6 +18,9 @@ _MARGIN = 1.02
 """How much longer than its window a rate is held, for delays that differ on the way."""
 _CATCH_UP = 0.02
 """Seconds by which a send may be early after timers were late."""
+_SPREAD = 0.0005
+"""Seconds between two permits. Requests sent together are answered together, and then wait for one
+another in the event loop at every turn; apart, each is dealt with while the others are under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class AdaptiveLimit:
         self._size = float(allowed)
         self._round = 0
         self._in_flight = 0
+        self._given_at = -math.inf
         self._paused_until = -math.inf
         self._waiters: deque[_Waiter] = deque()
         self._timer: Timer | None = None
@@ -197,7 +201,7 @@ class AdaptiveLimit:
 
     def _due(self) -> float:
         paced = -math.inf if self._pace is None else self._pace.due()
-        return max(self._paused_until, paced)
+        return max(self._paused_until, self._given_at + _SPREAD, paced)
 
     def _check_patience(self, waiter: _Waiter) -> None:
         if self._paused_until > waiter.until and not waiter.future.done():
@@ -206,6 +210,7 @@ class AdaptiveLimit:
     def _give(self, now: float) -> Permit:
         if self._pace is not None:
             self._pace.sent(now)
+        self._given_at = now
         self._in_flight += 1
         self.totals.sent += 1
         return Permit(self, self._round)
