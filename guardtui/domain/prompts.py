@@ -316,8 +316,8 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
     broken = frame.filter(pl.col("prompt").str.contains("\n", literal=True))
     if broken.height:
         message = (
-            f"{_prompts(broken.height, 'holds', 'hold')} line breaks: fine here, but the airs CLI reads line "
-            "by line and cannot take them"
+            f"{_prompts(broken.height, 'holds', 'hold')} line breaks: fine here, but the airs CLI "
+            "reads line by line and cannot take them"
         )
         findings.append(_warning("line-break", message, broken))
     suspicious = frame.filter(pl.col("prompt").str.contains(r"[^\P{C}\n\r\t]|\u{200b}|\u{00ad}"))
