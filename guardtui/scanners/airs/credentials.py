@@ -103,8 +103,8 @@ class AirsSettings:
         """The settings of this moment. `flags` has names of `SOURCES`, and `region`.
 
         Texts that are empty or blank count as not given. Raises AirsError for a value that cannot
-        be used, naming where it stands, and FileProblem for a file that cannot be read: a region
-        in it that went unnoticed would send prompts elsewhere.
+        be used, naming where it stands, and for a file that cannot be read: a region in it that
+        went unnoticed would send prompts elsewhere.
         """
         given = {name: value for name, value in (flags or {}).items() if _text(value)}
         if unknown := given.keys() - _BY_NAME.keys() - {"region"}:
@@ -205,26 +205,38 @@ def _region(text: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The values of the file; none when there is no file. Raises FileProblem."""
-    from guardtui.files.problems import ContentProblem, decode, read_bytes
-
+    """The values of the file; none when there is no file. Raises AirsError."""
     if not os.path.lexists(path):
         return {}
-    remedy = "correct it, or remove it when `airs` is not used here"
-    text = decode(path, read_bytes(path, if_empty=remedy, limit=_CONFIG_BYTES))
     try:
+        if not path.is_file():
+            raise _broken(path, "this is no file")
+        if path.stat().st_size > _CONFIG_BYTES:
+            raise _broken(path, "the file is too large")
+        text = path.read_bytes().decode("utf-8-sig")
         data = json.loads(text)
+    except OSError as error:
+        raise _broken(path, (error.strerror or type(error).__name__).lower()) from None
+    except UnicodeDecodeError:
+        raise _broken(path, "this is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise ContentProblem(path, f"this is no JSON: {error.msg}", remedy, error.lineno) from None
+        raise _broken(path, f"this is no JSON: {error.msg}", error.lineno) from None
     except (RecursionError, ValueError):
-        raise ContentProblem(path, "this JSON cannot be read", remedy) from None
+        raise _broken(path, "this JSON cannot be read") from None
     if not isinstance(data, dict):
-        raise ContentProblem(path, "this is no JSON object", remedy)
+        raise _broken(path, "this is no JSON object")
     for source in SOURCES:
         value = data.get(source.key) if source.key else None
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise ContentProblem(path, f"{source.key} is no text", remedy)
+            raise _broken(path, f"{source.key} is no text")
     return data
+
+
+def _broken(path: Path, problem: str, line: int | None = None) -> AirsError:
+    where = display_text(str(path)) + (f":{line}" if line is not None else "")
+    return AirsError(
+        f"{where}: {problem}; correct it, or remove the file when `airs` is not used here"
+    )
 
 
 def _checked(

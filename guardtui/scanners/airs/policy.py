@@ -54,7 +54,8 @@ class Undo(BaseModel):
     """What is needed to put a guardrail back: how it was, and what was made of it.
 
     `list_was` tells how `model-protection` was: a list, null, or not there. A guardrail that was
-    not there is None.
+    not there is None. `position` is its index in that list, `count` how many guardrails the place
+    had after the change.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,6 +65,8 @@ class Undo(BaseModel):
     before: Json | None
     after: Json | None
     list_was: Literal["list", "null", "missing"] = "list"
+    position: int = 0
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +206,7 @@ def attach(
             changes.append(f"default for what matches no topic: {_shown(was)} → {default}")
     if len(others) >= TOPICS_AT_MOST:
         warnings.append(f"{len(others) + 1} topics: the service may take {TOPICS_AT_MOST} at most")
-    undo = Undo(
-        place=place,
-        topic_id=pin.topic_id,
-        before=before,
-        after=copy.deepcopy(item),
-        list_was=list_was,
-    )
+    undo = _undo(section, place, pin.topic_id, position, before, item, list_was)
     return Edit(policy, tuple(changes), tuple(warnings), undo)
 
 
@@ -242,9 +239,7 @@ def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
         after = item if left else None
     else:
         after = item
-    undo = Undo(
-        place=place, topic_id=topic_id, before=before, after=copy.deepcopy(after), list_was="list"
-    )
+    undo = _undo(section, place, topic_id, position, before, after)
     return Edit(policy, tuple(changes), tuple(warnings), undo)
 
 
@@ -257,21 +252,26 @@ def restore(policy: Json, undo: Undo) -> Edit:
     policy = copy.deepcopy(policy)
     section = _section(policy, undo.place)
     position = _position(section)
+    if undo.after is None and _count(section) == undo.count:
+        position = None  # another guardrail than the one that was taken out
     now = None if position is None else section["model-protection"][position]
+    before = copy.deepcopy(now)
     changes: list[str] = []
     warnings: list[str] = []
     if _sent_item(now) == _sent_item(undo.after):
         if _sent_item(undo.before) != _sent_item(now):
             changes.append(f"the topic guardrail is as it was before ({undo.place})")
         back = copy.deepcopy(undo.before)
-        _replace_item(section, position, back, undo.list_was)
-        return Edit(policy, tuple(changes), (), _undone(undo, now, back))
+        _replace_item(section, position, back, undo)
+        way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
+        return Edit(policy, tuple(changes), (), way_back)
     warnings.append("somebody changed the topic guardrail since: only this topic is put back")
     back = _put_back(copy.deepcopy(now), undo)
     if _sent_item(back) != _sent_item(now):
         changes.append("the topic's own pin is as it was before")
-    _replace_item(section, position, back, "list")
-    return Edit(policy, tuple(changes), tuple(warnings), _undone(undo, now, back))
+    _replace_item(section, position, back, undo)
+    way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
+    return Edit(policy, tuple(changes), tuple(warnings), way_back)
 
 
 def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
@@ -436,18 +436,19 @@ def _sent_item(item: Json | None) -> Json | None:
     return {**item, "topic-list": kept} if kept else None
 
 
-def _replace_item(section: Json, position: int | None, item: Json | None, list_was: str) -> None:
-    items = section.get("model-protection")
+def _replace_item(section: Json, position: int | None, item: Json | None, undo: Undo) -> None:
     if position is not None and item is not None:
         section["model-protection"][position] = item
     elif position is not None:
         del section["model-protection"][position]
-        if not section["model-protection"] and list_was == "null":
+        if not section["model-protection"] and undo.list_was == "null":
             section["model-protection"] = None
-        elif not section["model-protection"] and list_was == "missing":
+        elif not section["model-protection"] and undo.list_was == "missing":
             del section["model-protection"]
     elif item is not None:
-        section["model-protection"] = [*(items or []), item]
+        items = list(section.get("model-protection") or [])
+        items.insert(undo.position, item)
+        section["model-protection"] = items
 
 
 def _put_back(now: Json | None, undo: Undo) -> Json | None:
@@ -475,8 +476,27 @@ def _put_back(now: Json | None, undo: Undo) -> Json | None:
     return _sent_item(now)
 
 
-def _undone(undo: Undo, now: Json | None, back: Json | None) -> Undo:
+def _undo(
+    section: Json,
+    place: Place,
+    topic_id: str,
+    position: int | None,
+    before: Json | None,
+    after: Json | None,
+    list_was: Literal["list", "null", "missing"] = "list",
+) -> Undo:
+    items = section.get("model-protection") or []
     return Undo(
-        place=undo.place, topic_id=undo.topic_id, before=copy.deepcopy(now),
-        after=copy.deepcopy(back),
-    )  # fmt: skip
+        place=place,
+        topic_id=topic_id,
+        before=before,
+        after=copy.deepcopy(after),
+        list_was=list_was,
+        position=len(items) if position is None else position,
+        count=_count(section),
+    )
+
+
+def _count(section: Json) -> int:
+    items = section.get("model-protection")
+    return sum(map(_is_guardrail, items)) if isinstance(items, list) else 0
