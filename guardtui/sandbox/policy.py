@@ -82,11 +82,13 @@ def _items(section: Mapping[str, Any], name: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-def check(policy: Any, revisions: Mapping[str, int], *, empty_list: bool) -> None:
+def check(
+    policy: Any, revisions: Mapping[str, int], *, empty_list: bool, emptied: bool = False
+) -> None:
     """Raise `Refused` (400) for a policy that the service would not take.
 
     `revisions` has the newest revision of each topic by its id. With `empty_list` a guardrail
-    without any topic is taken.
+    without any topic is taken; with `emptied` also a bucket that a forced deletion left empty.
     """
     if not isinstance(policy, dict):
         raise Refused(400, detail="policy is no object")
@@ -101,6 +103,8 @@ def check(policy: Any, revisions: Mapping[str, int], *, empty_list: bool) -> Non
             if not isinstance(group, dict) or group.get("action") not in ("allow", "block"):
                 raise Refused(400, detail="topic-list: action must be allow or block")
             members = group.get("topic")
+            if emptied and members is None:
+                continue
             if not isinstance(members, list) or not members:
                 where = f"topic-list: the {group['action']} list"
                 raise Refused(400, detail=f"{where} is empty; leave it out")

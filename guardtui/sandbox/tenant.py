@@ -6,7 +6,7 @@ import copy
 import uuid
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from guardtui.domain.topic import Topic, violations
 from guardtui.sandbox import policy as policies
@@ -41,6 +41,12 @@ class TopicRecord(BaseModel):
     created_ts: str
     created_by: str = AUTHOR
     revisions: list[TopicRevision] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _without_gaps(self) -> TopicRecord:
+        if [one.revision for one in self.revisions] != list(range(1, len(self.revisions) + 1)):
+            raise ValueError("revisions must be 1, 2, 3 and so on")
+        return self
 
     @property
     def newest(self) -> TopicRevision:
@@ -93,6 +99,21 @@ class TenantData(BaseModel):
     schema_version: int = Field(default=1, ge=1, le=1)
     topics: list[TopicRecord] = []
     profiles: list[ProfileRevision] = []
+
+    @model_validator(mode="after")
+    def _sound(self) -> TenantData:
+        for one in self.profiles:
+            try:
+                policies.check(one.policy, self.revisions, empty_list=True, emptied=True)
+            except Refused as refused:
+                where = f"profile {one.profile_name} revision {one.revision}"
+                raise ValueError(f"{where}: {refused}") from refused
+        return self
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The newest revision of each topic by its id."""
+        return {one.topic_id: one.newest.revision for one in self.topics}
 
 
 class Tenant:
@@ -261,9 +282,8 @@ class Tenant:
             raise Refused(400, detail=f"profile_name must have 1 to {NAME_AT_MOST} characters")
         if not isinstance(active, bool):
             raise Refused(400, detail="active must be true or false")
-        revisions = {one.topic_id: one.newest.revision for one in self.data.topics}
         policy = body.get("policy", {})
-        policies.check(policy, revisions, empty_list=empty_list)
+        policies.check(policy, self.data.revisions, empty_list=empty_list)
         return name, active, policy
 
     def _refuse_name(self, name: str, family: str | None) -> None:

@@ -355,9 +355,19 @@ async def test_scans_have_limits(start: Start) -> None:
     assert await statuses(client, 5) == [200, 200, 200, 429, 429]
     client.seconds[0] += 1
     assert await statuses(client, 4) == [200, 200, 200, 429]
-    few = await start(concurrent_limit=2, latency="200ms")
-    answers = await asyncio.gather(*[few.scan(prompt) for prompt in PROMPTS[:6]])
-    assert sorted(one.status for one in answers) == [200, 200, 429, 429, 429, 429]
+
+
+async def test_scans_at_a_time_have_a_limit(start: Start) -> None:
+    client = await start(concurrent_limit=2, faults=["slow=first:2"], slow="1h")
+    waiting = [asyncio.ensure_future(client.scan(prompt)) for prompt in PROMPTS[:2]]
+    while (await client.ask("GET", "/_sandbox/stats")).body["in_flight"] < 2:
+        pass
+    assert await statuses(client, 3) == [429, 429, 429]
+    waiting.pop().cancel()
+    while (await client.ask("GET", "/_sandbox/stats")).body["in_flight"] > 1:
+        pass
+    assert await statuses(client, 3) == [200, 200, 200]
+    waiting.pop().cancel()
 
 
 @pytest.mark.parametrize(

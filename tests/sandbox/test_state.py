@@ -16,6 +16,27 @@ from guardtui.sandbox.state_file import StateFile
 
 from .conftest import BAKING, BREAD, TAX, TOPIC, Client, Start
 
+REVISION = {
+    "revision": 1,
+    "topic_name": "x",
+    "description": "x",
+    "examples": ["x"],
+    "last_modified_ts": "",
+}
+RECORD = {"topic_id": "x", "created_ts": "", "revisions": [REVISION]}
+GROUPS = [{"action": "block", "topic": [{"topic_id": "y"}]}]
+GUARDRAIL = {"name": "topic-guardrails", "action": "allow", "topic-list": GROUPS}
+PROFILE = {
+    "profile_id": "p",
+    "family": "f",
+    "profile_name": "mine",
+    "revision": 1,
+    "policy": {
+        "ai-security-profiles": [{"model-configuration": {"model-protection": [GUARDRAIL]}}]
+    },
+    "last_modified_ts": "",
+}
+
 
 async def state_of(client: Client) -> Any:
     listed = [await client.ask("GET", f"/v1/mgmt/{name}") for name in ("topics", "profiles")]
@@ -64,6 +85,11 @@ async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path
         ('{"schema_version": 2}', "schema_version"),
         ('{"topics": [{"topic_id": "x", "created_ts": "", "revisions": []}]}', "revisions"),
         ('{"unknown": 1}', "unknown"),
+        (
+            json.dumps({"topics": [{**RECORD, "revisions": [{**REVISION, "revision": 2}]}]}),
+            "1, 2, 3",
+        ),
+        (json.dumps({"profiles": [PROFILE]}), "profile mine revision 1: there is no topic"),
     ],
 )
 def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, said: str) -> None:
@@ -80,6 +106,17 @@ def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, s
 def test_a_folder_that_is_not_there(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match="no such file"):
         Sandbox(state=tmp_path / "none" / "state.json", engine=engine)
+
+
+async def test_a_bucket_that_was_emptied_is_kept(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    first = await start(path)
+    topic = await first.create()
+    await first.apply(("block", topic))
+    await first.ask("DELETE", f"/v1/mgmt/topic/{topic['topic_id']}/force")
+    kept = await state_of(first)
+    await first.sandbox.stop()
+    assert await state_of(await start(path)) == kept
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file's folder")
