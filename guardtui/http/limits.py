@@ -19,8 +19,8 @@ _MARGIN = 1.02
 _CATCH_UP = 0.02
 """Seconds by which a send may be early after timers were late."""
 _SPREAD = 0.0005
-"""Seconds between two permits. Requests sent together are answered together, and then wait for one
-another in the event loop at every turn; apart, each is dealt with while the others are under way."""
+"""Seconds between two permits. Requests sent together are answered together, and wait for one
+another at every turn of the event loop; apart, each is dealt with while others are under way."""
 
 
 @dataclass(frozen=True, slots=True)
