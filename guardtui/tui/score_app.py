@@ -1,0 +1,42 @@
+"""The app that shows scored outputs by themselves, as `guardtui score FILE --screen` does."""
+
+from __future__ import annotations
+
+from textual.screen import Screen
+
+from guardtui.config import Config
+from guardtui.files.output_files import OutputSet
+from guardtui.tui.base_app import BaseApp
+from guardtui.tui.screens.score_actions import ScoresScreen
+from guardtui.tui.screens.scores import ScoreOptions
+from guardtui.tui.terminal import accept_stray_bytes
+
+
+class ScoreApp(BaseApp):
+    """The screen of scores, without a topic."""
+
+    def __init__(
+        self, outputs: OutputSet, options: ScoreOptions | None = None, config: Config | None = None
+    ) -> None:
+        super().__init__(config)
+        self._outputs = outputs
+        self._options = options
+
+    async def action_quit(self) -> None:
+        """Leave; there is nothing to be saved."""
+        self.exit(0)
+
+    def get_default_screen(self) -> Screen[None]:
+        return ScoresScreen(self._outputs, self._options)
+
+
+def run_score_app(
+    outputs: OutputSet, options: ScoreOptions | None = None, config: Config | None = None
+) -> int:
+    """Show the scores until the author quits; the exit code."""
+    accept_stray_bytes()
+    app = ScoreApp(outputs, options, config)
+    app.run()
+    if app._exception is not None:
+        raise app._exception
+    return app.return_code or 0

@@ -1,0 +1,74 @@
+"""The question for a file of outputs; what is wrong with it is said before anything opens."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input, Label, Static
+
+from guardtui.domain.prompts import PromptSetError
+from guardtui.domain.text import display_text
+from guardtui.files.output_files import OutputSet, load_outputs
+from guardtui.files.problems import FileProblem
+from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
+from guardtui.tui.widgets.line_input import LineInput
+from guardtui.tui.widgets.score_line import PathSuggester
+
+_ABOUT = (
+    "A file with what a model answered: CSV, JSONL or Parquet with the columns input, target and "
+    "output. Others are kept: id, epoch and choices have a meaning, all else is metadata."
+)
+
+
+class OpenOutputs(Modal[OutputSet | None]):
+    """Asks for the path of a file and gives its outputs; Escape gives nothing."""
+
+    BINDINGS = [("escape", "close", "Leave")]
+    help_pane = "open_outputs"
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__()
+        self._path = path
+        self._problem = Static("", id="problem", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Score outputs"
+            dialog.border_subtitle = "Enter opens, → completes, Esc leaves"
+            yield Label(_ABOUT, markup=False)
+            yield LineInput(
+                self._path, placeholder="path of the file", id="path", suggester=PathSuggester()
+            )
+            yield self._problem
+
+    @on(Input.Changed)
+    def changed(self) -> None:
+        self._problem.update("")
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self._open(event.value.strip())
+        else:
+            self._problem.update(Text("write the path of a file"))
+
+    @work(exclusive=True)
+    async def _open(self, path: str) -> None:
+        self._problem.update(themed(Text("reading…", "$text-muted")))
+        try:
+            found = await asyncio.to_thread(lambda: load_outputs(Path(path).expanduser()))
+        except (FileProblem, PromptSetError, RuntimeError, ValueError) as error:
+            # A name may hold a null character, or a home that nobody has.
+            self._problem.update(Text(display_text(str(error), newlines=True)))
+            return
+        self.dismiss(found)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
