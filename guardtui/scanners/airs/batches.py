@@ -25,6 +25,8 @@ BATCH = 5
 """Prompts of a batch that all revisions of the service are known to take."""
 FIRST_ASK = 2.0
 """Seconds after which a batch is asked for; queues are said to take ten."""
+_SOON = 0.01
+"""Seconds that are not waited for."""
 PATIENCE = 300.0
 """Seconds without any news after which what is open is given up."""
 _OVERHEAD = 64
@@ -167,9 +169,15 @@ class _Collector:
                 elif clash := self._take(one):
                     for index in one.rows.values():
                         yield index, clash
-            if self._open:
-                for outcome in await self._ask():
-                    yield outcome
+            if not self._open:
+                continue
+            wait = next(iter(self._open.values())).due - self._clock.now()
+            if wait > _SOON:
+                # More batches may be taken meanwhile, to be asked for by the same query.
+                await self._clock.sleep(wait)
+                continue
+            for outcome in await self._ask():
+                yield outcome
 
     def _take(self, batch: Batch) -> ServiceError | None:
         """Remember a batch; an id that stands for another one already cannot be told apart."""
@@ -184,8 +192,6 @@ class _Collector:
     async def _ask(self) -> list[tuple[int, Outcome]]:
         """Ask once for up to five batches; what has come to an end by it."""
         chosen = self._chosen()
-        if (wait := chosen[0].due - self._clock.now()) > 0:
-            await self._clock.sleep(wait)
         for one in chosen:  # to the end of the queue
             self._open[one.batch.scan_id] = self._open.pop(one.batch.scan_id)
         try:
@@ -204,11 +210,7 @@ class _Collector:
         if first.alone:
             return [first]
         now = self._clock.now()
-        ready = [
-            one
-            for one in self._open.values()
-            if not one.alone and (one is first or one.due <= max(now, first.due))
-        ]
+        ready = [one for one in self._open.values() if not one.alone and one.due <= now + _SOON]
         return ready[:IDS_AT_MOST]
 
     def _read(self, row: ResultRow) -> list[tuple[int, Outcome]]:

@@ -326,8 +326,8 @@ def test_all_else_survives(policy: dict[str, Any], intent: Intent) -> None:
         now = dict(guardrails(edit.policy))[where] if where != place else None
         if now is not None:
             assert now == item
-    old = {where: item for where, item in guardrails(before)}.get(place)
-    new = {where: item for where, item in guardrails(edit.policy)}[place]
+    old = dict(guardrails(before)).get(place)
+    new = dict(guardrails(edit.policy))[place]
     if old is not None:
         known = {"action", "topic-list"}
         assert {k: v for k, v in new.items() if k not in known} == {

@@ -1,0 +1,357 @@
+"""Batches: every prompt gets its own verdict once, whatever comes back and in which order."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.batches import Outcome, collect, scan_in_batches
+from guardtui.scanners.airs.lifecycle import apply
+from guardtui.scanners.airs.scans import Batch, ScanClient
+from tests.http.server import Received, Server, Step, answer, reset, sends
+
+from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
+from .test_scans import client_of
+
+
+async def outcomes(
+    client: ScanClient, prompts: list[tuple[int, str]], **more: Any
+) -> dict[int, Outcome]:
+    found: dict[int, Outcome] = {}
+    async for index, outcome in scan_in_batches(client, prompts, **more):
+        assert index not in found
+        found[index] = outcome
+    return found
+
+
+def triggered(found: dict[int, Outcome]) -> dict[int, bool | None]:
+    return {index: one.triggered for index, one in sorted(found.items()) if isinstance(one, Answer)}
+
+
+def errors(found: dict[int, Outcome]) -> dict[int, ServiceError]:
+    return {index: one for index, one in found.items() if isinstance(one, ServiceError)}
+
+
+# Against the sandbox
+
+
+@pytest.mark.parametrize("size", [1, 5, 20])
+async def test_every_prompt_has_its_own_verdict(stage: Stage, size: int) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="12s", poll_limit=10)
+    prompts = [(100 + k, (TAX, OTHER, BAKING)[k % 3] + " " * k) for k in range(47)]
+    found = await outcomes(stage.scans, prompts, size=size, topic="Tax advice")
+    assert not errors(found)
+    assert triggered(found) == {100 + k: k % 3 == 0 for k in range(47)}
+    assert "429" not in stage.answered["endpoints"]["results"]
+
+
+async def test_results_are_fetched_later(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="1h")
+    batches: list[Batch] = []
+    prompts = [(7, TAX), (8, OTHER)]
+    found = await outcomes(stage.scans, prompts, patience=20.0, submitted=batches.append)
+    assert {one.kind for one in errors(found).values()} == {Kind.TIMEOUT}
+    assert all(batches[0].scan_id in str(one) for one in errors(found).values())
+    stage.sandbox.clock.advance(4000)
+    later = {k: one async for k, one in collect(stage.scans, batches)}
+    assert triggered(later) == {7: True, 8: False}
+
+
+@pytest.mark.parametrize(
+    "fault", ["500-after@async=first:1", "cut@async=first:1", "reset-after@async=first:1",
+              "html@async=first:1", "empty@async=first:1", "truncated@async=first:1"]
+)  # fmt: skip
+async def test_a_batch_of_unknown_fate_is_never_sent_again(stage: Stage, fault: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=[fault], pending="0")
+    prompts = [(k, f"{TAX} {k}") for k in range(10)]
+    scanner = await stage.scanner(limit=AdaptiveLimit(1, clock=stage.clock))
+    found = await outcomes(scanner, prompts)
+    lost = errors(found)
+    assert sorted(lost) == [0, 1, 2, 3, 4]
+    assert all("unknown fate" in str(one) and one.final for one in lost.values())
+    assert triggered(found) == dict.fromkeys(range(5, 10), True)
+    assert stage.answered["prompts"]["asked"]["duplicates"] == 0
+
+
+@pytest.mark.parametrize("fault", ["429@async=first:3", "429-date@async=first:3"])
+async def test_a_batch_that_was_not_taken_is_sent_again(stage: Stage, fault: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=[fault], pending="0")
+    found = await outcomes(stage.scans, [(k, TAX) for k in range(10)])
+    assert triggered(found) == dict.fromkeys(range(10), True)
+
+
+@pytest.mark.parametrize("fault", ["500@results=first:3", "reset@results=first:3", "429=first:2"])
+async def test_asking_for_results_is_repeated(stage: Stage, fault: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=[fault], pending="0")
+    found = await outcomes(stage.scans, [(k, TAX) for k in range(10)])
+    assert triggered(found) == dict.fromkeys(range(10), True)
+
+
+async def test_rows_that_failed_have_no_verdict(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=["row-failed=first:1"], pending="0")
+    found = await outcomes(stage.scans, [(0, TAX), (1, TAX)])
+    assert triggered(found) == {0: None, 1: True}
+
+
+async def test_a_wrong_key_fails_every_prompt(stage: Stage) -> None:
+    stage.change(faults=["403=after:0"])
+    found = await outcomes(stage.scans, [(k, TAX) for k in range(12)])
+    assert {one.kind for one in errors(found).values()} == {Kind.CREDENTIALS}
+    assert len(found) == 12
+
+
+async def test_bad_prompts_do_not_spoil_their_neighbours(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="0")
+    found = await outcomes(stage.scans, [(0, TAX), (1, ""), (2, "x" * 3_000_000), (3, OTHER)])
+    assert triggered(found) == {0: True, 3: False}
+    assert sorted(errors(found)) == [1, 2]
+
+
+async def test_large_prompts_make_small_batches(stage: Stage) -> None:
+    stage.change(pending="0")
+    batches: list[Batch] = []
+    prompts = [(k, "long " * 380_000) for k in range(5)]
+    found = await outcomes(stage.scans, prompts, size=20, submitted=batches.append)
+    assert sorted(len(one.rows) for one in batches) == [1, 2, 2]
+    assert len(found) == 5
+    assert not errors(found)
+
+
+async def test_a_reader_that_stops_early_ends_it(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="0")
+    prompts = [(k, f"{TAX} {k}") for k in range(50)]
+    async with contextlib.aclosing(scan_in_batches(stage.scans, prompts)) as found:
+        async for _ in found:
+            break
+    assert stage.scans.limit.in_flight == 0
+
+
+async def test_nothing_to_scan(stage: Stage) -> None:
+    assert await outcomes(stage.scans, []) == {}
+
+
+@pytest.mark.parametrize("size", [0, 21])
+async def test_sizes_are_checked(stage: Stage, size: int) -> None:
+    with pytest.raises(ServiceError, match="1 to 20"):
+        await outcomes(stage.scans, [(0, TAX)], size=size)
+
+
+# Against scripted servers
+
+
+def result(prompt: str) -> dict[str, Any]:
+    """The prompt comes back as a topic's name, so that a mix-up is seen."""
+    return {
+        "category": "malicious",
+        "action": "block",
+        "prompt_detected": {"topic_violation": True},
+        "prompt_detection_details": {"topic_guardrails_details": {"blocked_topics": [prompt]}},
+    }
+
+
+Results = Callable[[list[dict[str, Any]], int], Step]
+
+
+class Service:
+    """Takes batches, and answers queries by a function of the full rows and the query's number."""
+
+    def __init__(self, results: Results) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.queries: list[list[str]] = []
+        self._results = results
+
+    def __call__(self, request: Received) -> Step:
+        if request.method == "POST":
+            scan_id = f"scan-{len(self.rows)}"
+            self.rows[scan_id] = [
+                {
+                    "scan_id": scan_id,
+                    "req_id": one["req_id"],
+                    "status": "complete",
+                    "result": result(one["scan_req"]["contents"][0]["prompt"]),
+                }
+                for one in request.json
+            ]
+            return answer({"scan_id": scan_id, "received": "now"})
+        ids = parse_qs(urlsplit(request.target).query)["scan_ids"][0].split(",")
+        self.queries.append(ids)
+        rows = [row for one in ids for row in self.rows.get(one, [])]
+        return self._results(rows, len(self.queries))
+
+
+def step_of(service: Service) -> Callable[[Received], Step]:
+    return lambda request: service(request)
+
+
+async def asked(results: Results, count: int = 12, **more: Any) -> tuple[dict[int, Any], Service]:
+    service = Service(results)
+    async with Server(step_of(service)) as server, client_of(server) as client:
+        found = await outcomes(client, [(k, f"prompt {k}") for k in range(count)], **more)
+    return found, service
+
+
+def names(found: dict[int, Any]) -> dict[int, str]:
+    return {k: one.blocked_topics[0] for k, one in found.items() if isinstance(one, Answer)}
+
+
+ALL = {k: f"prompt {k}" for k in range(12)}
+
+
+async def test_rows_in_any_order_and_in_parts() -> None:
+    shuffle = random.Random(7)
+
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        shuffle.shuffle(rows)
+        half = rows[: len(rows) // 2 + 1]
+        rest = [{**row, "status": "PENDING", "result": None} for row in rows[len(half) :]]
+        return answer([*half, *rest, *half])
+
+    found, _ = await asked(results)
+    assert names(found) == ALL
+
+
+async def test_at_most_five_ids_and_ten_queries_a_minute() -> None:
+    times: list[float] = []
+    clock: list[Any] = []
+
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        times.append(clock[0].now())
+        return answer(rows if number > 25 else [])
+
+    service = Service(results)
+    async with Server(step_of(service)) as server, client_of(server) as client:
+        clock.append(client.clock)
+        found = await outcomes(client, [(k, f"prompt {k}") for k in range(40)])
+    assert len(names(found)) == 40
+    assert max(map(len, service.queries)) == 5
+    assert {one for ids in service.queries for one in ids} == set(service.rows)
+    for start in range(len(times) - 10):
+        assert times[start + 10] - times[start] >= 60
+    # The longest not asked for comes first: nobody is forgotten.
+    assert {one for ids in service.queries[10:12] for one in ids} == set(service.rows)
+
+
+async def test_hostile_rows_are_no_verdicts() -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        junk: list[Any] = [
+            None, 7, "x", [], {}, {"scan_id": 1}, {"scan_id": "scan-0"},
+            {"scan_id": "scan-0", "req_id": 99, "status": "complete", "result": result("evil")},
+            {"scan_id": "scan-0", "req_id": 0, "status": "complete", "result": result("evil")},
+            {"scan_id": "elsewhere", "req_id": 1, "status": "complete", "result": result("evil")},
+            {"scan_id": "scan-0", "req_id": None, "status": "complete", "result": result("evil")},
+            {"scan_id": "scan-0", "req_id": "1x", "status": "complete", "result": result("evil")},
+            {"scan_id": "scan-0", "req_id": 1, "status": ["complete"], "result": result("evil")},
+        ]  # fmt: skip
+        return answer([*junk, *rows])
+
+    found, _ = await asked(results)
+    assert names(found) == ALL
+
+
+@pytest.mark.parametrize("broken", [None, [], "x", {"category": 5}])
+async def test_a_complete_row_without_a_result_is_no_verdict(broken: Any) -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        return answer([{**row, "result": broken} for row in rows])
+
+    found, _ = await asked(results)
+    assert triggered(found) == dict.fromkeys(range(12))
+    assert all(one.scan_id for one in found.values())
+
+
+async def test_a_batch_of_one_needs_no_number() -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        return answer([{name: row[name] for name in row if name != "req_id"} for row in rows])
+
+    found, _ = await asked(results, size=1)
+    assert names(found) == ALL
+
+
+async def test_one_bad_id_does_not_spoil_the_others() -> None:
+    def results(rows: list[dict[str, Any]], number: int) -> Step:
+        if any(row["scan_id"] == "scan-1" for row in rows):
+            return answer({"error": {"message": "invalid scan ids"}}, 400)
+        return answer(rows)
+
+    found, _ = await asked(results)
+    assert len(names(found)) == 12 - len(errors(found))
+    assert len(errors(found)) in (2, 5)  # whichever batch was taken as the second
+    assert all("scan-1" in str(one) for one in errors(found).values())
+    assert all(ALL[k] == name for k, name in names(found).items())
+
+
+async def test_silence_is_given_up() -> None:
+    found, service = await asked(lambda rows, number: answer([]), patience=60.0)
+    assert len(found) == 12
+    assert all("submitted as scan" in str(one) for one in errors(found).values())
+    assert 5 < len(service.queries) < 20
+
+
+async def test_a_key_that_is_revoked_meanwhile() -> None:
+    found, _ = await asked(lambda rows, number: answer({}, 403))
+    assert {one.kind for one in errors(found).values()} == {Kind.CREDENTIALS}
+    assert len(found) == 12
+
+
+@pytest.mark.parametrize(
+    "step",
+    [answer({}), answer([]), answer({"scan_id": ""}), answer({"scan_id": 5}),
+     answer({"scan_id": "a b"}), answer({"scan_id": "x" * 65}), answer({}, 500), answer({}, 408),
+     reset, sends(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"), sends(b"nonsense")],
+)  # fmt: skip
+async def test_a_receipt_that_cannot_be_used_is_unknown_fate(step: Step) -> None:
+    async with Server(lambda request: step) as server, client_of(server) as client:
+        found = await outcomes(client, [(0, "a"), (1, "b")])
+        assert len(server.received) == 1
+    assert all("unknown fate" in str(one) for one in errors(found).values())
+    assert len(errors(found)) == 2
+
+
+async def test_two_batches_with_one_id_are_not_mixed_up() -> None:
+    def step(request: Received) -> Step:
+        if request.method == "POST":
+            return answer({"scan_id": "same"})
+        return answer([])
+
+    async with Server(step) as server, client_of(server) as client:
+        found = await outcomes(client, [(k, f"p{k}") for k in range(10)], patience=20.0)
+    assert len(errors(found)) == 10
+    assert sum("two batches got the scan id" in str(one) for one in errors(found).values()) == 5
+
+
+async def test_what_a_batch_looks_like() -> None:
+    async with Server(answer({"scan_id": "s"})) as server, client_of(server) as client:
+        batch = await client.submit([(40, "a"), (7, "b")])
+        (request,) = server.received
+    assert batch == Batch("s", {1: 40, 2: 7})
+    profile = {"profile_name": "mine"}
+    assert request.target == "/v1/scan/async/request"
+    assert request.json == [
+        {"req_id": 1, "scan_req": {"ai_profile": profile, "contents": [{"prompt": "a"}]}},
+        {"req_id": 2, "scan_req": {"ai_profile": profile, "contents": [{"prompt": "b"}]}},
+    ]
+
+
+async def test_an_error_of_the_listener_is_raised() -> None:
+    def listener(batch: Batch) -> None:
+        raise OSError("the disk is full")
+
+    service = Service(lambda rows, number: answer(rows))
+    async with Server(step_of(service)) as server, client_of(server) as client:
+        with pytest.raises(OSError, match="disk is full"):
+            await outcomes(client, [(0, "a")], submitted=listener)

@@ -1,0 +1,342 @@
+"""A topic put into effect and taken back, others who change the profile, and the wait between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from guardtui.domain.topic import Intent, Topic
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.sandbox.policy import PER_CONTENT
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import (
+    Before,
+    apply,
+    canary,
+    detach,
+    plan,
+    revert,
+    wait_until_live,
+)
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+from guardtui.scanners.airs.policy import Pin, Place, attach, for_sending, pinned
+from tests.http.times import JumpClock
+
+from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
+
+CHANGED = TAX_TOPIC.model_copy(
+    update={"description": BAKING_TOPIC.description, "examples": BAKING_TOPIC.examples}
+)
+
+
+async def test_a_new_topic_is_made_and_pinned(stage: Stage) -> None:
+    shown = await plan(stage.management, TAX_TOPIC, "sandbox")
+    assert await stage.management.topics() == []
+    done = await apply(stage.management, TAX_TOPIC, "sandbox", shown=shown)
+    assert done.changes == shown.changes
+    assert done.changes == (
+        "topic Tax advice is made",
+        "a topic guardrail is added (entry 1), default allow",
+        "topic Tax advice is added to the block list, revision 1",
+    )
+    assert (done.warnings, done.profile.revision, done.topic.revision) == ((), 2, 1)
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
+    assert (await stage.scans.scan(TAX)).profile_id == done.profile.profile_id
+
+
+async def test_a_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> None:
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    done = await apply(stage.management, CHANGED, "sandbox")
+    assert done.topic.topic_id == first.topic.topic_id
+    assert done.changes == (
+        "topic Tax advice gets a new text: revision 1 → 2",
+        "topic Tax advice: revision 1 → 2",
+    )
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 2),)
+    assert (await stage.scans.scan(BAKING)).triggered is True
+    assert (await stage.scans.scan(TAX)).triggered is False
+
+
+async def test_the_same_again_sends_nothing(stage: Stage) -> None:
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    again = await apply(stage.management, TAX_TOPIC, "sandbox")
+    assert (again.changes, again.warnings) == ((), ())
+    assert again.profile == await stage.management.profile("sandbox")
+    assert again.profile.revision == first.profile.revision
+    assert again.topic.revision == 1
+    back = await revert(stage.management, again.before)
+    assert back.profile.revision == first.profile.revision
+    assert (await stage.scans.scan(TAX)).triggered is True
+
+
+async def test_the_other_layout(stage: Stage) -> None:
+    done = await apply(stage.management, allowing(TAX_TOPIC), "sandbox-directional")
+    policy = await stage.policy("sandbox-directional")
+    assert pinned(policy, done.topic.topic_id) == (
+        (Place(entry=0, direction="prompt"), "allow", 1),
+    )
+    assert policy["ai-security-profiles"][0]["content-type-mode"] == PER_CONTENT
+    scanner = await stage.scanner("sandbox-directional")
+    assert (await scanner.scan(OTHER)).triggered is True
+    back = await revert(stage.management, done.before)
+    assert for_sending(back.profile.policy) == for_sending(
+        stage.sandbox.tenant.data.profiles[1].policy
+    )
+
+
+async def test_intent_changes_bucket_and_default(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    done = await apply(stage.management, allowing(TAX_TOPIC), "sandbox")
+    assert done.changes == (
+        "topic Tax advice is moved to the allow list",
+        "default for what matches no topic: allow → block",
+    )
+    assert (await stage.scans.scan(OTHER)).triggered is True
+
+
+async def test_other_topics_stay_and_a_mixed_default_is_warned_of(stage: Stage) -> None:
+    baking = await apply(stage.management, allowing(BAKING_TOPIC), "sandbox")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    assert done.warnings == (
+        "the default stays block: what matches no topic is stopped, "
+        "because the profile has topics to allow",
+    )
+    policy = await stage.policy()
+    assert pinned(policy, baking.topic.topic_id) == ((Place(entry=0), "allow", 1),)
+    asked = await apply(stage.management, TAX_TOPIC, "sandbox", set_default=True)
+    assert asked.changes == ("default for what matches no topic: block → allow",)
+
+
+async def test_going_back_restores_text_and_pin(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    await apply(stage.management, CHANGED, "sandbox")
+    before = await stage.policy()
+    third = await apply(
+        stage.management, allowing(TAX_TOPIC.model_copy(update={"description": "Third"})), "sandbox"
+    )
+    kept = Before.model_validate_json(third.before.model_dump_json())
+    back = await revert(stage.management, kept)
+    assert await stage.policy() == before
+    topic = await stage.management.topic("Tax advice")
+    assert topic is not None
+    assert (topic.description, topic.examples) == (CHANGED.description, CHANGED.examples)
+    assert topic.revision == 4
+    assert pinned(await stage.policy(), topic.topic_id) == ((Place(entry=0), "block", 2),)
+    assert (await stage.scans.scan(BAKING)).triggered is True
+    assert back.warnings == ()
+    assert "topic Tax advice has its text of before, as revision 4" in back.changes
+
+
+async def test_going_back_from_a_new_topic(stage: Stage) -> None:
+    before = await stage.policy()
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    back = await revert(stage.management, done.before)
+    assert await stage.policy() == before
+    assert back.changes[-1] == "topic Tax advice stays in the tenant, out of the profile"
+    assert await stage.management.topic("Tax advice") is not None
+
+
+async def test_going_back_may_delete_what_was_made(stage: Stage) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    with pytest.raises(AirsError, match="e-mail"):
+        await revert(stage.management, done.before, delete_created=True)
+    await revert(stage.management, done.before, delete_created=True, updated_by="me@example.com")
+    assert await stage.management.topics() == []
+
+
+async def test_a_change_by_others_is_told_and_stays(stage: Stage) -> None:
+    shown = await plan(stage.management, TAX_TOPIC, "sandbox")
+    baking = await apply(stage.management, BAKING_TOPIC, "sandbox")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox", shown=shown)
+    assert "it was revision 1 when shown, and is 2 now; their changes stay" in done.warnings[0]
+    policy = await stage.policy()
+    assert pinned(policy, baking.topic.topic_id)
+    assert pinned(policy, done.topic.topic_id)
+    # And on the way back.
+    other = CHANGED.model_copy(update={"name": "Third"})
+    third = await apply(stage.management, other, "sandbox")
+    back = await revert(stage.management, done.before)
+    assert any("somebody changed the profile since" in one for one in back.warnings)
+    policy = await stage.policy()
+    assert pinned(policy, baking.topic.topic_id)
+    assert pinned(policy, third.topic.topic_id)
+    assert not pinned(policy, done.topic.topic_id)
+
+
+async def test_a_write_at_the_same_moment_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    put = ManagementClient.update_profile
+
+    async def late(self: ManagementClient, profile: SecurityProfile, policy: Any) -> Any:
+        await put(self, profile, profile.policy)  # somebody else, just before
+        return await put(self, profile, policy)
+
+    monkeypatch.setattr(ManagementClient, "update_profile", late)
+    done = await apply(stage.management, CHANGED, "sandbox")
+    assert "what revision 3 brought is overwritten" in done.warnings[0]
+
+
+async def test_a_lost_answer_is_looked_up(stage: Stage) -> None:
+    for fault in ("500-after@topic-create", "500-after@profile-update", "cut@topic-update"):
+        stage.change(faults=[f"{fault}=first:1"])
+        topic = CHANGED if "topic-update" in fault else TAX_TOPIC
+        name = "sandbox" if "profile" not in fault else "sandbox-directional"
+        done = await apply(stage.management, topic, name)
+        assert pinned(await stage.policy(name), done.topic.topic_id)
+    assert [one.revision for one in await stage.management.topics()] == [2]
+    rows = await stage.management.profiles()
+    assert sorted(one.revision for one in rows if one.profile_name == "sandbox-directional") == [
+        1,
+        2,
+    ]
+
+
+async def test_a_profile_that_cannot_be_written_is_told_with_what_was_done(stage: Stage) -> None:
+    stage.change(faults=["500@profile-update=after:0"])
+    with pytest.raises(ServiceError) as caught:
+        await apply(stage.management, TAX_TOPIC, "sandbox")
+    assert "the topic has revision 1, but the profile does not use it" in str(caught.value)
+
+
+async def test_somebody_makes_the_topic_at_the_same_moment(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = ManagementClient.create_topic
+
+    async def late(self: ManagementClient, name: str, *rest: Any) -> Any:
+        await create(self, name, "Theirs", ("x", "y"))
+        return await create(self, name, *rest)
+
+    monkeypatch.setattr(ManagementClient, "create_topic", late)
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    assert (done.topic.revision, done.topic.description) == (2, TAX_TOPIC.description)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        TAX_TOPIC.model_copy(update={"description": "d" * 251}),
+        TAX_TOPIC.model_copy(update={"examples": ("one",)}),
+        Topic(),
+    ],
+)
+async def test_an_invalid_definition_is_never_sent(stage: Stage, topic: Topic) -> None:
+    for call in (plan, apply):
+        with pytest.raises(AirsError, match="is not sent"):
+            await call(stage.management, topic, "sandbox")
+    assert await stage.management.topics() == []
+
+
+async def test_an_unknown_profile_is_told_before_anything_is_sent(stage: Stage) -> None:
+    with pytest.raises(AirsError, match=r"there is no profile 'x'; there are: sandbox, sandbox-d"):
+        await apply(stage.management, TAX_TOPIC, "x")
+    assert await stage.management.topics() == []
+
+
+async def test_a_profile_without_a_place_changes_no_topic(stage: Stage) -> None:
+    await stage.management.create_profile("empty", {"ai-security-profiles": []})
+    with pytest.raises(AirsError, match="no part for topics"):
+        await apply(stage.management, TAX_TOPIC, "empty")
+    assert await stage.management.topics() == []
+
+
+async def test_a_topic_is_taken_out(stage: Stage) -> None:
+    await apply(stage.management, BAKING_TOPIC, "sandbox")
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    done = await detach(stage.management, "Tax advice", "sandbox")
+    assert done.changes == ("topic Tax advice is taken from the block list",)
+    done = await detach(stage.management, "Baking", "sandbox")
+    assert "goes with its last topic" in done.changes[-1]
+    with pytest.raises(AirsError, match="has no topic 'Baking'"):
+        await detach(stage.management, "Baking", "sandbox")
+
+
+# Until scans know it
+
+
+async def test_the_wait_ends_when_the_new_revision_answers(stage: Stage) -> None:
+    stage.change(propagation="11s")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompt, expected = canary(TAX_TOPIC)
+    live = await wait_until_live(
+        stage.scans, prompt, profile_id=done.profile.profile_id, expected=expected,
+        clock=stage.clock,
+    )  # fmt: skip
+    assert (live.live, live.reason, live.revision_seen) == (True, "", True)
+    assert live.probes > 1
+    assert live.last is not None
+    assert live.last.triggered is True
+
+
+async def test_the_wait_has_an_end(stage: Stage) -> None:
+    stage.change(propagation="1h")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    live = await wait_until_live(
+        stage.scans, TAX, profile_id=done.profile.profile_id, limit=20.0, interval=5.0,
+        clock=stage.clock,
+    )  # fmt: skip
+    assert (live.live, live.revision_seen, live.probes) == (False, False, 5)
+    assert live.reason == "an older revision of the profile answers still"
+    assert live.seconds == pytest.approx(20.0, abs=1)
+
+
+async def test_a_probe_that_is_not_as_expected_says_so(stage: Stage) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    live = await wait_until_live(
+        stage.scans, OTHER, profile_id=done.profile.profile_id, expected=True, limit=4.0,
+        clock=stage.clock,
+    )  # fmt: skip
+    assert (live.live, live.revision_seen) == (False, True)
+    assert live.reason == "the new revision answers, but the probe is not stopped"
+
+
+class Probes:
+    def __init__(self, *steps: Answer | ServiceError) -> None:
+        self.steps = list(steps)
+
+    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
+        step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
+        if isinstance(step, ServiceError):
+            raise step
+        return step
+
+
+async def test_answers_that_name_no_revision() -> None:
+    probes = Probes(Answer(False), Answer(None, "no verdict"), Answer(True))
+    live = await wait_until_live(probes, "x", profile_id="p", expected=True, clock=JumpClock())
+    assert (live.live, live.probes, live.revision_seen) == (True, 3, None)
+    blind = await wait_until_live(Probes(Answer(True)), "x", profile_id="p", clock=JumpClock())
+    assert not blind.live
+    assert "nothing is expected" in blind.reason
+
+
+async def test_failures_of_probes() -> None:
+    passing = ServiceError(Kind.SERVER, "HTTP 500")
+    live = await wait_until_live(
+        Probes(passing, Answer(True, profile_id="P")), "x", profile_id="p", clock=JumpClock()
+    )
+    assert (live.live, live.probes) == (True, 2)
+    final = ServiceError(Kind.CREDENTIALS, "HTTP 403", final=True)
+    with pytest.raises(ServiceError, match="403"):
+        await wait_until_live(Probes(final), "x", profile_id="p", clock=JumpClock())
+    never = await wait_until_live(Probes(passing), "x", profile_id="p", clock=JumpClock())
+    assert (never.live, never.reason, never.last) == (False, "HTTP 500", None)
+
+
+def test_canaries() -> None:
+    assert canary(TAX_TOPIC) == (TAX_TOPIC.examples[0], True)
+    assert canary(allowing(TAX_TOPIC)) == (TAX_TOPIC.examples[0], None)
+
+
+def test_a_profile_that_others_made_is_no_surprise() -> None:
+    policy: Any = {"ai-security-profiles": [{"model-configuration": {"x": None}}], "y": [{}]}
+    pin = Pin(topic_id="a", topic_name="A", revision=1)
+    edit = attach(policy, pin, Intent.BLOCK)
+    assert edit.policy["y"] == [{}]
+    assert edit.policy["ai-security-profiles"][0]["model-configuration"]["x"] is None
+    assert CustomTopic.read({"topic_name": "a", "z": None}).model_dump()["z"] is None

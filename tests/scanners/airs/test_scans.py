@@ -1,0 +1,309 @@
+"""Single scans: what is sent, what is refused before it is sent, and what failures say."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import apply
+from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from tests.http.server import Answer, Received, Server, Step, answer
+from tests.http.times import JumpClock
+
+from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
+
+RESULT = {
+    "scan_id": "0c6a2f5e-3f5a-4d0b-9d1b-6c1f2f5b7a10",
+    "report_id": "R0c6a2f5e-3f5a-4d0b-9d1b-6c1f2f5b7a10",
+    "category": "benign",
+    "action": "allow",
+    "prompt_detected": {"topic_violation": False},
+}
+
+
+def client_of(
+    server: Server, profile: ProfileChoice | None = None, key: str = "the-key", **more: Any
+) -> ScanClient:
+    flags = {"scan_endpoint": server.url, "api_key": key, **more.pop("flags", {})}
+    settings = AirsSettings.load(flags, {}, Path("/nonexistent/config.json"))
+    choice = profile or ProfileChoice("mine")
+    return ScanClient(settings, choice, clock=JumpClock(), **more)
+
+
+# Against the sandbox
+
+
+async def test_verdicts_of_a_block_topic(stage: Stage) -> None:
+    applied = await apply(stage.management, TAX_TOPIC, "sandbox")
+    stopped = await stage.scans.scan(TAX, topic="Tax advice")
+    assert stopped.triggered is True
+    assert stopped.blocked_topics == ("Tax advice",)
+    assert stopped.profile_id == applied.profile.profile_id
+    assert stopped.seconds is not None
+    passed = await stage.scans.scan(OTHER, topic="Tax advice")
+    assert (passed.triggered, passed.doubtful, passed.reason) == (False, False, "")
+
+
+async def test_verdicts_of_an_allow_topic(stage: Stage) -> None:
+    await apply(stage.management, allowing(TAX_TOPIC), "sandbox")
+    outside = await stage.scans.scan(OTHER, topic="Tax advice")
+    assert (outside.triggered, outside.by_default) == (True, True)
+    inside = await stage.scans.scan(TAX, topic="Tax advice")
+    assert (inside.triggered, inside.doubtful) == (False, False)
+
+
+async def test_another_topic_is_named(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    await apply(stage.management, BAKING_TOPIC, "sandbox")
+    answer_ = await stage.scans.scan(BAKING, topic="Tax advice")
+    assert (answer_.triggered, answer_.by_other_topic) == (True, True)
+    assert answer_.reason == "stopped by another topic: Baking"
+
+
+async def test_a_profile_without_topics_gives_no_verdict(stage: Stage) -> None:
+    answer_ = await stage.scans.scan(TAX)
+    assert answer_.triggered is None
+    assert "are topic guardrails on" in answer_.reason
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["flag-timeout", "flag-error", "category-timeout", "category-error", "topic-timeout",
+     "topic-error", "no-detected"],
+)  # fmt: skip
+@pytest.mark.parametrize("prompt", [TAX, OTHER])
+async def test_a_spoilt_verdict_is_none(stage: Stage, fault: str, prompt: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=[f"{fault}=1"])
+    answer_ = await stage.scans.scan(prompt, topic="Tax advice")
+    assert answer_.triggered is None
+    assert answer_.reason
+
+
+async def test_another_detector_failed(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=["dlp-error=1"])
+    answer_ = await stage.scans.scan(TAX)
+    assert (answer_.triggered, answer_.doubtful) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["500@sync=first:2", "429-header=first:2", "429-body=first:2", "429-top=first:2",
+     "429-date=first:2", "429-none=first:2", "reset=first:2", "html-503=first:2", "cut=first:2"],
+)  # fmt: skip
+async def test_a_single_scan_is_repeated(stage: Stage, fault: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=[fault])
+    assert (await stage.scans.scan(TAX)).triggered is True
+
+
+async def test_a_pinned_revision_judges_for_ever(stage: Stage) -> None:
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    other = TAX_TOPIC.model_copy(
+        update={"description": BAKING_TOPIC.description, "examples": BAKING_TOPIC.examples}
+    )
+    await apply(stage.management, other, "sandbox")
+    pinned = await stage.scanner(choice=ProfileChoice("sandbox", first.profile.profile_id))
+    assert (await pinned.scan(TAX)).triggered is True
+    assert (await stage.scans.scan(BAKING)).triggered is True
+    assert (await pinned.scan(BAKING)).triggered is False
+
+
+async def test_an_unknown_profile_is_told(stage: Stage) -> None:
+    scanner = await stage.scanner("no such profile")
+    with pytest.raises(ServiceError, match="there is no profile 'no such profile' for this key"):
+        await scanner.scan(TAX)
+
+
+async def test_a_wrong_key_is_told_with_all_its_reasons(stage: Stage) -> None:
+    settings = AirsSettings.load(
+        {"api_key": "wrong", "scan_endpoint": stage.settings.scan_endpoint.url}, {}, Path("/none")
+    )
+    async with ScanClient(settings, ProfileChoice("sandbox"), clock=stage.clock) as client:
+        with pytest.raises(ServiceError) as caught:
+            await client.scan(TAX)
+    text = str(caught.value)
+    assert caught.value.kind is Kind.CREDENTIALS
+    assert caught.value.attempts == 1
+    for reason in ("wrong, expired or revoked", "another region than 127.0.0.1", "quota"):
+        assert reason in text
+
+
+async def test_reports(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    scanned = await stage.scans.scan(TAX, tr_id="row-1")
+    (report,) = await stage.scans.reports([scanned.report_id])
+    assert report.transaction_id == "row-1"
+    topics = report.topics()
+    assert topics is not None
+    assert (topics.matched, topics.blocked) == ((False, True), ("Tax advice",))
+
+
+# Against scripted servers
+
+
+@pytest.mark.parametrize("prompt", ["plain", "ümlaut 🦊 \u2028", "half \ud83d a pair", '"\\\x00'])
+async def test_what_is_sent(prompt: str) -> None:
+    async with Server(answer(RESULT)) as server, client_of(server, session_id="s-1") as client:
+        await client.scan(prompt, tr_id="t-1")
+        (request,) = server.received
+    assert (request.method, request.target) == ("POST", "/v1/scan/sync/request")
+    assert request.json == {
+        "ai_profile": {"profile_name": "mine"},
+        "contents": [{"prompt": prompt}],
+        "tr_id": "t-1",
+        "session_id": "s-1",
+    }
+    assert request.headers["x-pan-token"] == "the-key"
+    assert request.headers["content-type"] == "application/json"
+    assert "authorization" not in request.headers
+    # Over the very bytes that came.
+    expected = hmac.new(b"the-key", request.body, hashlib.sha256).hexdigest()
+    assert request.headers["x-payload-hash"] == expected
+
+
+async def test_a_bearer_token() -> None:
+    async with Server(answer(RESULT)) as server:
+        client = client_of(server, key="", flags={"api_token": "a-token"})
+        async with client:
+            await client.scan("x")
+        (request,) = server.received
+    assert request.headers["authorization"] == "Bearer a-token"
+    assert "x-pan-token" not in request.headers
+    assert "x-payload-hash" not in request.headers
+
+
+async def test_the_smallest_body_and_a_profile_by_id() -> None:
+    async with Server(answer(RESULT)) as server:
+        async with client_of(server, ProfileChoice("mine", "p-1")) as client:
+            await client.scan("x")
+        assert server.received[0].json == {
+            "ai_profile": {"profile_id": "p-1"},
+            "contents": [{"prompt": "x"}],
+        }
+
+
+async def test_no_key_is_told() -> None:
+    settings = AirsSettings.load({}, {}, Path("/nonexistent/config.json"))
+    with pytest.raises(AirsError, match="PANW_AI_SEC_API_KEY"):
+        ScanClient(settings, ProfileChoice("mine"))
+
+
+@pytest.mark.parametrize("prompt", ["", " \n", "x" * 2 * 1024**2, "\x00" * 400_000, "🦊" * 600_000])
+async def test_what_cannot_be_taken_is_not_sent(prompt: str) -> None:
+    async with Server(answer(RESULT)) as server, client_of(server) as client:
+        with pytest.raises(ServiceError) as caught:
+            await client.scan(prompt)
+        assert (caught.value.kind, caught.value.final) == (Kind.REQUEST, True)
+        with pytest.raises(ServiceError):
+            await client.submit([(0, "x"), (1, prompt)])
+        assert server.received == []
+
+
+async def test_what_just_fits_is_sent() -> None:
+    async with Server(answer(RESULT)) as server, client_of(server) as client:
+        await client.scan("🦊" * 500_000)
+        assert len(server.received) == 1
+
+
+def test_long_names_are_refused() -> None:
+    with pytest.raises(ServiceError, match="100 characters"):
+        ProfileChoice("p" * 101)
+    with pytest.raises(ServiceError, match="no security profile"):
+        ProfileChoice()
+
+
+async def test_long_labels_are_refused() -> None:
+    async with Server(answer(RESULT)) as server:
+        async with client_of(server) as client:
+            with pytest.raises(ServiceError, match="transaction id"):
+                await client.scan("x", tr_id="t" * 101)
+        with pytest.raises(ServiceError, match="session id"):
+            client_of(server, session_id="s" * 101)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (400, "the prompt is empty, or there is no profile 'mine' for this key"),
+        (401, "the bearer token is wrong or expired"),
+        (403, "or its quota is used up"),
+        (404, "there is no profile 'mine'"),
+        (405, "check the endpoint"),
+        (413, "too large"),
+        (415, "content type"),
+    ],
+)
+async def test_final_statuses_are_sent_once_and_say_why(status: int, told: str) -> None:
+    async with Server(answer({"error": {"message": "service says"}}, status)) as server:
+        async with client_of(server) as client:
+            with pytest.raises(ServiceError) as caught:
+                await client.scan("x")
+        assert len(server.received) == 1
+    assert caught.value.final
+    assert f"HTTP {status}: service says (" in str(caught.value)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+async def test_the_number_of_repetitions_is_a_setting(retries: int) -> None:
+    async with Server(answer({}, 500)) as server:
+        async with client_of(server, flags={"retries": retries}) as client:
+            with pytest.raises(ServiceError):
+                await client.scan("x")
+        assert len(server.received) == retries + 1
+
+
+@pytest.mark.parametrize(
+    "step", [Answer(200, b""), Answer(200, b"[]"), Answer(200, b'"x"'), Answer(200, b"{}")]
+)
+async def test_an_answer_without_a_verdict(step: Answer) -> None:
+    async with Server(step) as server, client_of(server) as client:
+        assert (await client.scan("x")).triggered is None
+
+
+async def test_an_answer_that_is_no_json_is_told() -> None:
+    async with Server(Answer(200, b'{"scan_id": ')) as server, client_of(server) as client:
+        with pytest.raises(ServiceError, match="cut off"):
+            await client.scan("x")
+
+
+async def test_a_key_that_is_repeated_is_not_shown() -> None:
+    def echo(request: Received) -> Step:
+        return answer({"message": f"bad key {request.headers['x-pan-token']}"}, 403)
+
+    async with Server(echo) as server, client_of(server) as client:
+        with pytest.raises(ServiceError) as caught:
+            await client.scan("x")
+    assert "the-key" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ids", [[], ["a"] * 6 + list("bcdef"), ["a,b"], [""], ["\x1b"], ["../x"]])
+async def test_ids_are_checked(ids: list[str]) -> None:
+    async with Server(answer([])) as server, client_of(server) as client:
+        with pytest.raises(ServiceError):
+            await client.results(ids)
+        with pytest.raises(ServiceError):
+            await client.reports(ids)
+        assert server.received == []
+
+
+async def test_ids_are_sent_as_one_list() -> None:
+    async with Server(answer([])) as server, client_of(server) as client:
+        await client.results(["a", "b", "a"])
+        assert server.received[0].target == "/v1/scan/results?scan_ids=a%2Cb"
+
+
+@pytest.mark.parametrize("data", [{}, None, "x", {"results": []}])
+async def test_results_that_are_no_list_are_told(data: Any) -> None:
+    async with Server(answer(data)) as server, client_of(server) as client:
+        with pytest.raises(ServiceError, match="no list of results"):
+            await client.results(["a"])
