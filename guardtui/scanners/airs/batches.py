@@ -11,7 +11,7 @@ from typing import TypeAlias
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.pool import run_all
 from guardtui.scanners.airs.answers import Answer, read_answer
-from guardtui.scanners.airs.errors import refused, reworded
+from guardtui.scanners.airs.errors import AirsError, reworded
 from guardtui.scanners.airs.models import ResultRow
 from guardtui.scanners.airs.scans import (
     ASYNC_BYTES,
@@ -49,10 +49,10 @@ async def scan_in_batches(
 
     Every index comes once. `submitted` is told of each batch as soon as it was taken: with it,
     `collect` can fetch the results later without a second scan. Close it early with
-    `contextlib.aclosing`. Raises ServiceError for a size that is not allowed.
+    `contextlib.aclosing`. Raises AirsError for a size that is not allowed.
     """
     if not 1 <= size <= BATCH_AT_MOST:
-        raise refused(f"a batch has 1 to {BATCH_AT_MOST} prompts")
+        raise AirsError(f"a batch has 1 to {BATCH_AT_MOST} prompts")
     good: list[Indexed] = []
     for index, prompt in prompts:
         if problem := client.problem_of(prompt):

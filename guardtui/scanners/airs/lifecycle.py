@@ -21,6 +21,7 @@ from guardtui.scanners.airs.policy import (
     Undo,
     attach,
     for_sending,
+    merged,
     references,
     remove,
     restore,
@@ -46,6 +47,21 @@ class Before(BaseModel):
     changed_topic: bool
     undo: Undo
     revision: int
+    topic_revision: int
+    """That of the topic after the change; another one was not made here."""
+
+    def then(self, later: Before) -> Before:
+        """The way back over this change and a later one of the same topic and profile."""
+        if (self.profile_name, self.topic_id) != (later.profile_name, later.topic_id):
+            raise ValueError("these are changes of two topics or profiles")
+        return self.model_copy(
+            update={
+                "changed_topic": self.changed_topic or later.changed_topic,
+                "undo": merged(self.undo, later.undo),
+                "revision": later.revision,
+                "topic_revision": later.topic_revision,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,7 @@ async def apply(
             changed_topic=bool(words),
             undo=edit.undo,
             revision=now.revision,
+            topic_revision=stored.revision,
         ),
     )
 
@@ -176,9 +193,11 @@ async def revert(
     """Go back to what was before: the definition, and the pin exactly.
 
     The old text becomes the topic's newest revision, and the profile pins the revision that it had
-    pinned, so that scans judge as they did. A topic that was made is only taken out of the profile:
-    old revisions of the profile name it. With `delete_created` it is deleted, out of those as
-    well, for which `updated_by`, an e-mail address, is needed. Raises AirsError and ServiceError.
+    pinned, so that scans judge as they did. A text that others gave the topic since is left alone,
+    as the service keeps no old ones to be read; the pin is put back all the same.
+    A topic that was made is only taken out of the profile: old revisions of the profile name it.
+    With `delete_created` it is deleted, out of those as well, for which `updated_by`, an e-mail
+    address, is needed. Raises AirsError and ServiceError.
     """
     if delete_created and before.topic is None and not updated_by:
         raise AirsError("to delete the topic, say who does it: an e-mail address is needed")
@@ -187,8 +206,8 @@ async def revert(
     warnings = list(edit.warnings)
     if row.revision != before.revision:
         warnings.append(
-            f"somebody changed the profile since: it was revision {before.revision}, and is "
-            f"{row.revision} now; their other changes stay"
+            f"the profile was changed since: it was revision {before.revision}, and is "
+            f"{row.revision} now; other changes stay"
         )
     # The profile first: from then on it does not matter what the newest text of the topic is.
     now, more = await _put(client, row, edit)
@@ -202,10 +221,25 @@ async def revert(
             await client.force_delete_topic(before.topic_id, updated_by)
             changes.append(f"topic {name} is deleted")
     elif before.changed_topic:
-        old = CustomTopic.read(before.topic)
-        stored = await _update(client, old)
-        changes.append(f"topic {name} has its text of before, as revision {stored.revision}")
+        text, note = await _give_back(client, before)
+        changes += [f"topic {name} {text}"] if text else []
+        warnings += [f"topic {name} {note}"] if note else []
     return Reverted(now, tuple(changes), tuple(warnings))
+
+
+async def _give_back(client: ManagementClient, before: Before) -> tuple[str, str]:
+    """Give a topic its old text: what was done, or why not."""
+    old = CustomTopic.read(before.topic)
+    known = await client.topic(before.topic_name)
+    if known is None or known.topic_id != old.topic_id:
+        return "", "is not there any more: its old text was not given back"
+    if known.revision != before.topic_revision:
+        return "", (
+            f"was changed since: it was revision {before.topic_revision}, and is {known.revision} "
+            "now; its newest text is left as it is"
+        )
+    stored = await _update(client, old)
+    return f"has its text of before, as revision {stored.revision}", ""
 
 
 async def detach(

@@ -82,6 +82,18 @@ class Edit:
     undo: Undo
 
 
+def merged(first: Undo, second: Undo) -> Undo:
+    """The way back over two edits of one topic in one place.
+
+    When somebody else changed the guardrail between them, the way back over the first edit alone,
+    which leaves what others did.
+    """
+    same = (first.place, first.topic_id) == (second.place, second.topic_id)
+    if not same or _sent_item(first.after) != _sent_item(second.before):
+        return first
+    return first.model_copy(update={"after": second.after, "count": second.count})
+
+
 def sections(policy: object) -> Iterator[tuple[Place, Json]]:
     """The parts that hold detectors, `prompt` before the other directions of an entry."""
     entries = policy.get("ai-security-profiles") if isinstance(policy, dict) else None
@@ -170,7 +182,7 @@ def attach(
     unless `set_default`. Raises PolicyProblem.
     """
     place = place or target(policy)
-    policy = copy.deepcopy(policy)
+    policy = _copied(policy)
     section = _section(policy, place)
     name = _shown(pin.topic_name)
     changes: list[str] = []
@@ -218,7 +230,7 @@ def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
     if place is None:
         holding = list(dict.fromkeys(where for where, _, _ in pinned(policy, topic_id)))
         place = holding[0] if len(holding) == 1 else target(policy)
-    policy = copy.deepcopy(policy)
+    policy = _copied(policy)
     section = _section(policy, place)
     position = _position(section)
     item = None if position is None else section["model-protection"][position]
@@ -249,7 +261,7 @@ def restore(policy: Json, undo: Undo) -> Edit:
     Where nobody has changed it since, all of it comes back exactly. Otherwise only the topic's own
     pin and the default that the edit had set. Raises PolicyProblem.
     """
-    policy = copy.deepcopy(policy)
+    policy = _copied(policy)
     section = _section(policy, undo.place)
     position = _position(section)
     if undo.after is None and _count(section) == undo.count:
@@ -265,7 +277,7 @@ def restore(policy: Json, undo: Undo) -> Edit:
         _replace_item(section, position, back, undo)
         way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
         return Edit(policy, tuple(changes), (), way_back)
-    warnings.append("somebody changed the topic guardrail since: only this topic is put back")
+    warnings.append("the topic guardrail was changed since: only this topic is put back")
     back = _put_back(copy.deepcopy(now), undo)
     if _sent_item(back) != _sent_item(now):
         changes.append("the topic's own pin is as it was before")
@@ -279,7 +291,7 @@ def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
 
     A guardrail that has no topic at all is left out, and said.
     """
-    policy = copy.deepcopy(policy)
+    policy = _copied(policy)
     notes = []
     for place, section in sections(policy):
         items = section.get("model-protection")
@@ -314,6 +326,13 @@ def new_policy() -> Json:
     }
     entry = {"model-type": "default", "model-configuration": configuration}
     return {"dlp-data-profiles": [], "ai-security-profiles": [entry]}
+
+
+def _copied(policy: Json) -> Json:
+    try:
+        return copy.deepcopy(policy)
+    except RecursionError:
+        raise PolicyProblem("the policy is nested too deeply to be changed here") from None
 
 
 def _section(policy: Json, place: Place) -> Json:

@@ -17,7 +17,14 @@ from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.scanners.airs.answers import Answer, read_answer
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.errors import UNKNOWN_FATE, refused, reworded, scan_error, unusable
+from guardtui.scanners.airs.errors import (
+    UNKNOWN_FATE,
+    AirsError,
+    refused,
+    reworded,
+    scan_error,
+    unusable,
+)
 from guardtui.scanners.airs.models import Receipt, Report, ResultRow
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 class ProfileChoice:
     """Which profile judges: by name its newest revision, by id one revision for ever.
 
-    Raises ServiceError when it is neither or the name is too long.
+    Raises AirsError when it is neither or the name is too long.
     """
 
     name: str = ""
@@ -48,9 +55,9 @@ class ProfileChoice:
 
     def __post_init__(self) -> None:
         if not self.name and not self.id:
-            raise refused("no security profile is named")
+            raise AirsError("no security profile is named")
         if len(self.name) > _LABEL:
-            raise refused(f"the profile's name has more than {_LABEL} characters")
+            raise AirsError(f"the profile's name has more than {_LABEL} characters")
 
     @property
     def json(self) -> dict[str, str]:
@@ -69,8 +76,8 @@ class Batch:
 class ScanClient:
     """Scans with one key. Close it (`async with`) when done; belongs to one event loop.
 
-    `limit` is for scans. Raises AirsError when there is no credential; all calls raise
-    ServiceError.
+    `limit` is for scans. Raises AirsError without a credential, or for a session id that is too
+    long; all calls raise ServiceError.
     """
 
     def __init__(
@@ -87,7 +94,7 @@ class ScanClient:
         from guardtui.http.client import RemoteClient
 
         if len(session_id) > _LABEL:
-            raise refused(f"the session id has more than {_LABEL} characters")
+            raise AirsError(f"the session id has more than {_LABEL} characters")
         credential = settings.scan_credential()
         self.profile, self.clock, self._session = profile, clock, session_id
         self.limit = limit or AdaptiveLimit(settings.concurrency, clock=clock)

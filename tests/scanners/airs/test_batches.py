@@ -14,6 +14,7 @@ from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.batches import Outcome, collect, scan_in_batches
+from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scans import Batch, ScanClient
 from tests.http.server import Received, Server, Step, answer, reset, sends
@@ -148,7 +149,7 @@ async def test_nothing_to_scan(stage: Stage) -> None:
 
 @pytest.mark.parametrize("size", [0, 21])
 async def test_sizes_are_checked(stage: Stage, size: int) -> None:
-    with pytest.raises(ServiceError, match="1 to 20"):
+    with pytest.raises(AirsError, match="1 to 20"):
         await outcomes(stage.scans, [(0, TAX)], size=size)
 
 

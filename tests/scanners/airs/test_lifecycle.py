@@ -147,6 +147,54 @@ async def test_going_back_may_delete_what_was_made(stage: Stage) -> None:
     assert await stage.management.topics() == []
 
 
+async def test_going_back_over_several_changes(stage: Stage) -> None:
+    first = await apply(stage.management, CHANGED, "sandbox")
+    before = await stage.policy()
+    second = await apply(stage.management, TAX_TOPIC, "sandbox")
+    third = await apply(stage.management, allowing(CHANGED), "sandbox")
+    back = await revert(stage.management, second.before.then(third.before))
+    assert back.warnings == ()
+    assert await stage.policy() == before
+    topic = await stage.management.topic("Tax advice")
+    assert topic is not None
+    assert topic.description == CHANGED.description
+    other = await apply(stage.management, BAKING_TOPIC, "sandbox")
+    with pytest.raises(ValueError, match="two topics"):
+        first.before.then(other.before)
+
+
+async def test_going_back_over_several_changes_leaves_those_of_others(stage: Stage) -> None:
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    baking = await apply(stage.management, BAKING_TOPIC, "sandbox")
+    second = await apply(stage.management, CHANGED, "sandbox")
+    back = await revert(stage.management, first.before.then(second.before))
+    policy = await stage.policy()
+    assert pinned(policy, baking.topic.topic_id)
+    assert not pinned(policy, first.topic.topic_id)
+    assert "only this topic is put back" in back.warnings[0]
+
+
+async def test_a_text_of_others_is_not_overwritten(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    done = await apply(stage.management, CHANGED, "sandbox")
+    theirs = await stage.management.update_topic(
+        done.topic.topic_id, "Tax advice", "Theirs", ("x", "y")
+    )
+    back = await revert(stage.management, done.before)
+    assert await stage.management.topic("Tax advice") == theirs
+    assert "it was revision 2, and is 3 now; its newest text is left as it is" in back.warnings[0]
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
+    assert (await stage.scans.scan(TAX)).triggered is True
+
+
+async def test_a_topic_that_is_gone_is_told(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    done = await apply(stage.management, CHANGED, "sandbox-directional")
+    await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
+    back = await revert(stage.management, done.before)
+    assert "is not there any more" in back.warnings[-1]
+
+
 async def test_a_change_by_others_is_told_and_stays(stage: Stage) -> None:
     shown = await plan(stage.management, TAX_TOPIC, "sandbox")
     baking = await apply(stage.management, BAKING_TOPIC, "sandbox")
@@ -159,7 +207,7 @@ async def test_a_change_by_others_is_told_and_stays(stage: Stage) -> None:
     other = CHANGED.model_copy(update={"name": "Third"})
     third = await apply(stage.management, other, "sandbox")
     back = await revert(stage.management, done.before)
-    assert any("somebody changed the profile since" in one for one in back.warnings)
+    assert any("the profile was changed since" in one for one in back.warnings)
     policy = await stage.policy()
     assert pinned(policy, baking.topic.topic_id)
     assert pinned(policy, third.topic.topic_id)

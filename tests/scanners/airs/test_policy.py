@@ -21,6 +21,7 @@ from guardtui.scanners.airs.policy import (
     for_sending,
     guardrails,
     members,
+    merged,
     new_policy,
     pinned,
     references,
@@ -223,6 +224,14 @@ def test_a_new_profile_has_all_sections() -> None:
     )
 
 
+def test_a_policy_nested_too_deeply_is_told() -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(PolicyProblem, match="nested too deeply"):
+        attach(classic() | {"x": deep}, pin(), Intent.BLOCK)
+
+
 def test_names_are_made_inert() -> None:
     evil = Pin(topic_id=A, topic_name="\x1b]52;c;x\x07", revision=1)
     edit = attach(classic(), evil, Intent.BLOCK)
@@ -388,6 +397,18 @@ def test_attached_then_removed_is_the_original(policy: dict[str, Any], intent: I
         assert sections_of[0] == sections_of[1]
     else:
         assert sent == original
+
+
+@given(policies([A, B, C]), st.lists(intents, min_size=2, max_size=4))
+def test_several_edits_are_taken_back_at_once(policy: dict[str, Any], wanted: list[Intent]) -> None:
+    place = place_in(policy)
+    now, way_back = policy, None
+    for revision, intent in enumerate(wanted):
+        edit = attach(now, pin(A, revision), intent, place=place)
+        way_back = edit.undo if way_back is None else merged(way_back, edit.undo)
+        now = edit.policy
+    assert way_back is not None
+    assert restore(now, way_back).policy == policy
 
 
 @given(policies([A, B, C]), intents)

@@ -215,9 +215,9 @@ async def test_what_just_fits_is_sent() -> None:
 
 
 def test_long_names_are_refused() -> None:
-    with pytest.raises(ServiceError, match="100 characters"):
+    with pytest.raises(AirsError, match="100 characters"):
         ProfileChoice("p" * 101)
-    with pytest.raises(ServiceError, match="no security profile"):
+    with pytest.raises(AirsError, match="no security profile"):
         ProfileChoice()
 
 
@@ -226,7 +226,7 @@ async def test_long_labels_are_refused() -> None:
         async with client_of(server) as client:
             with pytest.raises(ServiceError, match="transaction id"):
                 await client.scan("x", tr_id="t" * 101)
-        with pytest.raises(ServiceError, match="session id"):
+        with pytest.raises(AirsError, match="session id"):
             client_of(server, session_id="s" * 101)
 
 
