@@ -121,18 +121,45 @@ async def _send(
     news: asyncio.Queue[_News],
     submitted: Callable[[Batch], None] | None,
 ) -> None:
+    """Submit all; a batch that was refused for what is in it (400) goes again prompt by prompt.
+
+    That is safe, as a refused batch was not scanned, and done only when the profile is known to be
+    there, for which a refusal may stand as well.
+    """
     try:
-        async with contextlib.aclosing(run_all(chunks, client.submit, client.limit)) as outcomes:
-            async for number, outcome in outcomes:
-                if isinstance(outcome, ServiceError):
-                    indices = tuple(index for index, _ in chunks[number])
-                    news.put_nowait(_Lost(indices, outcome))
-                    continue
+        refused, taken = await _send_once(client, chunks, news, submitted)
+        if taken or len(chunks) == 1:
+            singles = [(one,) for chunk, _ in refused if len(chunk) > 1 for one in chunk]
+            again, _ = await _send_once(client, singles, news, submitted)
+            refused = [one for one in refused if len(one[0]) == 1] + again
+        for chunk, error in refused:
+            news.put_nowait(_Lost(tuple(index for index, _ in chunk), error))
+    finally:
+        news.put_nowait(None)
+
+
+async def _send_once(
+    client: ScanClient,
+    chunks: Sequence[tuple[Indexed, ...]],
+    news: asyncio.Queue[_News],
+    submitted: Callable[[Batch], None] | None,
+) -> tuple[list[tuple[tuple[Indexed, ...], ServiceError]], bool]:
+    """Submit all once; what was refused with status 400, and whether anything was taken."""
+    refused: list[tuple[tuple[Indexed, ...], ServiceError]] = []
+    taken = False
+    async with contextlib.aclosing(run_all(chunks, client.submit, client.limit)) as outcomes:
+        async for number, outcome in outcomes:
+            chunk = chunks[number]
+            if isinstance(outcome, Batch):
+                taken = True
                 if submitted is not None:
                     submitted(outcome)
                 news.put_nowait(outcome)
-    finally:
-        news.put_nowait(None)
+            elif outcome.status == 400:
+                refused.append((chunk, outcome))
+            else:
+                news.put_nowait(_Lost(tuple(index for index, _ in chunk), outcome))
+    return refused, taken
 
 
 @dataclass(slots=True)

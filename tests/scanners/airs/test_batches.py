@@ -356,3 +356,33 @@ async def test_an_error_of_the_listener_is_raised() -> None:
     async with Server(step_of(service)) as server, client_of(server) as client:
         with pytest.raises(OSError, match="disk is full"):
             await outcomes(client, [(0, "a")], submitted=listener)
+
+
+def refusing(words: str, service: Service) -> Callable[[Received], Step]:
+    def step(request: Received) -> Step:
+        if request.method == "POST" and words in request.body.decode():
+            return answer({"error": {"message": "invalid"}}, 400)
+        return service(request)
+
+    return step
+
+
+@pytest.mark.parametrize(("count", "size", "sent"), [(5, 5, 6), (12, 5, 8), (12, 1, 12)])
+async def test_a_prompt_that_is_refused_does_not_spoil_its_neighbours(
+    count: int, size: int, sent: int
+) -> None:
+    service = Service(lambda rows, number: answer(rows))
+    async with Server(refusing("prompt 3", service)) as server, client_of(server) as client:
+        found = await outcomes(client, [(k, f"prompt {k}") for k in range(count)], size=size)
+        assert sum(one.method == "POST" for one in server.received) == sent
+    assert list(errors(found)) == [3]
+    assert names(found) == {k: f"prompt {k}" for k in range(count) if k != 3}
+
+
+async def test_a_profile_that_is_refused_is_not_tried_prompt_by_prompt() -> None:
+    service = Service(lambda rows, number: answer(rows))
+    async with Server(refusing("mine", service)) as server, client_of(server) as client:
+        found = await outcomes(client, [(k, f"prompt {k}") for k in range(50)])
+        assert len(server.received) == 10
+    assert len(errors(found)) == 50
+    assert "there is no profile 'mine'" in str(errors(found)[0])

@@ -304,6 +304,22 @@ async def test_a_topic_is_taken_out(stage: Stage) -> None:
         await detach(stage.management, "Baking", "sandbox")
 
 
+async def test_what_a_forced_delete_leaves_behind_is_no_obstacle(stage: Stage) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
+    again = await apply(stage.management, BAKING_TOPIC, "sandbox")
+    assert pinned(await stage.policy(), again.topic.topic_id)
+    assert (await stage.scans.scan(BAKING)).triggered is True
+
+
+@pytest.mark.parametrize("fault", ["404@topic-list=after:0", "403@topic-list=after:0"])
+async def test_a_tenant_of_the_older_paths(stage: Stage, fault: str) -> None:
+    stage.change(faults=[fault, "404@profile-list=after:0", "404@topic-force=after:0"])
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    await revert(stage.management, done.before, delete_created=True, updated_by="me@example.com")
+    assert await stage.management.topics() == []
+
+
 # Until scans know it
 
 

@@ -156,6 +156,13 @@ async def test_a_profile_is_made(stage: Stage) -> None:
         await stage.management.create_profile("mine")
 
 
+@pytest.mark.parametrize("fault", ["409-after", "500-after", "cut"])
+async def test_a_profile_that_is_made_though_the_answer_says_no(stage: Stage, fault: str) -> None:
+    stage.change(faults=[f"{fault}@profile-create=first:1"])
+    made = await stage.management.create_profile("mine")
+    assert (made.profile_name, made.revision) == ("mine", 1)
+
+
 async def test_an_expired_token_is_replaced(stage: Stage) -> None:
     await stage.management.topics()
     stage.sandbox.clock.advance(2000)  # the client does not know
