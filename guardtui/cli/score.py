@@ -16,6 +16,7 @@ from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.grader_models import grader_maker
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.score_screen import open_screen, require_terminal
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
@@ -91,6 +92,11 @@ _BAR = 24
     help="Allow http:// to other machines: key and texts can be read on the way.",
 )
 @click.option("--fresh", is_flag=True, help="Ask again for what a model has graded before.")
+@click.option(
+    "--screen",
+    is_flag=True,
+    help="Show the rows on a screen, and try other scorers there, in place of a report.",
+)
 def command(
     file: Path,
     scorers: tuple[str, ...],
@@ -105,6 +111,7 @@ def command(
     retries: int,
     allow_http: bool,
     fresh: bool,
+    screen: bool,
 ) -> int:
     """Score a model's outputs: a file with the columns input, target and output.
 
@@ -114,8 +121,10 @@ def command(
     Exit code 0: done. 2: bad usage or input. 3: rows could not be scored; the others are
     reported, and what a model graded is kept. 130: interrupted; likewise.
     """
-    if not scorers:
+    if not scorers and not screen:
         raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")
+    if screen and output is not None:
+        raise click.UsageError("--screen writes no report: leave out --output, or export from it")
     from guardtui.session.graders import ScoreError
 
     judges, reduce = _judges(scorers, metrics), _reducers(reducers)
@@ -123,10 +132,17 @@ def command(
     try:
         make = grader_maker(concurrency=concurrency, retries=retries, allow_http=allow_http)
         graders = _graders(models, make, fresh)
+        if screen:
+            require_terminal()
         outputs = _loaded(file)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
             _require_values(outputs, cluster)
+        if screen:
+            return open_screen(
+                outputs, scorers, _metric_set(metrics), reduce, cluster, group,
+                make=make, models=models, concurrency=concurrency, fresh=fresh,
+            )  # fmt: skip
         if cluster is not None or group is not None:
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
@@ -153,12 +169,18 @@ def command(
 
 
 def _judges(scorers: Sequence[str], metrics: Sequence[str]) -> list[Judge]:
-    from guardtui.scorer.expression import parse_metrics, parse_scorer
+    from guardtui.scorer.expression import parse_scorer
     from guardtui.session.score_run import make_judges
 
     made = [(text, _parsed("--scorer", text, parse_scorer)) for text in scorers]
-    sets: list[MetricSet] = [_parsed("--metric", text, parse_metrics) for text in metrics]
-    return make_judges(made, _joined(sets))
+    return make_judges(made, _metric_set(metrics))
+
+
+def _metric_set(metrics: Sequence[str]) -> MetricSet | None:
+    """One set of all metrics that are named; None when none is."""
+    from guardtui.scorer.expression import parse_metrics
+
+    return _joined([_parsed("--metric", text, parse_metrics) for text in metrics])
 
 
 def _joined(sets: Sequence[MetricSet]) -> MetricSet | None:

@@ -30,7 +30,7 @@ from guardtui.tui.actions import ACTIONS, SCORES, SCREEN, TABLE, bindings
 from guardtui.tui.content import themed
 from guardtui.tui.keymap import SHARED
 from guardtui.tui.score_filter import HINT, parse_score_filter
-from guardtui.tui.score_live import Grading, LiveRun, asks_models
+from guardtui.tui.score_live import MANY_ROWS, Grading, LiveRun, asks_models
 from guardtui.tui.score_metrics import metric_lines
 from guardtui.tui.score_results import (
     ScoreColumn,
@@ -56,10 +56,10 @@ POLL_EVERY = 0.1
 REDRAW_EVERY = 3
 """Polls between two looks at the rows of a run that goes on."""
 
-MANY_ROWS = 5000
-"""From so many rows on metrics take a while, and wait until the typing has stopped."""
 SETTLED = 0.4
+"""Seconds that metrics over many rows wait: perhaps the author goes on typing."""
 
+_WITH_MODEL = "open the file with guardtui score FILE --screen --model URL#name"
 _EXAMPLES = 'Write a scorer, such as match() or pattern(r"(\\d+)"); F4 lists all of them.'
 
 
@@ -73,6 +73,8 @@ class ScoreOptions:
     cluster: str | None = None
     group: str | None = None
     grading: Grading | None = None
+    asked: bool = False
+    """Whether scorers that ask models may do so at once."""
 
 
 class ScoringScreen(Screen[None]):
@@ -198,15 +200,14 @@ class ScoringScreen(Screen[None]):
         *kept, last = self.options.expressions or ("",)
         for text in kept:
             scorer = await self._parsed(text)
-            if scorer is not None:
+            if scorer is not None and (self.options.asked or not asks_models(scorer)):
                 run = self._made(text, scorer)
                 self.pinned.append(run)
                 self._score(run)
         with self.prevent(Input.Changed):
             self.line.value = last
             self.line.cursor_position = len(last)
-        # What was named on the command line is asked for.
-        self._try(last, asked=self.options.grading is not None)
+        self._try(last, asked=self.options.asked)
 
     @on(Input.Changed, "#score-expression")
     def expression_changed(self, event: Input.Changed) -> None:
@@ -263,7 +264,7 @@ class ScoringScreen(Screen[None]):
         before, self.live = self.live, run
         if before is not None and before is not run and before not in self.pinned:
             before.stop()
-        if self.shown is None or run.done or run.finished:
+        if self.shown is None or run.done:
             self.shown = run
         self.redraw()
 
@@ -271,9 +272,12 @@ class ScoringScreen(Screen[None]):
     async def _score(self, run: LiveRun) -> None:
         await asyncio.to_thread(run.score)
         if run is self.live:
-            self.shown = run
-            if run.problem:
-                self._tell(run.problem)
+            if run.done or self.shown is None:  # else what was shown is better than nothing
+                self.shown = run
+            if run.problem and self.options.grading is None and run.asks:
+                self._tell(f"{run.problem.splitlines()[0]}: {_WITH_MODEL}")
+            elif run.problem:
+                self._tell(": ".join(one.strip() for one in run.problem.splitlines()))
         self.redraw()
         if run.total > MANY_ROWS:
             await asyncio.sleep(SETTLED)
@@ -310,8 +314,13 @@ class ScoringScreen(Screen[None]):
     def _tell(self, text: str, pointer: str = "") -> None:
         """A line below that of the scorer; the pointer stands below what it is about."""
         self._problem.display = bool(text)
-        shown = Text(f"{' ' * len('scorer ')}{pointer} ", "$text-error") if pointer else Text()
-        shown.append(display_text(text.replace("\n", " ")), "$text-error" if pointer else "")
+        told = display_text(text.replace("\n", " "))
+        shown = Text()
+        if pointer:
+            lead = " " * len("scorer ") + pointer
+            fits = len(lead) + len(told) + 3 < self.size.width
+            shown.append(lead + (" " if fits else "\n"), "$text-error")
+        shown.append(told, "$text-error" if pointer else "")
         self._problem.update(themed(shown))
 
     # --- what is shown --------------------------------------------------------------------

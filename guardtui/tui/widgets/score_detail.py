@@ -139,7 +139,7 @@ def _output(text: Text, output: str, answer: str) -> list[tuple[int, int]]:
     place = _place(shown, answer)
     if place is None:
         text.append(_inert(output) if output else "(empty)")
-        if answer and answer.strip() != output.strip():
+        if answer and answer.strip().lower() != output.strip().lower():
             text.append("  (the answer does not stand in it as it is)", "$text-muted")
         return []
     start, end = place
@@ -161,7 +161,7 @@ def _output(text: Text, output: str, answer: str) -> list[tuple[int, int]]:
 def _place(output: str, answer: str) -> tuple[int, int] | None:
     """Where the answer stands last in the output; None when nowhere, or when it is all of it."""
     wanted = answer.strip()
-    if not wanted or wanted == output.strip():
+    if not wanted or wanted.lower() == output.strip().lower():
         return None
     start = output.rfind(wanted)
     if start >= 0:

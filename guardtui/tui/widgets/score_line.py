@@ -43,11 +43,10 @@ class HistoryLine(LineInput):
 
     def action_earlier(self) -> None:
         """The line used before."""
-        if self._place == len(self.lines) and self.value.strip() not in ("", *self.lines[-1:]):
+        line, at = self.value.strip(), self._place
+        if at == len(self.lines) or self.lines[at] != line:
             self.remember()  # what stands here is not lost by looking back
-            self._place -= 1
-        elif self._place == len(self.lines) and self.lines[-1:] == (self.value.strip(),):
-            self._place -= 1
+            self._place = len(self.lines) - bool(line)
         self._go(-1)
 
     def action_later(self) -> None:

@@ -1,0 +1,67 @@
+"""`guardtui score --screen`: the outputs on a screen, where other scorers can be tried."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from guardtui.cli.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from guardtui.files.output_files import OutputSet
+    from guardtui.scorer.decorators import MetricSet
+    from guardtui.scorer.models import GraderModel
+
+
+def require_terminal() -> None:
+    """Raise InputError unless a screen can be drawn here."""
+    dumb = os.environ.get("TERM", "") in ("dumb", "unknown")
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if dumb or not all(one is not None and one.isatty() for one in streams):
+        raise InputError(
+            "--screen needs a terminal that can be drawn on, and this is none\n"
+            "  leave it out: the report has the same scores and metrics"
+        )
+
+
+def open_screen(
+    outputs: OutputSet,
+    scorers: Sequence[str],
+    metrics: MetricSet | None,
+    reducers: list[Any] | None,
+    cluster: str | None,
+    group: str | None,
+    *,
+    make: Callable[[str], tuple[str, GraderModel]],
+    models: tuple[str, ...],
+    concurrency: int,
+    fresh: bool,
+) -> int:
+    """Show the scores until the author leaves; the exit code. The last scorer is in the line."""
+    if os.environ.get("NO_COLOR") == "":
+        # Empty counts as unset (no-color.org); Textual looks only whether it is there.
+        del os.environ["NO_COLOR"]
+    from guardtui.config import load_config
+
+    config = load_config()
+    gc.disable()  # until the first screen stands; the app turns it on again
+    try:
+        from guardtui.tui.score_app import run_score_app
+        from guardtui.tui.score_live import Grading
+        from guardtui.tui.screens.scores import ScoreOptions
+
+        options = ScoreOptions(
+            expressions=tuple(scorers) or ("match()",),
+            metrics=metrics,
+            reducers=reducers,
+            cluster=cluster,
+            group=group,
+            grading=Grading(make, models, concurrency, fresh),
+            asked=True,
+        )
+        return run_score_app(outputs, options, config)
+    finally:
+        gc.enable()
