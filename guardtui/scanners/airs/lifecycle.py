@@ -1,28 +1,25 @@
-"""A topic put into effect and taken back: make or update, pin, wait until scans know it, revert."""
+"""A topic put into effect and taken back: made or updated, pinned in a profile, reverted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from guardtui.domain.topic import Intent, Topic, violations
-from guardtui.http.clock import CLOCK, Clock
+from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
-from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+from guardtui.scanners.airs.places import Place, references
 from guardtui.scanners.airs.policy import (
     Edit,
     Pin,
-    Place,
     Undo,
     attach,
     for_sending,
     merged,
-    references,
     remove,
     restore,
 )
@@ -255,88 +252,6 @@ async def detach(
     edit = remove(row.policy, known.topic_id, place=place)
     now, more = await _put(client, row, edit)
     return Reverted(now, edit.changes, (*edit.warnings, *more))
-
-
-class Scanning(Protocol):
-    """What asks for one verdict now; a `ScanClient`."""
-
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
-        """Scan one prompt. Raises ServiceError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """Whether scans know a change. `seconds` from the first probe to the last.
-
-    `revision_seen` is None where answers do not name the revision that judged.
-    """
-
-    live: bool
-    reason: str
-    probes: int
-    seconds: float
-    revision_seen: bool | None
-    last: Answer | None
-
-
-def canary(topic: Topic) -> tuple[str, bool | None]:
-    """A prompt to probe with, and whether it should trigger: an example of the topic's own.
-
-    None (no expectation) for intent allow, where other topics and detectors decide as well.
-    """
-    prompt = topic.examples[0] if topic.examples else topic.description
-    return prompt, True if topic.intent is Intent.BLOCK else None
-
-
-async def wait_until_live(
-    client: Scanning,
-    prompt: str,
-    *,
-    profile_id: str,
-    expected: bool | None = None,
-    interval: float = 2.0,
-    limit: float = 60.0,
-    clock: Clock = CLOCK,
-) -> Live:
-    """Probe with one prompt until the revision of this id answers, and as expected.
-
-    At most `limit` seconds, a probe each `interval` seconds. Where answers name no revision only
-    the expectation counts. Raises ServiceError for what no waiting cures.
-    """
-    start, probes = clock.now(), 0
-    last: Answer | None = None
-    seen: bool | None = None
-    while True:
-        probes += 1
-        problem = ""
-        try:
-            last = await client.scan(prompt)
-        except ServiceError as error:
-            if error.final:
-                raise
-            problem = error.message
-        else:
-            seen = None if not last.profile_id else last.profile_id.lower() == profile_id.lower()
-            problem = _not_yet(last, seen, expected)
-        elapsed = clock.now() - start
-        if not problem:
-            return Live(True, "", probes, elapsed, seen, last)
-        if elapsed + interval > limit:
-            return Live(False, problem, probes, elapsed, seen, last)
-        await clock.sleep(interval)
-
-
-def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
-    if seen is False:
-        return "an older revision of the profile answers still"
-    if answer.triggered is None:
-        return answer.reason
-    if expected is not None and answer.triggered is not expected:
-        revision = "the new revision answers" if seen else "it is not said which revision answers"
-        return f"{revision}, but the probe is {'not ' if expected else ''}stopped"
-    if seen is None and expected is None:
-        return "answers do not name the revision, and nothing is expected of the probe"
-    return ""
 
 
 def _check(topic: Topic) -> None:

@@ -15,7 +15,8 @@ from guardtui.http.secret import bearer
 from guardtui.scanners.airs.credentials import Management
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded, unusable
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile, Wire
-from guardtui.scanners.airs.policy import for_sending, new_policy, references
+from guardtui.scanners.airs.places import references
+from guardtui.scanners.airs.policy import for_sending, new_policy
 from guardtui.scanners.airs.tokens import Tokens
 
 if TYPE_CHECKING:

@@ -1,43 +1,31 @@
-"""Topics in a profile's policy: found, attached, removed, restored; pure functions on raw JSON."""
+"""Topics in a profile's policy: attached, removed, restored; pure functions on raw JSON."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from guardtui.domain.topic import Intent
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.places import (
+    GUARDRAIL,
+    Json,
+    Place,
+    PolicyProblem,
+    is_guardrail,
+    is_topic,
+    members,
+    pinned,
+    position_of,
+    sections,
+    target,
+)
 
-GUARDRAIL = "topic-guardrails"
-PER_CONTENT = "per_content_type"
 TOPICS_AT_MOST = 20
 """Topics of one profile that the service is reported to take."""
-
-Json = dict[str, Any]
-
-
-class PolicyProblem(AirsError):  # noqa: N818 - it says what it is
-    """A policy has no place for the topic, or more than one; the message says what to do."""
-
-
-class Place(BaseModel):
-    """A part of a policy that holds detectors: an entry (from 0) and, in the newer layout, its
-
-    direction; "" in the classic one, which is for all directions.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    entry: int
-    direction: str = ""
-
-    def __str__(self) -> str:
-        return f"entry {self.entry + 1}" + (f", {inert(self.direction)}" if self.direction else "")
 
 
 class Pin(BaseModel):
@@ -94,84 +82,6 @@ def merged(first: Undo, second: Undo) -> Undo:
     return first.model_copy(update={"after": second.after, "count": second.count})
 
 
-def sections(policy: object) -> Iterator[tuple[Place, Json]]:
-    """The parts that hold detectors, `prompt` before the other directions of an entry."""
-    entries = policy.get("ai-security-profiles") if isinstance(policy, dict) else None
-    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-        if not isinstance(entry, dict):
-            continue
-        if entry.get("content-type-mode") == PER_CONTENT:
-            directions = entry.get("content-type-configurations")
-            named = directions if isinstance(directions, dict) else {}
-            for direction in sorted(named, key=lambda name: name != "prompt"):
-                if isinstance(named[direction], dict):
-                    yield Place(entry=number, direction=direction), named[direction]
-        elif isinstance(part := entry.get("model-configuration"), dict):
-            yield Place(entry=number), part
-
-
-def guardrails(policy: object) -> Iterator[tuple[Place, Json]]:
-    """The topic guardrails of a policy: the first of each part."""
-    for place, section in sections(policy):
-        position = _position(section)
-        if position is not None:
-            yield place, section["model-protection"][position]
-
-
-def members(item: object) -> Iterator[tuple[str, Json]]:
-    """The topics of a guardrail, each with the action of its bucket."""
-    groups = item.get("topic-list") if isinstance(item, dict) else None
-    for group in groups if isinstance(groups, list) else ():
-        if not isinstance(group, dict):
-            continue
-        topics = group.get("topic")
-        for member in topics if isinstance(topics, list) else ():
-            if isinstance(member, dict):
-                yield str(group.get("action")), member
-
-
-def references(policy: object, topic_id: str) -> bool:
-    """Whether a policy names the topic, at any revision and place."""
-    return any(
-        _is(member, topic_id) for _, item in guardrails(policy) for _, member in members(item)
-    )
-
-
-def pinned(policy: object, topic_id: str) -> tuple[tuple[Place, str, int], ...]:
-    """Where a topic is pinned: place, action of the bucket, revision (0 is the original text)."""
-    found = []
-    for place, item in guardrails(policy):
-        for action, member in members(item):
-            if _is(member, topic_id):
-                found.append((place, action, _revision(member)))
-    return tuple(found)
-
-
-def target(policy: object, entry: int | None = None, direction: str | None = None) -> Place:
-    """The place for topics that judge prompts.
-
-    Of several entries the one that has a topic guardrail is taken. Raises PolicyProblem when there
-    is none or the choice is not clear.
-    """
-    wanted = [
-        place
-        for place, _ in sections(policy)
-        if entry in (None, place.entry)
-        and place.direction in ((direction,) if direction is not None else ("", "prompt"))
-    ]
-    if not wanted:
-        raise PolicyProblem(
-            "the profile has no part for topics on prompts: open it in Strata Cloud Manager once, "
-            "and save it there"
-        )
-    with_topics = {place for place, _ in guardrails(policy)}
-    best = [place for place in wanted if place in with_topics] or wanted
-    if len(best) > 1:
-        places = "; ".join(map(str, best))
-        raise PolicyProblem(f"the profile has several parts for topics: choose one of {places}")
-    return best[0]
-
-
 def attach(
     policy: Json, pin: Pin, intent: Intent, *, place: Place | None = None, set_default: bool = False
 ) -> Edit:
@@ -189,7 +99,7 @@ def attach(
     warnings: list[str] = []
     default = "allow" if intent is Intent.BLOCK else "block"
     list_was = _list_state(section)
-    position = _position(section)
+    position = position_of(section)
     if position is None:
         before = None
         item: Json = {"name": GUARDRAIL, "action": default, "options": [], "topic-list": []}
@@ -200,8 +110,10 @@ def attach(
     else:
         item = section["model-protection"][position]
         before = copy.deepcopy(item)
-    others = [(action, member) for action, member in members(item) if not _is(member, pin.topic_id)]
-    old = [(action, member) for action, member in members(item) if _is(member, pin.topic_id)]
+    others = [
+        (action, member) for action, member in members(item) if not is_topic(member, pin.topic_id)
+    ]
+    old = [(action, member) for action, member in members(item) if is_topic(member, pin.topic_id)]
     _place_member(item, pin, intent.value)
     changes += _placed(old, name, pin, intent.value)
     mixed = any(action != intent.value for action, _ in others)
@@ -232,12 +144,12 @@ def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
         place = holding[0] if len(holding) == 1 else target(policy)
     policy = _copied(policy)
     section = _section(policy, place)
-    position = _position(section)
+    position = position_of(section)
     item = None if position is None else section["model-protection"][position]
     before = copy.deepcopy(item)
     changes: list[str] = []
     warnings: list[str] = []
-    gone = [(action, one) for action, one in members(item) if _is(one, topic_id)]
+    gone = [(action, one) for action, one in members(item) if is_topic(one, topic_id)]
     if item is not None and position is not None and gone:
         _take_out(item, topic_id)
         name = _shown(gone[0][1].get("topic_name"))
@@ -263,7 +175,7 @@ def restore(policy: Json, undo: Undo) -> Edit:
     """
     policy = _copied(policy)
     section = _section(policy, undo.place)
-    position = _position(section)
+    position = position_of(section)
     if undo.after is None and _count(section) == undo.count:
         position = None  # another guardrail than the one that was taken out
     now = None if position is None else section["model-protection"][position]
@@ -299,7 +211,7 @@ def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
             continue
         kept = []
         for item in items:
-            sent = _sent_item(item) if _is_guardrail(item) else item
+            sent = _sent_item(item) if is_guardrail(item) else item
             if sent is None:
                 notes.append(f"a topic guardrail without topics is left out ({place})")
             else:
@@ -351,27 +263,6 @@ def _list_state(section: Json) -> Literal["list", "null", "missing"]:
     return "null" if section["model-protection"] is None else "list"
 
 
-def _position(section: Json) -> int | None:
-    items = section.get("model-protection")
-    for position, item in enumerate(items if isinstance(items, list) else ()):
-        if _is_guardrail(item):
-            return position
-    return None
-
-
-def _is_guardrail(item: object) -> bool:
-    return isinstance(item, dict) and item.get("name") == GUARDRAIL
-
-
-def _is(member: Json, topic_id: str) -> bool:
-    return str(member.get("topic_id")).lower() == topic_id.lower()
-
-
-def _revision(member: Json) -> int:
-    revision = member.get("revision")
-    return revision if type(revision) is int else 0
-
-
 def _shown(text: object) -> str:
     return "none" if text is None else inert(str(text))[:60]
 
@@ -385,7 +276,7 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
         groups = item["topic-list"] = []
     known: Json = {}
     for _, member in members(item):
-        if _is(member, pin.topic_id):
+        if is_topic(member, pin.topic_id):
             known = member
             break
     new = {**known, **pin.model_dump()}
@@ -395,7 +286,7 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
             continue
         kept = []
         for one in group["topic"]:
-            if not isinstance(one, dict) or not _is(one, pin.topic_id):
+            if not isinstance(one, dict) or not is_topic(one, pin.topic_id):
                 kept.append(one)
             elif group.get("action") == action and not placed:
                 kept.append(new)
@@ -438,7 +329,9 @@ def _take_out(item: Json, topic_id: str) -> None:
     for group in groups if isinstance(groups, list) else ():
         if isinstance(group, dict) and isinstance(group.get("topic"), list):
             group["topic"] = [
-                one for one in group["topic"] if not isinstance(one, dict) or not _is(one, topic_id)
+                one
+                for one in group["topic"]
+                if not isinstance(one, dict) or not is_topic(one, topic_id)
             ]
 
 
@@ -472,7 +365,7 @@ def _replace_item(section: Json, position: int | None, item: Json | None, undo: 
 
 def _put_back(now: Json | None, undo: Undo) -> Json | None:
     """The topic's own part of what was before, in a guardrail that others have changed."""
-    old = [(action, one) for action, one in members(undo.before) if _is(one, undo.topic_id)]
+    old = [(action, one) for action, one in members(undo.before) if is_topic(one, undo.topic_id)]
     if now is None:
         if not old or undo.before is None:
             return None
@@ -518,4 +411,4 @@ def _undo(
 
 def _count(section: Json) -> int:
     items = section.get("model-protection")
-    return sum(map(_is_guardrail, items)) if isinstance(items, list) else 0
+    return sum(map(is_guardrail, items)) if isinstance(items, list) else 0

@@ -1,4 +1,4 @@
-"""A topic put into effect and taken back, others who change the profile, and the wait between."""
+"""A topic put into effect and taken back, and others who change the profile meanwhile."""
 
 from __future__ import annotations
 
@@ -7,23 +7,14 @@ from typing import Any
 import pytest
 
 from guardtui.domain.topic import Intent, Topic
-from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
-from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import (
-    Before,
-    apply,
-    canary,
-    detach,
-    plan,
-    revert,
-    wait_until_live,
-)
+from guardtui.scanners.airs.lifecycle import Before, apply, detach, plan, revert
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.policy import Pin, Place, attach, for_sending, pinned
-from tests.http.times import JumpClock
+from guardtui.scanners.airs.places import Place, pinned
+from guardtui.scanners.airs.policy import Pin, attach, for_sending
 
 from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
 
@@ -318,83 +309,6 @@ async def test_a_tenant_of_the_older_paths(stage: Stage, fault: str) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     await revert(stage.management, done.before, delete_created=True, updated_by="me@example.com")
     assert await stage.management.topics() == []
-
-
-# Until scans know it
-
-
-async def test_the_wait_ends_when_the_new_revision_answers(stage: Stage) -> None:
-    stage.change(propagation="11s")
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    prompt, expected = canary(TAX_TOPIC)
-    live = await wait_until_live(
-        stage.scans, prompt, profile_id=done.profile.profile_id, expected=expected,
-        clock=stage.clock,
-    )  # fmt: skip
-    assert (live.live, live.reason, live.revision_seen) == (True, "", True)
-    assert live.probes > 1
-    assert live.last is not None
-    assert live.last.triggered is True
-
-
-async def test_the_wait_has_an_end(stage: Stage) -> None:
-    stage.change(propagation="1h")
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    live = await wait_until_live(
-        stage.scans, TAX, profile_id=done.profile.profile_id, limit=20.0, interval=5.0,
-        clock=stage.clock,
-    )  # fmt: skip
-    assert (live.live, live.revision_seen, live.probes) == (False, False, 5)
-    assert live.reason == "an older revision of the profile answers still"
-    assert live.seconds == pytest.approx(20.0, abs=1)
-
-
-async def test_a_probe_that_is_not_as_expected_says_so(stage: Stage) -> None:
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    live = await wait_until_live(
-        stage.scans, OTHER, profile_id=done.profile.profile_id, expected=True, limit=4.0,
-        clock=stage.clock,
-    )  # fmt: skip
-    assert (live.live, live.revision_seen) == (False, True)
-    assert live.reason == "the new revision answers, but the probe is not stopped"
-
-
-class Probes:
-    def __init__(self, *steps: Answer | ServiceError) -> None:
-        self.steps = list(steps)
-
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
-        step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
-        if isinstance(step, ServiceError):
-            raise step
-        return step
-
-
-async def test_answers_that_name_no_revision() -> None:
-    probes = Probes(Answer(False), Answer(None, "no verdict"), Answer(True))
-    live = await wait_until_live(probes, "x", profile_id="p", expected=True, clock=JumpClock())
-    assert (live.live, live.probes, live.revision_seen) == (True, 3, None)
-    blind = await wait_until_live(Probes(Answer(True)), "x", profile_id="p", clock=JumpClock())
-    assert not blind.live
-    assert "nothing is expected" in blind.reason
-
-
-async def test_failures_of_probes() -> None:
-    passing = ServiceError(Kind.SERVER, "HTTP 500")
-    live = await wait_until_live(
-        Probes(passing, Answer(True, profile_id="P")), "x", profile_id="p", clock=JumpClock()
-    )
-    assert (live.live, live.probes) == (True, 2)
-    final = ServiceError(Kind.CREDENTIALS, "HTTP 403", final=True)
-    with pytest.raises(ServiceError, match="403"):
-        await wait_until_live(Probes(final), "x", profile_id="p", clock=JumpClock())
-    never = await wait_until_live(Probes(passing), "x", profile_id="p", clock=JumpClock())
-    assert (never.live, never.reason, never.last) == (False, "HTTP 500", None)
-
-
-def test_canaries() -> None:
-    assert canary(TAX_TOPIC) == (TAX_TOPIC.examples[0], True)
-    assert canary(allowing(TAX_TOPIC)) == (TAX_TOPIC.examples[0], None)
 
 
 def test_a_profile_that_others_made_is_no_surprise() -> None:

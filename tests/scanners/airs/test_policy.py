@@ -11,23 +11,25 @@ from hypothesis import strategies as st
 
 from guardtui.domain.topic import Intent
 from guardtui.sandbox.policy import check, classic_policy, directional_policy
-from guardtui.scanners.airs.policy import (
+from guardtui.scanners.airs.places import (
     GUARDRAIL,
-    Pin,
     Place,
     PolicyProblem,
+    guardrails,
+    members,
+    pinned,
+    references,
+    target,
+)
+from guardtui.scanners.airs.policy import (
+    Pin,
     Undo,
     attach,
     for_sending,
-    guardrails,
-    members,
     merged,
     new_policy,
-    pinned,
-    references,
     remove,
     restore,
-    target,
 )
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
