@@ -50,12 +50,13 @@ what the setting `keys` knows an action by.
 
 def keys_page() -> str:
     """The text of keys.md."""
-    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, in_scope, key_names
+    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, TABLE, in_scope, key_names
 
     parts = [_KEYS_HEAD]
     titles = (
         (SCREEN, "Everywhere"),
         (RESULTS, "While the results have the focus"),
+        (TABLE, "While the table of results has the focus"),
         (DETAIL, "While the detail has the focus"),
         (EDITOR, "While a field of the definition has the focus"),
     )

@@ -39,7 +39,11 @@ class EditedPrompts:
 class PromptsChanged(FileProblem):
     """Another program wrote the prompt file since it was read."""
 
-    def __init__(self, path: Path, remedy: str = "reload them first: nothing was written") -> None:
+    def __init__(
+        self,
+        path: Path,
+        remedy: str = "nothing was written: they are read anew by themselves, then do it again",
+    ) -> None:
         problem = "the prompts were changed by another program since they were read"
         super().__init__(path, problem, remedy)
 

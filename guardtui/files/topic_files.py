@@ -44,14 +44,28 @@ class ChangedOnDisk(FileProblem):
         )
 
 
+class GoneFromDisk(FileProblem):
+    """The file was deleted or moved since it was read."""
+
+    can_force = True
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path,
+            "the file is gone: it was deleted or moved since it was opened",
+            "save again to make it anew, with all that stood in it",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class TopicFile:
-    """A topic and the file it came from; `stamp` is the sha256 of the file's content."""
+    """A topic and its file; `stamp` is the sha256 of `content`, empty for a new file."""
 
     path: Path
     topic: Topic
     stamp: str
     intent_given: bool = True
+    content: bytes = b""
 
     def with_topic(self, topic: Topic) -> TopicFile:
         """The same file with another topic."""
@@ -65,7 +79,7 @@ def load_topic(path: Path) -> TopicFile:
         raise FileProblem(path, "more than 1 MiB: this is no topic file", "name a topic file")
     text = decode(path, content)
     topic, intent_given = _topic_of(path, _parse(path, text), text)
-    return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given)
+    return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given, content)
 
 
 def save_topic(
@@ -73,15 +87,19 @@ def save_topic(
 ) -> TopicFile:
     """Write a definition into its file: only what differs changes, and the old one is backed up.
 
-    Raises `ChangedOnDisk` when another program wrote the file since (unless `force`), FileProblem
-    when it cannot be written; the file is then as it was.
+    Without `force` raises `ChangedOnDisk` when another program wrote the file since, `GoneFromDisk`
+    when it is no longer there; with it a file that is gone is made anew with all that stood in it.
+    Raises FileProblem when it cannot be written; the file is then as it was.
     """
     path = file.path
     document: MutableMapping[str, Any] = {}
     old, before = Topic(), ""
-    if path.exists():
+    gone = not path.exists()
+    if gone and file.stamp and not force:
+        raise GoneFromDisk(path)
+    if not gone or file.content:
         try:
-            content = read_bytes(path)
+            content = file.content if gone else read_bytes(path)
         except ContentProblem:
             if not force:
                 raise
@@ -112,7 +130,7 @@ def save_topic(
             "mend the file by hand, or write over it",
         )
     write_atomically(path, data, backup_folder=backup_folder)
-    return TopicFile(path, topic, hashlib.sha256(data).hexdigest())
+    return TopicFile(path, topic, hashlib.sha256(data).hexdigest(), content=data)
 
 
 def _changed(

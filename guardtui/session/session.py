@@ -234,6 +234,15 @@ class Session:
         self._state += 1
         self.end_group()
 
+    def learn(self, iterations: Sequence[Iteration]) -> bool:
+        """Take over iterations that another window recorded; whether there were any."""
+        known = {one.number for one in self.iterations}
+        new = [one for one in iterations if one.number not in known]
+        if new:
+            self.iterations = sorted([*self.iterations, *new], key=lambda one: one.number)
+            self._known_best = None
+        return bool(new)
+
     def decide(self, number: int, decision: Decision) -> Iteration:
         """Change the decision on an iteration; raises KeyError for an unknown number."""
         for place, iteration in enumerate(self.iterations):

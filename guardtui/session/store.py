@@ -116,12 +116,12 @@ class SessionStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
-            if not ignore.exists():
+            if not ignore.exists() or not ignore.stat().st_size:  # half made on a full disk
                 ignore.write_text("*\n", "utf-8")
         except OSError as error:
             raise StoreError(
                 f"{self.folder}: cannot be written ({error.strerror})\n"
-                "  iterations and drafts are kept there: make the folder writable"
+                "  iterations and drafts are kept there: make room, or the folder writable"
             ) from error
         with self._transaction() as database:
             database.execute("PRAGMA journal_mode=WAL")

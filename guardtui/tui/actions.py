@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ SCREEN = "screen"
 RESULTS = "results"
 EDITOR = "editor"
 DETAIL = "detail"
+TABLE = "table"
+SCORES = "scores"
+"""A screen of its own: scored outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Action:
             id=f"{self.scope}.{self.name}",
             # The editor's fields have undo and redo of their own, for one field only, and take a
             # letter with Alt for a letter.
-            priority=self.scope not in (RESULTS, DETAIL),
+            priority=self.scope in (SCREEN, EDITOR),
         )
 
 
@@ -146,6 +150,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
+    Action(
+        "score_outputs",
+        "shift+f7,alt+a",
+        "Score outputs",
+        "Open a file of a model's outputs and try scorers on it",
+    ),
     Action("quit", "ctrl+q,alt+q", "Quit", "Leave; everything is kept", shown=True),
     Action(
         "search",
@@ -212,6 +222,86 @@ ACTIONS: tuple[Action, ...] = (
         "toggle_marks", "m", "Signs behind the words", "Show or hide them in the prompt", DETAIL
     ),
     Action("copy_shown", "y", "Copy the prompt shown", "Whole, and without the signs", DETAIL),
+    Action("leave_detail", "escape", "Back to the results", "From the detail", DETAIL),
+    Action("toggle_mark", "space", "Mark", "Mark the row, or take its mark away; go down", TABLE),
+    Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
+    Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
+    Action(
+        "run_scorer",
+        "f2,ctrl+r",
+        "Score",
+        "Score by the line now, also when that asks a model",
+        SCORES,
+        shown=True,
+    ),
+    Action(
+        "pin_scorer",
+        "f3,ctrl+b",
+        "Pin the scorer",
+        "Keep it beside others, to compare them; or let go of it",
+        SCORES,
+        shown=True,
+        footer="Pin",
+    ),
+    Action(
+        "list_scorers",
+        "f4,ctrl+t",
+        "Scorers",
+        "All of them with what they take; one is written into the line",
+        SCORES,
+        shown=True,
+    ),
+    Action(
+        "next_score_pane",
+        "f5,ctrl+n",
+        "Next pane of the scores",
+        "The line, the rows, the detail, the metrics",
+        SCORES,
+        shown=True,
+        footer="Pane",
+    ),
+    Action(
+        "score_groups",
+        "f6,ctrl+l",
+        "Metrics by group",
+        "For each value of a column; and what scorers warned of",
+        SCORES,
+        shown=True,
+        footer="Groups",
+    ),
+    Action("pinned_scorers", "f7,alt+p", "Pinned scorers", "Take one back into the line", SCORES),
+    Action(
+        "export_scores",
+        "f8,ctrl+o",
+        "Export the scores",
+        "A report beside the file: CSV, JSON or a table",
+        SCORES,
+        shown=True,
+        footer="Export",
+    ),
+    Action(
+        "choose_reducer",
+        "f9,alt+e",
+        "Reducer",
+        "How the epochs of a sample become one score",
+        SCORES,
+    ),
+    Action("open_outputs", "f11,alt+o", "Another file", "With the same scorers", SCORES),
+    Action(
+        "filter_scores",
+        "slash,alt+l",
+        "Filter the rows",
+        "By value, scorer, words and more",
+        SCORES,
+        shown=True,
+        footer="Filter",
+    ),
+    Action("next_value", "f,alt+v", "Next value", "Show the rows of one value only", SCORES),
+    Action("show_differing", "d,alt+d", "Where scorers differ", "Those rows, or all again", SCORES),
+    Action("sort_scores", "s,alt+s", "Sort the rows", "By the next column", SCORES),
+    Action("reverse_scores", "S,alt+r", "The other way round", "Turn the order", SCORES),
+    Action("copy_output", "y,alt+y", "Copy the output", "Of the chosen row", SCORES),
+    Action("leave_scores", "escape", "A step back", "Stop, unfilter, leave the scores", SCORES),
 )
 
 
@@ -222,24 +312,38 @@ def bindings(scope: str) -> list[BindingType]:
 
 def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
     """The keys of an action as an author reads them; `keymap` holds others by the binding's id."""
-    names = {
-        "slash": "/",
-        "comma": ",",
-        "escape": "Esc",
-        "delete": "Del",
-        "insert": "Ins",
-        "less_than_sign": "<",
-        "greater_than_sign": ">",
-        "ctrl+": "^",
-        "super+": "⌘",
-    }
-    keys: list[str] = []
-    for key in (keymap or {}).get(action.binding.id or "", action.keys).split(","):
-        text = key
-        for old, new in names.items():
-            text = text.replace(old, new)
-        keys.append(text.upper() if text[:1] == "f" and text[1:].isdigit() else text)
-    return " or ".join(keys)
+    return " or ".join(
+        "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
+        for key in (keymap or {}).get(action.binding.id or "", action.keys).split(",")
+    )
+
+
+_NAMES = {
+    "slash": "/",
+    "backslash": "\\",
+    "underscore": "_",
+    "comma": ",",
+    "escape": "Esc",
+    "delete": "Del",
+    "insert": "Ins",
+    "space": "Space",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "ctrl+": "^",
+    "super+": "⌘",
+}
+
+
+def _part_name(part: str) -> str:
+    """A modifier with its plus, or a key, as an author reads it."""
+    known = _NAMES.get(part)
+    if known is not None:
+        return known
+    return part.upper() if re.fullmatch(r"f\d+", part) else part
 
 
 def in_scope(scope: str) -> Iterable[Action]:

@@ -121,7 +121,7 @@ Start with the mistakes. Choose one and read in the detail below why it was judg
 definition misses a prompt that stands for many, take it as an example. The chosen prompt stays
 chosen while you type, filter and sort.""",
         ("FP", "FN", "TP, TN", "regression", "fix", "verdict"),
-        ("results",),
+        ("table", "results"),
         (
             ("↑ ↓ PgUp PgDn", "Choose a prompt"),
             ("Home, End", "The first and the last"),
@@ -283,6 +283,82 @@ Six short steps over the live app. Everything works while it is shown: try what 
             ("alt+← or alt+w", "The step before"),
             ("Esc", "Leave the tour"),
         ),
+    ),
+    "open_outputs": PaneHelp(
+        "A file of outputs",
+        """\
+A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
+input, target and output. A target may be a list of texts in brackets. What is wrong with a file is
+told here, with its lines, before anything opens.""",
+        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), _CLOSE),
+    ),
+    "score_line": PaneHelp(
+        "The scorer",
+        """\
+Write a scorer as in Python, such as match("any") or pattern(r"(\\d+)"); it is only read, never run
+as a program. At each pause all rows are scored again. Where the line makes no sense, its fault is
+pointed at below, and the scores stay as they are. A scorer that asks a model does so only when you
+say it (Enter), shows how far it is, and can be stopped; what was graded is kept.
+
+Pin a scorer to keep its values in sight, and write another one beside it.""",
+        (),
+        ("scores",),
+        (("Enter", "Score now"), ("↑ ↓", "Lines used before"), _NEXT),
+    ),
+    "score_metrics": PaneHelp(
+        "The metrics of the scores",
+        """\
+A line for each scorer: ▶ the one of the line, ◆ those that are pinned; its metrics with the
+standard error behind ±, and how often it gave each value. n/a is what is not defined, as over no
+rows. Unscored rows have no value and are in no metric; errors are rows that failed.""",
+        (),
+        ("scores",),
+        (_MOVE, _NEXT),
+    ),
+    "score_rows": PaneHelp(
+        "The scored rows",
+        """\
+One line for each row of the file: its value by each scorer (C correct, I incorrect, P partly, N no
+answer, or a number; n/a without a value, – left out by the scorer, … not scored yet), the answer
+that was found in the output, the output and the target. The chosen row stays chosen while you
+write, filter and sort.""",
+        (),
+        ("table", "scores"),
+        (("↑ ↓ PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), _NEXT),
+    ),
+    "score_filter": PaneHelp(
+        "The filter of the scores",
+        """\
+All terms must hold. C, I, P or N: the value. value<0.5, value:B: by number or text. scorer:match:
+what is said of values is said of this scorer; else any of those shown will do. differ: the scorers
+do not agree. error, unscored, declined: rows without a value. category:short is a column of the
+file; answer:, explanation:, input:, target:, output: and id: look inside of one text, other words
+in input, target and output. A minus turns a term round; quotes hold words together.""",
+        (),
+        ("scores",),
+        (("Enter", "Go to the rows"), ("↑ ↓", "Lines used before")),
+    ),
+    "score_detail": PaneHelp(
+        "The detail of a row",
+        """\
+The chosen row, whole: its values, the output with ▸ and ◂ around the answer where it stands last,
+the target, the input, what each scorer says in explanation, and the other columns of the file.
+The signs are no part of the output, and are left out when you copy.""",
+        (),
+        ("scores",),
+        (_MOVE, _NEXT),
+    ),
+    "score_choice": PaneHelp(
+        "A list of the scores",
+        "Something to choose for the scores: a scorer, a column, a reducer or a form of report.",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), _CLOSE),
+    ),
+    "score_page": PaneHelp(
+        "Metrics by group",
+        """\
+The metrics over all rows, then over those of each value of the column, in the order of the file; n
+is how many rows that are. Below: what scorers and metrics warned of.""",
+        keys=(_MOVE, _CLOSE),
     ),
     "page": PaneHelp(
         "A page to read",

@@ -10,10 +10,9 @@ from difflib import get_close_matches
 from textual.binding import Binding
 from textual.keys import KEY_TO_UNICODE_NAME, REPLACED_KEYS, Keys, _character_to_key
 
-from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, SCREEN
+from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, SCORES, SCREEN, TABLE
 from guardtui.tui.widgets.frame_table import FrameTable
 
-TABLE = "table"
 """Scope of what the results table does by itself; it stands inside of the results."""
 
 _ALWAYS_TAKEN = {
@@ -80,8 +79,7 @@ def default_keys() -> dict[str, str]:
     keys = {action.binding.id or "": action.keys for action in ACTIONS}
     for binding in FrameTable.BINDINGS:
         if isinstance(binding, Binding) and binding.id is not None:
-            known = keys.get(binding.id)
-            keys[binding.id] = f"{known},{binding.key}" if known else binding.key
+            keys.setdefault(binding.id, binding.key)
     return keys
 
 
@@ -205,10 +203,18 @@ def clashes(keys: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for key, bindings in wanted.items():
         for place, one in enumerate(bindings):
             for other in bindings[place + 1 :]:
-                if _at_once(one.partition(".")[0], other.partition(".")[0]):
+                if _at_once(one, other):
                     yield key, one, other
 
 
+SHARED = ("quit", "settings", "choose_theme", "show_help", "jump")
+"""Actions of the main screen that the scores have too."""
+
+
 def _at_once(one: str, other: str) -> bool:
-    """Whether two scopes answer keys at the same moment, as no two panes do."""
-    return one == other or SCREEN in (one, other) or {one, other} == {RESULTS, TABLE}
+    """Whether two bindings answer keys at the same moment, as those of no two panes do."""
+    (first, name), (second, other_name) = one.split(".", 1), other.split(".", 1)
+    if SCORES in (first, second):
+        shared = (other_name if first == SCORES else name) in SHARED
+        return first == second or TABLE in (first, second) or (shared and SCREEN in (first, second))
+    return first == second or SCREEN in (first, second) or {first, second} == {RESULTS, TABLE}

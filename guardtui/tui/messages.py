@@ -61,3 +61,7 @@ class SettingsWanted(Message):
         return (
             isinstance(message, SettingsWanted) and message.settings.keys() == self.settings.keys()
         )
+
+
+class DetailLeft(Message):
+    """The author has read the detail and wants to go on in the results."""

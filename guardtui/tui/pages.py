@@ -82,9 +82,7 @@ def iteration_options(session: Session) -> list[tuple[str, Text]]:
         topic = iteration.evaluation.topic
         changes = describe_changes(previous, topic) if previous is not None else ("first",)
         line.append(", ".join(changes) or "unchanged", "$text-muted")
-        line.append(
-            f"  {iteration.created.replace('T', ' ').replace('+00:00', ' UTC')}", "$text-muted"
-        )
+        line.append(f"  {iteration.created[:16].replace('T', ' ')} UTC", "$text-muted")
         options.append((str(iteration.number), line))
         previous = topic
     return options[::-1]

@@ -169,7 +169,7 @@ def test_what_another_program_wrote_is_neither_edited_nor_undone(
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     theirs = BEFORE + "more,true,block\n"
     path.write_text(theirs)
-    with pytest.raises(PromptsChanged, match="reload"):
+    with pytest.raises(PromptsChanged, match="read anew"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     with pytest.raises(PromptsChanged, match="undoing would lose that"):
         workspace.undo_prompts()

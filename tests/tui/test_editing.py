@@ -149,6 +149,7 @@ async def test_what_another_program_writes_is_taken_over_with_what_is_typed(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 0.01)
+    monkeypatch.setattr("guardtui.tui.screens.files.CALM", 0.0)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" mine")
@@ -161,6 +162,8 @@ async def test_what_another_program_writes_is_taken_over_with_what_is_typed(
         topic_path.write_text(text.replace("Personal tax advice", "Theirs"))
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "changed description in the topic file, and so did you" in frame(app)
+        assert "description, theirs:" in frame(app)
+        assert "Personal tax advice mine" in frame(app)
         await pilot.press("y")
         await until(pilot, lambda: main.session.topic.description == "Theirs")
         await pilot.press("ctrl+z")

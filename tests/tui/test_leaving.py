@@ -143,6 +143,8 @@ async def test_what_stays_in_the_terminal(topic_path: Path) -> None:
         assert "come back" not in said
         await pilot.press("tab", *" half")
         await until(pilot, lambda: main.session.topic.description.endswith("half"))
+        assert "your edits come back" not in str(main._leaving_text())  # not on disk yet
+        main.workspace.save_draft()
         assert "tax.yaml is as it was: your edits come back" in str(main._leaving_text())
 
     await drive(topic_path, run)

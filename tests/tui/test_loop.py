@@ -328,6 +328,7 @@ async def test_help_names_every_action(topic_path: Path) -> None:
 def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-untyped-def]
     from guardtui.tui.widgets.detail import DetailPane
     from guardtui.tui.widgets.editor import TopicEditor
+    from guardtui.tui.widgets.frame_table import FrameTable
     from guardtui.tui.widgets.results_pane import ResultsPane
 
     owners = {
@@ -335,6 +336,7 @@ def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-u
         "results": ResultsPane,
         "editor": TopicEditor,
         "detail": DetailPane,
+        "table": FrameTable,
     }
     assert callable(getattr(owners[action.scope], f"action_{action.name.split('(')[0]}"))
 

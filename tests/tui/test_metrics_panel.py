@@ -47,4 +47,4 @@ async def test_it_takes_the_focus_and_scrolls(topic_path: Path) -> None:
         await pilot.press("end")
         await until(pilot, lambda: "every iteration" in frame(app))
 
-    await drive(topic_path, run, (60, 14))
+    await drive(topic_path, run, (60, 15))

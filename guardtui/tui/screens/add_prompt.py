@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Button, Input, Label, TextArea
 
 from guardtui.domain.prompt_edit import Add
 from guardtui.domain.text import display_text, hidden_characters
+from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
 
 
@@ -26,7 +26,7 @@ class _LabelButton(Button):
     BINDINGS = [Binding("space", "press", "Turn the label", show=False)]
 
 
-class AddPrompt(ModalScreen[Add | None]):
+class AddPrompt(Modal[Add | None]):
     """Begins with the values of `start`, and gives the prompt to add, or None."""
 
     BINDINGS = [

@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.tui.layout import ColumnChoice, Layout, column_title, own_width
+from guardtui.tui.modal import Modal
 
 _STEP = 2
 
 
-class ColumnPicker(ModalScreen[None]):
+class ColumnPicker(Modal[None]):
     """All columns with a check mark each; every change is handed to `changed` at once."""
 
     BINDINGS = [

@@ -33,8 +33,18 @@ class DecisionsScreen(FilesScreen):
             await self._show(evaluation)
         return evaluation
 
+    async def _learn(self) -> None:
+        """Know what another window on the same topic recorded meanwhile."""
+        with self._told_problems():
+            found = await asyncio.to_thread(self.workspace.others_iterations)
+            if self.session.learn(found):
+                self.notify("Another window recorded iterations of this topic; they are here now.")
+                self._alignment = None
+                self._show_dashboard()
+
     @work(exclusive=True, group="decide")
     async def action_keep(self) -> None:
+        await self._learn()
         evaluation = await self._current()
         if evaluation is None:
             return
@@ -65,6 +75,7 @@ class DecisionsScreen(FilesScreen):
 
     @work(exclusive=True, group="decide")
     async def action_discard(self) -> None:
+        await self._learn()
         evaluation = await self._current()
         best = self.session.best
         if evaluation is None or best is None:
@@ -72,6 +83,10 @@ class DecisionsScreen(FilesScreen):
         if evaluation.topic == best.evaluation.topic:
             self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
             return
+        if self.session.is_better(evaluation):
+            question = f"Coverage is greater than #{best.number}. Discard it all the same?"
+            if not await self.app.push_screen_wait(Confirm(question, "Discard", "Do not")):
+                return
         with self._told_problems():
             iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
             self.session.record(iteration)
@@ -123,6 +138,7 @@ class DecisionsScreen(FilesScreen):
 
     @work(exclusive=True, group="dialog")
     async def action_show_iterations(self) -> None:
+        await self._learn()
         options = iteration_options(self.session)
         chosen = await self.app.push_screen_wait(
             Iterations("Iterations", options, "Enter restores · p pins as baseline · Esc leaves")

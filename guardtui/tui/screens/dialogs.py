@@ -9,24 +9,33 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
 from guardtui.scanners.local.calibration import Calibration
 from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Modal[bool]):
     """A question with two answers; Escape is no."""
 
     BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
 
-    def __init__(self, question: str, yes: str, no: str) -> None:
+    def __init__(self, question: str, yes: str, no: str, *, calm: float = 0.0) -> None:
+        """A question that comes by itself takes no answer for the first `calm` seconds."""
         super().__init__()
         self._question, self._yes, self._no = question, yes, no
+        self._calm = calm
+
+    def on_mount(self) -> None:
+        if self._calm:
+            self.set_timer(self._calm, self._hear)
+
+    def _hear(self) -> None:
+        self._calm = 0.0
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -36,14 +45,15 @@ class Confirm(ModalScreen[bool]):
                 yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
 
     def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)
+        if not self._calm:
+            self.dismiss(answer)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
+        self.action_answer(event.button.id == "yes")
 
 
-class TextPage(ModalScreen[None]):
+class TextPage(Modal[None]):
     """A page of text to read; Escape, q or the key that opened it close it."""
 
     BINDINGS = [("escape,q,enter,f1,f6", "close", "Close")]
@@ -62,7 +72,7 @@ class TextPage(ModalScreen[None]):
         self.dismiss(None)
 
 
-class Choice(ModalScreen[str | None]):
+class Choice(Modal[str | None]):
     """A list to choose from; Enter chooses, Escape leaves it."""
 
     BINDINGS = [("escape,q", "close", "Leave")]
@@ -109,7 +119,7 @@ class ScannerChoice:
     source: str
 
 
-class ScannerDialog(ModalScreen[ScannerChoice | None]):
+class ScannerDialog(Modal[ScannerChoice | None]):
     """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
 
     BINDINGS = [("escape", "close", "Leave")]
@@ -148,6 +158,7 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
                 )
                 other = "static" if self._current.encoder == "minilm" else "minilm"
                 yield Button(f"Encoder {other}", id="encoder", compact=True)
+                yield Button("Leave (Esc)", id="leave", compact=True)
 
     def _calibration_text(self) -> str:
         note = self._calibration
@@ -173,6 +184,8 @@ class ScannerDialog(ModalScreen[ScannerChoice | None]):
         elif event.button.id == "calibrated" and not isinstance(self._calibration, str):
             note = self._calibration
             self.dismiss(ScannerChoice(current.encoder, note.threshold, "calibrated"))
+        elif event.button.id == "leave":
+            self.dismiss(None)
         elif event.button.id == "encoder":
             other = "static" if current.encoder == "minilm" else "minilm"
             # A threshold belongs to its encoder: scores of another one mean something else.

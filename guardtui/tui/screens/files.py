@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import Any
 
 from textual import on, work
@@ -23,6 +24,10 @@ from guardtui.tui.widgets.editor import Field
 
 DRAFT_EVERY = 2.0
 WATCH_EVERY = 2.0
+CALM = 1.0
+"""Seconds without a key after which a question may come up by itself."""
+
+_SHOWN_CHARACTERS = 250
 
 
 class FilesScreen(LoopScreen):
@@ -69,7 +74,7 @@ class FilesScreen(LoopScreen):
             except FileProblem as problem:
                 if not problem.can_force:
                     raise
-                question = f"{problem}\n\nWrite over it? The old content is kept as a backup."
+                question = f"{problem}\n\nWrite it all the same? What is there is kept as a backup."
                 answer = Confirm(question, "Write", "Leave the file")
                 if not await self.app.push_screen_wait(answer):
                     return
@@ -168,14 +173,23 @@ class FilesScreen(LoopScreen):
         theirs = await asyncio.to_thread(workspace.changed_file)
         if theirs is None:
             return
-        base, mine = workspace.topic_file.topic, self.session.topic
+        base = workspace.topic_file.topic
         workspace.adopt(theirs)
-        merge = merge_topics(base, mine, theirs.topic)
+        merge = merge_topics(base, self.session.topic, theirs.topic)
         topic = merge.topic
+        if merge.conflicts:
+            # Not in the middle of a word: the next letter would be the answer.
+            while (left := self._edited + CALM - time.monotonic()) > 0:
+                await asyncio.sleep(left)
+            merge = merge_topics(base, self.session.topic, theirs.topic)
+            topic = merge.topic
         if merge.conflicts:
             names = " and ".join(merge.conflicts)
             question = f"Another program changed {names} in the topic file, and so did you."
-            answer = Confirm(question, "Take theirs", "Keep mine")
+            for name in merge.conflicts:
+                for whose, one in (("theirs", theirs.topic), ("yours", self.session.topic)):
+                    question += f"\n\n{name}, {whose}:\n{_shown(getattr(one, name))}"
+            answer = Confirm(question, "Take theirs", "Keep mine", calm=CALM / 2)
             if await self.app.push_screen_wait(answer):
                 chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
                 topic = topic.model_copy(update=chosen)
@@ -185,3 +199,11 @@ class FilesScreen(LoopScreen):
             note = f"The topic file was changed by another program: {changes}. Undo is yours."
             self.notify(note, markup=False, timeout=8)
         self._show_header()
+
+
+def _shown(value: object) -> str:
+    """A field of a definition in a question."""
+    if isinstance(value, tuple):
+        value = "\n".join(f"- {one}" for one in value)
+    text = str(getattr(value, "value", value))
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -12,7 +12,16 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, in_scope, key_names
+from guardtui.tui.actions import (
+    DETAIL,
+    EDITOR,
+    RESULTS,
+    SCORES,
+    SCREEN,
+    TABLE,
+    in_scope,
+    key_names,
+)
 from guardtui.tui.content import themed
 from guardtui.tui.help import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
 from guardtui.tui.screens.dialogs import TextPage
@@ -23,8 +32,10 @@ _NARROWEST = 20
 _TITLES = (
     (SCREEN, "Everywhere"),
     (RESULTS, "In the results"),
+    (TABLE, "In the table of results"),
     (EDITOR, "In the definition"),
     (DETAIL, "In the detail"),
+    (SCORES, "In the scores"),
 )
 
 Keymap = Mapping[str, str] | None

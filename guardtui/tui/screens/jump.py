@@ -12,11 +12,12 @@ from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset, Region, Size
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button, Footer, Input, Static
 from textual.widgets._footer import FooterKey
 
+from guardtui.tui.modal import Modal
 from guardtui.tui.results import FILTERS
 from guardtui.tui.widgets.results_pane import ResultsPane
 
@@ -115,7 +116,7 @@ def _filtering(pane: ResultsPane, name: str) -> Callable[[], object]:
     return go
 
 
-class JumpScreen(ModalScreen[str | None]):
+class JumpScreen(Modal[str | None]):
     """Draws the letters over the screen below; ends with the one that was pressed."""
 
     def __init__(self, spots: dict[str, Spot], size: Size) -> None:

@@ -15,6 +15,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from guardtui.config import Config
@@ -36,7 +37,7 @@ from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.content import themed
-from guardtui.tui.messages import TopicEdited, ViewChanged
+from guardtui.tui.messages import DetailLeft, TopicEdited, ViewChanged
 from guardtui.tui.results import Results, View, build_results
 from guardtui.tui.screens.dialogs import (
     Confirm,
@@ -56,7 +57,7 @@ else:
 PAUSE = 0.03
 """Seconds after which the words behind the score of the prompt looked at are worked out."""
 
-LEAST = (40, 12)
+LEAST = (40, 15)
 """Columns and lines below which nothing useful can be shown."""
 
 POLL_EVERY = 0.1
@@ -81,7 +82,7 @@ class LoopScreen(Screen[None]):
         self.comparison: Comparison | None = None
         self.results: Results | None = None
         self._alignment: tuple[int, str, Alignment] | None = None
-        self._started = 0.0
+        self._started = self._edited = 0.0
         self._preview_pause = PAUSE
         self._draft_is_back = workspace.offer_fits
         if self._draft_is_back:
@@ -141,7 +142,24 @@ class LoopScreen(Screen[None]):
             markup=False,
         )
 
+    @property
+    def _panes(self) -> dict[str, Widget]:
+        return {
+            "editor": self._editor,
+            "metrics": self._metrics,
+            "results": self._results,
+            "detail": self._detail,
+        }
+
+    def _mark_focus(self) -> None:
+        """A sign in the title of the pane that keys go to; a colour alone says too little."""
+        within = self.focused.ancestors_with_self if self.focused is not None else []
+        for pane in self._panes.values():
+            title = type(pane).BORDER_TITLE
+            pane.border_title = f"▸ {title}" if pane in within else title
+
     def on_mount(self) -> None:
+        self.watch(self, "focused", self._mark_focus)
         self._detail.show(None)
         self._show_header()
         self.set_interval(POLL_EVERY, self._poll)
@@ -189,6 +207,7 @@ class LoopScreen(Screen[None]):
 
     @on(TopicEdited)
     def topic_edited(self, event: TopicEdited) -> None:
+        self._edited = time.monotonic()
         if self.session.edit(event.topic, event.group):
             if event.ends_group:
                 self.session.end_group()
@@ -286,8 +305,10 @@ class LoopScreen(Screen[None]):
             baseline=baseline.number if baseline else None,
             pinned=session.pinned is not None,
             history=[one.evaluation.metrics.coverage for one in session.iterations],
+            numbers=[one.number for one in session.iterations],
             best=best.number if best else None,
             best_coverage=session.best_coverage,
+            best_recorded=best.evaluation.metrics.coverage if best else None,
             discards=session.discards_in_a_row,
             plateau=PLATEAU,
             changes=self.workspace.changes,
@@ -343,6 +364,10 @@ class LoopScreen(Screen[None]):
     @on(FrameTable.RowSelected)
     def row_selected(self, event: FrameTable.RowSelected) -> None:
         self._show_detail(event.row_id)
+
+    @on(DetailLeft)
+    def detail_left(self) -> None:
+        self._results.table.focus()
 
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:

@@ -19,6 +19,7 @@ from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import violations
 from guardtui.files.atomic import refuse_overwriting
+from guardtui.files.output_files import OutputSet
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.calibration import Calibration, calibrate
@@ -60,6 +61,8 @@ class MainScreen(Touring, DecisionsScreen):
 
     BINDINGS = bindings(SCREEN)
 
+    _outputs_path = ""
+    """The file of outputs that was scored last."""
     greeting: Greeting | None = None
     """What an author sees who opens guardtui for the first time."""
 
@@ -91,6 +94,17 @@ class MainScreen(Touring, DecisionsScreen):
         from guardtui.tui.screens.jump import show_jump
 
         show_jump(self.app)
+
+    def action_score_outputs(self) -> None:
+        from guardtui.tui.screens.open_outputs import OpenOutputs
+        from guardtui.tui.screens.score_actions import ScoresScreen
+
+        def opened(outputs: OutputSet | None) -> None:
+            if outputs is not None:
+                self._outputs_path = outputs.source
+                self.app.push_screen(ScoresScreen(outputs))
+
+        self.app.push_screen(OpenOutputs(self._outputs_path), opened)
 
     async def action_settings(self) -> None:
         await self.app.run_action("open_settings")
@@ -217,34 +231,41 @@ class MainScreen(Touring, DecisionsScreen):
     @work(exclusive=True, group="dialog")
     async def action_open_editor(self) -> None:
         await self._take_typed()
+        topic, problem = self.session.topic, None
         try:
             with self.app.suspend():
-                topic = edit_elsewhere(self.session.topic)
+                # Caught in here: an error that left the block would leave the screen suspended.
+                try:
+                    topic = edit_elsewhere(topic)
+                except FileProblem as found:
+                    problem = found
         except SuspendNotSupported:
             self.notify("This terminal cannot be lent to another program.", severity="warning")
-        except FileProblem as problem:
+            return
+        if problem is not None:
             self.notify(str(problem), severity="error", markup=False, timeout=15)
-        else:
-            if topic == self.session.topic:
-                self.notify("Nothing was changed.")
-            self._edit(topic)
+            return
+        if topic == self.session.topic:
+            self.notify("Nothing was changed.")
+        self._edit(topic)
 
     # --- panes and leaving ----------------------------------------------------------------
 
     def action_next_pane(self) -> None:
-        shown = next((pane for pane in _PANES if self.has_class(f"-pane-{pane}")), "editor")
+        panes: tuple[str, ...] = _PANES
+        shown = next((pane for pane in panes if self.has_class(f"-pane-{pane}")), "editor")
         focused = self.focused
         if focused is not None and self._side_by_side:
-            shown = "editor" if self._editor in focused.ancestors else "results"
-            following = "results" if shown == "editor" else "editor"
-        else:
-            following = _PANES[(_PANES.index(shown) + 1) % len(_PANES)]
-        self._show_pane(following)
+            panes = (*_PANES, "detail")
+            within = focused.ancestors_with_self
+            shown = next((name for name in panes if self._panes[name] in within), "editor")
+        self._show_pane(panes[(panes.index(shown) + 1) % len(panes)])
 
     def _show_pane(self, following: str, *, keep_focus: bool = False) -> None:
+        in_sight = "results" if following == "detail" else following
         for name in _PANES:
-            self.set_class(name == following, f"-pane-{name}")
-        pane = {"editor": self._editor, "results": self._results}.get(following, self._metrics)
+            self.set_class(name == in_sight, f"-pane-{name}")
+        pane = self._panes[following]
         if keep_focus and self.focused is not None and pane in self.focused.ancestors_with_self:
             return
         if following == "editor":
@@ -252,7 +273,7 @@ class MainScreen(Touring, DecisionsScreen):
         elif following == "results":
             self._results.table.focus()
         else:
-            self._metrics.focus()
+            pane.focus()
 
     @work(exclusive=True, group="quit")
     async def action_quit(self) -> None:
@@ -290,7 +311,7 @@ class MainScreen(Touring, DecisionsScreen):
             lines.append("  ".join(shown))
         count = len(self.session.iterations)
         lines.append(f"{count} iteration{'s' * (count != 1)} in {workspace.store.path}")
-        if workspace.unsaved:
+        if workspace.unsaved and workspace.draft_is_safe:
             lines.append(f"{file.name} is as it was: your edits come back when you open it again")
         return Text("\n".join(map(display_text, lines)))
 

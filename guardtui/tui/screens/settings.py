@@ -7,7 +7,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.events import Resize
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -15,6 +14,7 @@ from guardtui.config import SETTINGS, Config, Kind, Setting, Source, Value, find
 from guardtui.domain.text import display_start, display_text
 from guardtui.tui.content import themed
 from guardtui.tui.keymap import check_keymap
+from guardtui.tui.modal import Modal
 from guardtui.tui.screens.themes import Change, ThemeScreen
 from guardtui.tui.widgets.line_input import LineInput
 
@@ -24,7 +24,7 @@ _KEYS = "Enter changes · Del resets · Esc leaves"
 _EDIT_KEYS = "Enter sets · Esc goes back"
 
 
-class SettingsScreen(ModalScreen[None]):
+class SettingsScreen(Modal[None]):
     """Every setting. A change holds at once and is written to the file."""
 
     BINDINGS = [

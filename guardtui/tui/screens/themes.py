@@ -8,7 +8,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import OptionList
@@ -17,6 +16,7 @@ from textual.widgets.option_list import Option
 from guardtui.config import Config, Value
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
 from guardtui.tui.theme import THEMES
 
 PAUSE = 0.05
@@ -36,7 +36,7 @@ def in_order(themes: Iterable[Theme]) -> list[Theme]:
     return sorted(themes, key=place)
 
 
-class ThemeScreen(ModalScreen[None]):
+class ThemeScreen(Modal[None]):
     """All themes; Enter keeps one and writes it to the settings, Escape goes back."""
 
     BINDINGS = [("escape,q", "leave", "Leave")]

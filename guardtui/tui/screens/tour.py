@@ -118,8 +118,8 @@ class TourBox(Vertical):
         self._start: Dashboard | None = None
         self._text = Static("", id="tour-text", markup=False)
         self._buttons = (
-            Button("← Back", id="tour-back", compact=True),
-            Button("Next →", id="tour-next", compact=True, variant="primary"),
+            Button("← Back (alt+←)", id="tour-back", compact=True),
+            Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
             Button("Leave (Esc)", id="tour-leave", compact=True),
         )
         for button in self._buttons:

@@ -8,7 +8,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, OptionList
 from textual.widgets.option_list import Option
 
@@ -16,6 +15,7 @@ from guardtui.domain.text import display_start, display_text
 from guardtui.session.views import NAME_LENGTH, SavedView
 from guardtui.tui.content import themed
 from guardtui.tui.layout import column_title
+from guardtui.tui.modal import Modal
 from guardtui.tui.results import COLUMNS, FILTERS, extra_name
 from guardtui.tui.widgets.line_input import LineInput
 
@@ -36,7 +36,7 @@ def view_text(view: SavedView) -> str:
     return " · ".join(parts)
 
 
-class NameView(ModalScreen[str | None]):
+class NameView(Modal[str | None]):
     """Asks for the name of a view; Enter saves, Escape leaves it."""
 
     BINDINGS = [("escape", "close", "Leave")]
@@ -80,7 +80,7 @@ class NameView(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class ViewList(ModalScreen[SavedView | None]):
+class ViewList(Modal[SavedView | None]):
     """All saved views; Enter applies one, Delete removes it at once."""
 
     BINDINGS = [("escape,q,v", "close", "Leave"), ("delete,d,x", "remove", "Remove")]

@@ -19,6 +19,7 @@ from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.actions import DETAIL, bindings
 from guardtui.tui.content import themed
+from guardtui.tui.messages import DetailLeft
 
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut here on the screen; exports hold them whole."""
@@ -142,6 +143,9 @@ class DetailPane(VerticalScroll):
             "Signs behind the words: on." if self._marked else "Signs behind the words: off.",
             timeout=2,
         )
+
+    def action_leave_detail(self) -> None:
+        self.post_message(DetailLeft())
 
     def action_copy_shown(self) -> None:
         if self._detail is None:

@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 from textual import events
 from textual.binding import Binding, BindingType
 
+from guardtui.tui.actions import TABLE, bindings
 from guardtui.tui.widgets import table_messages
 from guardtui.tui.widgets.table_columns import (
     NARROWEST,
@@ -51,11 +52,8 @@ class FrameTable(CursorTable, can_focus=True, inherit_bindings=False):
             ("home", "first_row", "First row", "Select the first row"),
             ("end", "last_row", "Last row", "Select the last row"),
             ("enter", "activate_row", "Open row", "Open the selected row"),
-            ("space", "toggle_mark", "Mark", "Mark the row or take its mark away, and go down"),
-            ("shift+up", "extend_up", "Mark upwards", "Mark the row and the one above"),
-            ("shift+down", "extend_down", "Mark downwards", "Mark the row and the one below"),
         )
-    ]
+    ] + bindings(TABLE)
 
     RowSelected: TypeAlias = table_messages.RowSelected
     RowActivated: TypeAlias = table_messages.RowActivated

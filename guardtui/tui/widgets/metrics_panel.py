@@ -38,8 +38,10 @@ class Dashboard:
     baseline: int | None
     pinned: bool
     history: Sequence[float | None]
+    numbers: Sequence[int]
     best: int | None
     best_coverage: float | None
+    best_recorded: float | None
     discards: int
     plateau: int
     changes: Sequence[str]
@@ -150,6 +152,8 @@ def _history(shown: Dashboard) -> list[Text]:
         line.append(f" {number(shown.history[-1])}", "bold")
     if shown.best is not None:
         line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
+        if shown.best_coverage != shown.best_recorded:
+            line.append(" by the labels of now")
     line.append(f"  discards {shown.discards}/{shown.plateau}")
     if shown.discards >= shown.plateau:
         line.append("  plateau: try another angle", "bold $text-warning")
@@ -171,7 +175,7 @@ def _numbers(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
         return []
     line = Text()
     line.append("coverage by iteration, newest first: ", "$text-muted")
-    newest = list(enumerate(shown.history))[-NUMBERS_SHOWN:]
+    newest = list(zip(shown.numbers, shown.history, strict=True))[-NUMBERS_SHOWN:]
     line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
     keys = next(key_names(one, keymap) for one in ACTIONS if one.name == "show_iterations")
     line.append(f"  ({keys}: every iteration with its rates)", "$text-muted")

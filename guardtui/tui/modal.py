@@ -1,0 +1,18 @@
+"""A dialog that ends once, however many keys come in one burst."""
+
+from __future__ import annotations
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen, ScreenResultType
+
+
+class Modal(ModalScreen[ScreenResultType]):
+    """Keys that were pressed before the dialog had gone reach it still, and are let go."""
+
+    _ended = False
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        if self._ended or not self.is_current:
+            return AwaitComplete()
+        self._ended = True
+        return super().dismiss(result)
