@@ -15,9 +15,10 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
+from tests.tui.test_editing import said
+from tests.tui.test_loop import drive, topic_path, until
 
-from .test_editing import said
-from .test_loop import drive, until
+__all__ = ["topic_path"]
 
 
 async def test_a_dialog_ends_once(topic_path: Path) -> None:
