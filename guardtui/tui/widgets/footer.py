@@ -11,7 +11,11 @@ from textual.widget import Widget
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
-LEFT_OUT = ("export", "show_iterations", "discard", "keep", "search", "next_pane")
+LEFT_OUT = (
+    *("export", "show_iterations", "discard", "keep", "search", "next_pane"),
+    *("export_scores", "score_groups", "run_scorer", "pin_scorer", "filter_scores"),
+    "next_score_pane",
+)
 """Actions in the order in which a narrow screen leaves them out; the others always stay."""
 
 
