@@ -9,18 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from textual.screen import Screen
+from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
-from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCREEN, Action
+from guardtui.files.output_files import load_outputs
+from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, Action
 from guardtui.tui.help import OVERVIEW, PANES
 from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.open_outputs import OpenOutputs
+from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import NameView, ViewList
@@ -37,7 +43,11 @@ FOCUS = {
     RESULTS: "#table",
     EDITOR: "#field-example-1",
     DETAIL: "#detail",
+    TABLE: "#table",
+    SCORES: "",  # a screen of its own
 }
+
+OUTPUTS = "id,input,target,output,kind\na,2 + 2?,4,4,sum\nb,3 + 3?,6,7,sum\n"
 
 
 async def nothing(stage: Stage) -> None:
@@ -109,6 +119,10 @@ async def mistakes(stage: Stage) -> None:
     await stage.rest()
 
 
+async def below_the_first(stage: Stage) -> None:
+    await stage.pilot.press("down")
+
+
 async def marked(stage: Stage) -> None:
     await stage.pilot.press("space", "space")
     await until(stage.pilot, lambda: marks(stage) == 2)
@@ -127,6 +141,37 @@ async def duplicated(stage: Stage) -> None:
 
 async def with_a_view(stage: Stage) -> None:
     stage.pane._views = (stage.pane._as_saved("mine"),)
+
+
+async def scores(stage: Stage) -> None:
+    """The screen of scores, with the focus on its rows."""
+    path = Path(stage.main.workspace.topic_file.path).with_name("outputs.csv")
+    path.write_text(OUTPUTS, "utf-8")
+    screen = ScoresScreen(load_outputs(path))
+    stage.app.push_screen(screen)
+    columns = lambda: screen.table_of_scores.columns  # noqa: E731
+    assert await stage.comes(lambda: bool(columns()) and columns()[0].run.measured is not None)
+    screen.table.focus()
+    await stage.pilot.pause()
+
+
+def of_scores(look: Callable[[ScoresScreen], object], wanted: object = None) -> Case:
+    def looked(stage: Stage) -> object:
+        screen = stage.app.screen
+        return look(screen) if isinstance(screen, ScoresScreen) else None
+
+    return Case(looked, wanted)
+
+
+async def grader_in_the_line(stage: Stage) -> None:
+    screen = stage.app.screen
+    assert isinstance(screen, ScoresScreen)
+    screen.line.value = "model_graded_qa()"
+    assert await stage.comes(lambda: "Enter starts it" in problem_of_scores(stage))
+
+
+def problem_of_scores(stage: Stage) -> str:
+    return str(stage.app.screen.query_one("#score-problem", Static).render())
 
 
 def examples(stage: Stage) -> object:
@@ -187,6 +232,10 @@ CASES: dict[str, Case] = {
     "copy_prompt": tells("Copied"),
     "copy_rows": tells("Copied 1 row as a table"),
     "mark_all": Case(marks, 14),
+    "toggle_mark": Case(marks, 1),
+    "extend_up": Case(marks, prepare=below_the_first),
+    "extend_down": Case(marks, 2),
+    "leave_detail": Case(lambda stage: stage.main.results_pane.table.has_focus, True),
     "clear_marks": Case(marks, 0, marked),
     "relabel": Case(lambda stage: stage.main.prompts.expected.sum()),
     "add_prompt": opens(AddPrompt),
@@ -205,6 +254,25 @@ CASES: dict[str, Case] = {
     "remove_example": Case(examples),
     "toggle_marks": tells("Signs behind the words: o"),
     "copy_shown": tells("Copied"),
+    "score_outputs": opens(OpenOutputs),
+    "run_scorer": Case(
+        lambda stage: "needs a model" in problem_of_scores(stage), True, grader_in_the_line
+    ),
+    "pin_scorer": of_scores(lambda screen: len(screen.pinned), 1),
+    "list_scorers": opens(ScoreChoice),
+    "next_score_pane": of_scores(lambda screen: screen.focused),
+    "score_groups": opens(ScoreChoice),
+    "pinned_scorers": tells("Nothing is pinned"),
+    "export_scores": opens(ScoreChoice),
+    "choose_reducer": tells("Every sample is there once"),
+    "open_outputs": opens(OpenOutputs),
+    "filter_scores": of_scores(lambda screen: screen.filter.has_focus, True),
+    "next_value": of_scores(lambda screen: screen.view.search),
+    "show_differing": tells("Pin a scorer"),
+    "sort_scores": of_scores(lambda screen: screen.view.sort),
+    "reverse_scores": of_scores(lambda screen: screen.view.descending, True),
+    "copy_output": tells("Copied the output"),
+    "leave_scores": opens(MainScreen),
 }
 
 WAYS = [(action, way) for action in ACTIONS for way in (*action.keys.split(","), PALETTE)]
@@ -218,15 +286,19 @@ async def play(stage: Stage, action: Action, way: str) -> str:
     if case is None:
         return "no case here says what it does"
     await stage.reset()
-    await stage.focus(case.focus or FOCUS[action.scope])
+    if action.scope == SCORES:
+        await scores(stage)
+    else:
+        await stage.focus(case.focus or FOCUS[action.scope])
     await case.prepare(stage)
     before = case.look(stage)
     if before == case.wanted and case.wanted is not None:
         return f"it is so before: {before!r}"
     if way == PALETTE:
-        commands = stage.app.get_system_commands(stage.main)
+        screen = stage.app.screen
+        commands = stage.app.get_system_commands(screen)
         command = next(one for one in commands if one.title == action.title)
-        stage.main.call_later(command.callback)
+        screen.call_later(command.callback)
     else:
         await stage.pilot.press(way)
 
@@ -324,6 +396,32 @@ def at(selector: str) -> Prepare:
     return go
 
 
+def in_scores(selector: str, *keys: str) -> Prepare:
+    async def go(stage: Stage) -> None:
+        await scores(stage)
+        screen = stage.app.screen
+        assert isinstance(screen, ScoresScreen)
+        screen.filter.display = True
+        screen.query_one(selector).focus()
+        for key in keys:
+            before = stage.app.screen
+            await stage.pilot.press(key)
+            assert await stage.comes(
+                lambda before=before: stage.app.screen is not before and stage.app.screen.is_mounted
+            )
+            await stage.pilot.pause()
+        await stage.pilot.pause()
+
+    return go
+
+
+async def score_page(stage: Stage) -> None:
+    await in_scores("#score-table", "f6")(stage)
+    await stage.pilot.press("enter")
+    assert await stage.comes(lambda: isinstance(stage.app.screen, ScorePage))
+    await stage.pilot.pause()
+
+
 OPENED: dict[str, Prepare] = {
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),
@@ -339,6 +437,14 @@ OPENED: dict[str, Prepare] = {
     "tour": tour,
     "page": by_key("f6"),
     "dialog": by_key("f9"),
+    "open_outputs": by_key("alt+a"),
+    "score_line": in_scores("#score-expression"),
+    "score_metrics": in_scores("#score-metrics"),
+    "score_rows": in_scores("#score-table"),
+    "score_filter": in_scores("#score-filter"),
+    "score_detail": in_scores("#score-detail"),
+    "score_choice": in_scores("#score-table", "f4"),
+    "score_page": score_page,
 }
 """How each pane that has help comes to have the focus."""
 
