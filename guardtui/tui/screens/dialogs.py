@@ -135,6 +135,7 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         self._filled_in = "" if self._current.threshold is None else shown
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scanner"
+            dialog.border_subtitle = "Esc leaves"
             yield Label(
                 f"Threshold {shown} ({self._current.source}), encoder {self._current.encoder}.\n"
                 "A comparison across different thresholds or encoders says so.",
@@ -158,7 +159,6 @@ class ScannerDialog(Modal[ScannerChoice | None]):
                 )
                 other = "static" if self._current.encoder == "minilm" else "minilm"
                 yield Button(f"Encoder {other}", id="encoder", compact=True)
-                yield Button("Leave (Esc)", id="leave", compact=True)
 
     def _calibration_text(self) -> str:
         note = self._calibration
@@ -184,8 +184,6 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         elif event.button.id == "calibrated" and not isinstance(self._calibration, str):
             note = self._calibration
             self.dismiss(ScannerChoice(current.encoder, note.threshold, "calibrated"))
-        elif event.button.id == "leave":
-            self.dismiss(None)
         elif event.button.id == "encoder":
             other = "static" if current.encoder == "minilm" else "minilm"
             # A threshold belongs to its encoder: scores of another one mean something else.
