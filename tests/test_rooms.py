@@ -16,7 +16,7 @@ NETWORK = {"httpx", "requests", "urllib3", "aiohttp"}
 SCREEN = {"textual"}
 COMMANDS = {"click"}
 SERVING = PACKAGE / "cli" / "serve.py"
-"""The one module beside those of `http` that may know the network: it shows the app in a browser."""
+"""The one module beside `http` that may know the network: it shows the app in a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The server to test with, and its command."""
 REMOTE = {PACKAGE / "http" / "client.py", SERVING, *SANDBOX}
