@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from guardtui.tui.help import PANES, pane_of
 from guardtui.tui.score_app import ScoreApp
 from guardtui.tui.score_filter import parse_score_filter
 from guardtui.tui.score_live import NOT_YET, Grading, LiveRun, asks_models
+from guardtui.tui.score_probe import searched_for
 from guardtui.tui.score_results import ScoreTable, ScoreView, build_rows, make_table
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
@@ -39,7 +41,7 @@ from tests.tui.test_loop import frame, main_screen, make_app, ready, topic_path,
 
 __all__ = ["topic_path"]
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": "a", "input": "Capital of France?", "target": "Paris", "output": "It is Paris.",
      "kind": "geo"},
     {"id": "b", "input": "2 + 2?", "target": "4", "output": "4", "kind": "sum"},
@@ -101,6 +103,10 @@ async def write(pilot: Pilot[int], screen: ScoresScreen, line: str) -> None:
     screen.line.focus()
     screen.line.value = line
     await pilot.pause()
+
+
+def told_by(screen: ScoresScreen, title: str) -> bool:
+    return title in text_of(screen, "#score-metrics-text")
 
 
 async def filtered(pilot: Pilot[int], screen: ScoresScreen, line: str) -> str:
@@ -191,6 +197,26 @@ async def test_scorers_are_listed_with_their_signatures_and_written(path: Path) 
         assert screen.line.value == 'pattern(r"")'
 
     await show(path, run)
+
+
+async def test_an_expression_that_never_ends_is_refused_and_the_app_lives(tmp_path: Path) -> None:
+    rows = [{"input": "?", "target": "a", "output": "a" * 60 + "!"}]
+
+    async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
+        await scored(pilot, screen, "C")
+        await write(pilot, screen, 'pattern(r"^(a+)+$")')
+        await until(pilot, lambda: "far too long" in text_of(screen, "#score-problem"))
+        assert values(screen) == "C"
+        await write(pilot, screen, 'pattern(r"^(b)")')
+        await scored(pilot, screen, "I")
+
+    await show(written(tmp_path / "a.jsonl", rows), run)
+
+
+def test_expressions_are_found_wherever_they_stand() -> None:
+    text = 'multi_scorer([match(), pattern(r"(a)", ignore_case=False), pattern("b")], "mode")'
+    assert searched_for(parse_scorer(text)) == [("(a)", False), ("b", True)]
+    assert searched_for(parse_scorer("match()")) == []
 
 
 # --- several scorers ------------------------------------------------------------------------
@@ -515,7 +541,8 @@ async def test_epochs_are_reduced_as_chosen(tmp_path: Path) -> None:
             screen.app.screen.dismiss(wanted)
             await until(pilot, lambda: screen.app.screen is screen)
             await scored(pilot, screen, "CCIIIC")
-            await until(pilot, lambda: f"[{wanted[:3]}" in text_of(screen, "#score-metrics-text"))
+            title = f"[{wanted[:3]}"
+            await until(pilot, partial(told_by, screen, title))
         assert "accuracy 0.500" in text_of(screen, "#score-metrics-text")
 
     await show(written(tmp_path / "epochs.jsonl", rows), run)
@@ -571,7 +598,7 @@ HOSTILE = "\x1b]52;c;aGk=\x07 [/INST] [bold]x[/] \u202eevil\u202c \x00 \u2028 \U
 async def test_nothing_in_a_file_acts_on_the_terminal(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    row = {name: HOSTILE for name in ("input", "target", "output", "id")}
+    row = dict.fromkeys(("input", "target", "output", "id"), HOSTILE)
     file = written(tmp_path / "bad.jsonl", [row | {f"col{HOSTILE}": HOSTILE}])
 
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
@@ -643,7 +670,7 @@ async def test_over_the_main_screen_and_back(topic_path: Path, path: Path) -> No
         screen = app.screen
         assert isinstance(screen, ScoresScreen)
         await scored(pilot, screen)
-        titles = {one.title for one in app.get_system_commands(screen)}
+        titles = {one.title for one in app.get_system_commands(app.screen)}
         assert {one.title for one in ACTIONS if one.scope == SCORES} <= titles
         assert "Keep" not in titles
         await pilot.press("f2")  # Keep on the main screen; here it scores

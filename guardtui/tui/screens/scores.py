@@ -32,6 +32,7 @@ from guardtui.tui.keymap import SHARED
 from guardtui.tui.score_filter import HINT, parse_score_filter
 from guardtui.tui.score_live import MANY_ROWS, Grading, LiveRun, asks_models
 from guardtui.tui.score_metrics import metric_lines
+from guardtui.tui.score_probe import never_ends
 from guardtui.tui.score_results import (
     ScoreColumn,
     ScoreRows,
@@ -60,6 +61,10 @@ SETTLED = 0.4
 """Seconds that metrics over many rows wait: perhaps the author goes on typing."""
 
 _WITH_MODEL = "open the file with guardtui score FILE --screen --model URL#name"
+_ENDLESS = (
+    "This regular expression takes far too long on these outputs: write one in which no repeated "
+    "part holds a repeated part, as (a+)+ does."
+)
 _EXAMPLES = 'Write a scorer, such as match() or pattern(r"(\\d+)"); F4 lists all of them.'
 
 
@@ -200,7 +205,9 @@ class ScoringScreen(Screen[None]):
         *kept, last = self.options.expressions or ("",)
         for text in kept:
             scorer = await self._parsed(text)
-            if scorer is not None and (self.options.asked or not asks_models(scorer)):
+            if scorer is None or (asks_models(scorer) and not self.options.asked):
+                continue
+            if not await asyncio.to_thread(never_ends, scorer, self.outputs.outputs):
                 run = self._made(text, scorer)
                 self.pinned.append(run)
                 self._score(run)
@@ -235,6 +242,8 @@ class ScoringScreen(Screen[None]):
         elif asks_models(scorer) and not asked:
             count = len(self.outputs)
             self._tell(f"This one puts {count:,} rows to a model: Enter starts it, Esc stops it.")
+        elif await asyncio.to_thread(never_ends, scorer, self.outputs.outputs):
+            self._tell(_ENDLESS)
         else:
             self._use(run := self._made(text, scorer))
             self._score(run)
