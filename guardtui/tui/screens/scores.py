@@ -49,7 +49,7 @@ from guardtui.tui.widgets.score_detail import ScoreDetail
 from guardtui.tui.widgets.score_line import PLACEHOLDER, HistoryLine
 from guardtui.tui.widgets.table_messages import HeaderClicked
 
-LEAST = (40, 12)
+LEAST = (40, 15)
 """Columns and lines below which nothing useful can be shown."""
 
 PAUSE = 0.1
@@ -130,7 +130,7 @@ class ScoringScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="score-line"):
-            yield Static("scorer ", id="score-label", markup=False)
+            yield Static(" scorer ", id="score-label", markup=False)
             yield self.line
         yield self._problem
         yield self.metrics_pane
@@ -146,7 +146,16 @@ class ScoringScreen(Screen[None]):
             markup=False,
         )
 
+    def _mark_focus(self) -> None:
+        """A sign in the title of the pane that keys go to; a colour alone says too little."""
+        for pane, title in ((self.metrics_pane, "Metrics"), (self.detail, "Detail")):
+            pane.border_title = f"▸ {title}" if pane is self.focused else title
+        self.query_one("#score-label", Static).update(
+            "▸scorer " if self.focused is self.line else " scorer "
+        )
+
     def on_mount(self) -> None:
+        self.watch(self, "focused", self._mark_focus)
         self.warnings.listen()
         self.use_config(getattr(self.app, "config", None))
         self.filter.display = self._filter_problem.display = self._problem.display = False
