@@ -223,3 +223,24 @@ async def test_an_empty_table_says_why(topic_path: Path) -> None:
         await until(pilot, lambda: "Nothing in all passes the filter line: Esc" in frame(app))
 
     await on_all(topic_path, run)
+
+
+async def test_a_prompt_half_written_is_not_thrown_away_by_one_key(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.results_pane.table.focus()
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await pilot.press(*"half", "escape")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: app.screen is main)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+    await on_all(topic_path, run)

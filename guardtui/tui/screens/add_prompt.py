@@ -17,6 +17,7 @@ from textual.widgets import Button, Input, Label, TextArea
 from guardtui.domain.prompt_edit import Add
 from guardtui.domain.text import display_text, hidden_characters
 from guardtui.tui.modal import Modal
+from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.widgets.line_input import LineInput
 
 
@@ -96,7 +97,7 @@ class AddPrompt(Modal[Add | None]):
         elif event.button.id == "yes":
             self.action_add()
         else:
-            self.dismiss(None)
+            self.action_close()
 
     @on(Input.Submitted)
     def action_add(self) -> None:
@@ -114,4 +115,14 @@ class AddPrompt(Modal[Add | None]):
         )
 
     def action_close(self) -> None:
-        self.dismiss(None)
+        """Leave; what was written is not thrown away by one key."""
+        text = self.query_one(TextArea).text
+        if text in (self._given, "") or text.isspace():
+            self.dismiss(None)
+            return
+        question = Confirm("Throw away the prompt you wrote?", "Throw away", "Go on writing")
+        self.app.push_screen(question, self._thrown_away)
+
+    def _thrown_away(self, sure: bool | None) -> None:
+        if sure:
+            self.call_later(self.dismiss, None)  # once the question is gone
