@@ -9,7 +9,7 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
+from guardtui.cli.options import FILE, Fraction, PerSecond, output_option, scanner_options
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.reports.base import ReportInput
+    from guardtui.scanners.airs.credentials import AirsSettings
+    from guardtui.scanners.base import Scanner
+
+SCANNERS = ("local", "airs")
+"""What `--scanner` takes: the scanners whose options are known here."""
 
 _POLL_SECONDS = 0.1
 
@@ -61,8 +66,33 @@ _POLL_SECONDS = 0.1
     metavar="N",
     help="Exit with 1 when more than N prompts have no verdict.",
 )
+@click.option(
+    "--scanner",
+    "scanner_name",
+    type=click.Choice(SCANNERS),
+    default=SCANNERS[0],
+    help="What judges: local (the default), or airs, with credentials from the environment.",
+)
 @scanner_options
-@click.option("--profile", default="", metavar="LABEL", help="A label for the report.")
+@click.option(
+    "--profile",
+    default="",
+    metavar="NAME",
+    help="The security profile of AIRS; with the local scanner a label for the report.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 20),
+    metavar="N",
+    help="Prompts that AIRS is asked at once (default: SCAN_CONCURRENCY, or 5).",
+)
+@click.option(
+    "--rate",
+    type=PerSecond(),
+    metavar="R",
+    help="Requests a second that AIRS is sent at most.",
+)
+@click.option("--fresh", is_flag=True, help="Ask AIRS again for verdicts that are kept.")
 def command(
     topic: Path,
     prompts: Path,
@@ -72,17 +102,29 @@ def command(
     min_coverage: float | None,
     max_regressions: int | None,
     max_errors: int | None,
+    scanner_name: str,
     encoder: str | None,
     threshold: float | None,
     profile: str,
+    concurrency: int | None,
+    rate: float | None,
+    fresh: bool,
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed. 129, 130, 143: ended by a signal.
+    completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
+    143: ended by a signal.
     """
     if max_regressions is not None and baseline is None:
         raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
+    remote = scanner_name == "airs"
+    _require_fitting(
+        scanner_name,
+        {"--encoder": encoder, "--threshold": threshold}
+        if remote
+        else {"--concurrency": concurrency, "--rate": rate, "--fresh": fresh or None},
+    )
     from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.domain.comparison import compare
     from guardtui.domain.topic import describe_changes
@@ -96,7 +138,15 @@ def command(
     definition, prompt_set = load_inputs(topic, prompts)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
-    evaluation = _evaluate(definition, prompt_set, encoder, threshold)
+    if remote:
+        from guardtui.cli.airs_scans import load_settings, say_incomplete, say_notes
+
+        settings = load_settings(profile, concurrency)
+        profile = settings.profile
+        evaluation = _evaluate_remotely(definition, prompt_set, settings, rate, fresh)
+        say_notes(prompt_set, evaluation)
+    else:
+        evaluation = _evaluate(definition, prompt_set, encoder, threshold)
     report = ReportInput(
         topic=definition,
         evaluation=evaluation,
@@ -111,6 +161,10 @@ def command(
     failures = failed_gates(report, min_coverage, max_regressions, max_errors)
     for failure in failures:
         diagnostics.gate(failure)
+    if remote and evaluation.metrics.errors:
+        say_incomplete(evaluation, fresh=fresh, allowed=max_errors is not None)
+        if max_errors is None:
+            return Exit.NOT_COMPLETED
     return Exit.GATE_FAILED if failures else Exit.DONE
 
 
@@ -181,6 +235,13 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
+def _require_fitting(scanner: str, others: dict[str, object]) -> None:
+    """Raise a usage error when an option was given that the scanner does not know."""
+    for option, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"{option} does not fit --scanner {scanner}: leave it out")
+
+
 def _evaluate(
     topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
 ) -> Evaluation:
@@ -188,17 +249,41 @@ def _evaluate(
 
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.evaluator import Evaluator
 
     scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
-    evaluator = Evaluator(scanner)
+    return asyncio.run(_evaluated(scanner, topic, prompts))
 
-    async def evaluate() -> Evaluation:
-        task = asyncio.create_task(evaluator.evaluate(topic, prompts))
+
+def _evaluate_remotely(
+    topic: Topic, prompts: PromptSet, settings: AirsSettings, rate: float | None, fresh: bool
+) -> Evaluation:
+    import asyncio
+
+    from guardtui.cli.airs_scans import make_scanner, open_verdicts, require_sendable
+
+    require_sendable(topic)
+    with open_verdicts() as cache:
+
+        async def evaluate() -> Evaluation:
+            scanner = await make_scanner(settings, topic, rate=rate, cache=cache, fresh=fresh)
+            return await _evaluated(scanner, topic, prompts)
+
+        return asyncio.run(evaluate())
+
+
+async def _evaluated(scanner: Scanner, topic: Topic, prompts: PromptSet) -> Evaluation:
+    """An evaluation with its progress shown."""
+    import asyncio
+
+    from guardtui.session.evaluator import Evaluator
+
+    evaluator = Evaluator(scanner)
+    task = asyncio.create_task(evaluator.evaluate(topic, prompts))
+    try:
         while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
             if (now := evaluator.progress) is not None:
-                diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+                errors = f", {now.errors} without a verdict" if now.errors else ""
+                diagnostics.progress(f"{now.phase} {now.done}/{now.total}{errors}")
+    finally:
         diagnostics.progress("")
-        return task.result()
-
-    return asyncio.run(evaluate())
+    return task.result()

@@ -45,6 +45,23 @@ class Fraction(_FloatType):
         return number
 
 
+class PerSecond(_FloatType):
+    """A rate above 0, at most 10000. Not nan, which compares with nothing."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 < number <= 10_000:
+            self.fail(f"{value!r} is not a number above 0, at most 10000", param, ctx)
+        return number
+
+
 def scanner_options(function: Function) -> Function:
     """Add --encoder and --threshold."""
     function = click.option(

@@ -40,13 +40,14 @@ class Verdicts:
 
     `triggered` is int8 with the values of `Triggered`. `score` is float32 from 0 to 1, NaN where
     there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
-    for single rows why there is no verdict.
+    for single rows why there is no verdict, `notes` what is doubtful about one.
     """
 
     triggered: NDArray[np.int8]
     score: NDArray[np.float32]
     matched: NDArray[np.int16]
     errors: Mapping[int, str] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -49,6 +50,34 @@ class Scanner(Protocol):
         Cancelling the task stops it soon, leaves no half-state, and keeps what can be reused.
         A prompt that fails gets no verdict; raises `ScannerError` when nothing can be scanned.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVerdict:
+    """A remote scanner's verdict on one prompt; `note` is what an author should know of it."""
+
+    triggered: bool
+    note: str = ""
+
+
+class VerdictCache(Protocol):
+    """Verdicts that were given before, by `verdict_key`; errors are never among them."""
+
+    def find(self, key: bytes) -> KeptVerdict | None:
+        """The verdict under a key, or None."""
+
+    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
+        """Keep a verdict, in the place of an older one; any end of the process keeps it."""
+
+
+def verdict_key(*parts: str) -> bytes:
+    """32 bytes that name all that a verdict depends on; they do not give it away."""
+    digest = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.digest()
 
 
 def scanner_names() -> tuple[str, ...]:

@@ -1,0 +1,212 @@
+"""The scanner that asks Prisma AIRS: a prompt is sent once for a definition and its profile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import Kind, ServiceError, inert
+from guardtui.http.limits import AdaptiveLimit, Rate
+from guardtui.http.pool import run_all
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.base import KeptVerdict, Progress, Report, VerdictCache, verdict_key
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+GIVE_UP_AFTER = 20
+"""Prompts in a row without a verdict, after which the others are not sent: scans are paid for."""
+OTHER_REVISION = "another revision of the profile judged; a change may not be in effect everywhere"
+_LOOKED_UP = 500
+"""Prompts looked up in the cache between two chances to be cancelled."""
+
+_Settled: TypeAlias = "KeptVerdict | str | ServiceError"
+"""What came of a prompt: a verdict, or why there is none."""
+
+
+@dataclass(eq=False)
+class _Run:
+    """One scan under way. `rows` are the places of each text; `revision` is empty until known."""
+
+    topic: Topic
+    rows: dict[str, list[int]]
+    triggered: NDArray[np.int8]
+    report: Report
+    revision: str
+    errors: dict[int, str] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+    done: int = 0
+    verdicts: int = 0
+    failed_in_a_row: int = 0
+    last_failure: str = ""
+
+    def settle(self, text: str, what: _Settled) -> None:
+        """Write down what came of a text, in all its places."""
+        places = self.rows[text]
+        if isinstance(what, KeptVerdict):
+            self.failed_in_a_row = 0
+            self.verdicts += 1
+            self.triggered[places] = what.triggered
+            if what.note:
+                self.notes.update(dict.fromkeys(places, what.note))
+        else:
+            # A prompt that was never sent says nothing about the service.
+            unsent = isinstance(what, ServiceError) and not what.attempts
+            self.failed_in_a_row += not unsent
+            self.last_failure = what.message if isinstance(what, ServiceError) else what
+            self.errors.update(dict.fromkeys(places, self.last_failure))
+        self.done += len(places)
+        self.tell()
+
+    def tell(self) -> None:
+        self.report(Progress("scanning", self.done, len(self.triggered), len(self.errors)))
+
+    @property
+    def given_up(self) -> bool:
+        return self.failed_in_a_row >= GIVE_UP_AFTER
+
+
+class AirsScanner:
+    """Asks AIRS for verdicts on prompts, by what a security profile has in effect now.
+
+    The definition is not put into the profile here. `profile` is its name, by default that of the
+    settings. `revision` is the id of the profile's newest revision and `number` its count, where
+    they were looked up: verdicts of another revision do not count then. Where they were not, the
+    first prompt is sent to learn it. `rate` is scans a second. A `cache` is asked before the
+    service unless `fresh`, and keeps each verdict as soon as it comes, errors never. Raises
+    AirsError without a credential or profile, ValueError for a rate that is none.
+    """
+
+    live = False
+
+    def __init__(
+        self,
+        profile: str = "",
+        *,
+        airs: AirsSettings | None = None,
+        revision: str = "",
+        number: int | None = None,
+        rate: float | None = None,
+        cache: VerdictCache | None = None,
+        fresh: bool = False,
+        clock: Clock = CLOCK,
+    ) -> None:
+        self._airs = airs if airs is not None else AirsSettings.load()
+        self._airs.scan_credential()  # without one it fails here, not after the work has begun
+        self._choice = ProfileChoice(profile or self._airs.profile)
+        self._revision, self._number = revision.lower(), number
+        self._rate = None if rate is None else Rate.per_second(rate)
+        self._cache, self._fresh, self._clock = cache, fresh, clock
+
+    @property
+    def settings(self) -> ScannerSettings:
+        identity = f"airs, profile {inert(self._choice.name)}"
+        if self._revision:
+            number = "" if self._number is None else f" {self._number}"
+            identity += f", revision{number} ({inert(self._revision)})"
+        return ScannerSettings("airs", identity)
+
+    async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
+        total = len(prompts)
+        rows: dict[str, list[int]] = {}
+        for row, text in enumerate(prompts.prompts.to_list()):
+            rows.setdefault(text, []).append(row)
+        triggered = np.full(total, Triggered.NO_VERDICT, np.int8)
+        run = _Run(topic, rows, triggered, report, self._revision)
+        limit = AdaptiveLimit(self._airs.concurrency, rate=self._rate, clock=self._clock)
+        async with ScanClient(self._airs, self._choice, limit=limit, clock=self._clock) as client:
+            waiting = list(rows)
+            while waiting and not (run.revision or run.verdicts or run.given_up):
+                await self._ask(client, run, [waiting.pop(0)])
+            waiting = await self._found(run, waiting)
+            await self._ask(client, run, waiting)
+        if run.given_up:
+            self._leave(run)
+        return Verdicts(
+            triggered=triggered,
+            score=np.full(total, np.nan, np.float32),
+            matched=np.full(total, -1, np.int16),
+            errors=run.errors,
+            notes=run.notes,
+        )
+
+    async def _found(self, run: _Run, texts: Sequence[str]) -> list[str]:
+        """Settle what the cache knows; the texts that are left."""
+        if self._cache is None or self._fresh or not run.revision:
+            return list(texts)
+        left = []
+        for count, text in enumerate(texts):
+            kept = self._cache.find(self._key(run.topic, text, run.revision))
+            if kept is None:
+                left.append(text)
+            else:
+                run.settle(text, kept)
+            if count % _LOOKED_UP == 0:
+                await asyncio.sleep(0)
+        return left
+
+    async def _ask(self, client: ScanClient, run: _Run, texts: Sequence[str]) -> None:
+        async def call(text: str) -> KeptVerdict | str:
+            answer = await client.scan(text, topic=run.topic.name)
+            # Kept here and not by who reads the results: a cancelled run must not lose it.
+            return self._judged(run, text, answer)
+
+        if run.given_up:
+            return
+        run.tell()
+        async with contextlib.aclosing(run_all(texts, call, client.limit)) as results:
+            async for index, result in results:
+                refused = isinstance(result, ServiceError) and result.kind is Kind.CREDENTIALS
+                if refused and not run.verdicts:
+                    raise AirsError(f"nothing could be scanned: {result}")
+                run.settle(texts[index], result)
+                if run.given_up:
+                    break
+
+    def _judged(self, run: _Run, text: str, answer: Answer) -> KeptVerdict | str:
+        revision = answer.profile_id.lower()
+        if answer.triggered is None:
+            run.revision = run.revision or revision
+            return answer.reason or "no verdict"
+        kept = KeptVerdict(answer.triggered, answer.reason)
+        if revision and self._cache is not None:
+            self._cache.keep(self._key(run.topic, text, revision), kept)
+        run.revision = run.revision or revision
+        return OTHER_REVISION if revision and revision != run.revision else kept
+
+    def _key(self, topic: Topic, text: str, revision: str) -> bytes:
+        """A revision pins topics at their revisions; the definition is what they are held to be."""
+        return verdict_key(
+            "airs",
+            str(self._airs.scan_endpoint),
+            self._choice.name,
+            revision,
+            topic.fingerprint,
+            topic.intent.value,
+            text,
+        )
+
+    def _leave(self, run: _Run) -> None:
+        """Say of all that is left why it was not sent."""
+        reason = (
+            f"not sent: {GIVE_UP_AFTER} prompts in a row got no verdict, "
+            f"the last: {run.last_failure}"
+        )
+        open_rows = np.flatnonzero(run.triggered == Triggered.NO_VERDICT)
+        for row in open_rows.tolist():
+            run.errors.setdefault(row, reason)

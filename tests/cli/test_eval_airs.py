@@ -1,0 +1,237 @@
+"""`guardtui eval --scanner airs` against the sandbox in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.files.topic_files import load_topic
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.lifecycle import apply
+from guardtui.scanners.airs.management import ManagementClient
+
+from .conftest import NEGATIVE, POSITIVE, Result, Run
+from .test_sandbox import Served
+
+pytest.importorskip("aiohttp")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+LOCAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+AIRS = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "airs")
+NAMED = (*AIRS, "--profile", "sandbox")
+COUNT = len(POSITIVE) + len(NEGATIVE)
+KEY = "sandbox-key"
+
+
+class Cloud:
+    """A sandbox, the variables of a client that has a cache of its own, and its counts."""
+
+    def __init__(self, server: Served, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        self.scans = {
+            "PANW_AI_SEC_API_KEY": KEY,
+            "PANW_AI_SEC_API_ENDPOINT": server.url,
+            "GUARDTUI_CACHE": str(folder / "cache"),
+            "HOME": str(folder),
+        }
+        self.account = {
+            "PANW_MGMT_ENDPOINT": f"{server.url}/aisec",
+            "PANW_MGMT_TOKEN_ENDPOINT": f"{server.url}/oauth2/access_token",
+            "PANW_MGMT_CLIENT_ID": "sandbox",
+            "PANW_MGMT_CLIENT_SECRET": "sandbox",
+            "PANW_MGMT_TSG_ID": "1",
+        }
+
+    @property
+    def all(self) -> dict[str, str]:
+        return self.scans | self.account
+
+    def apply(self, topic: str = "topic.yaml") -> None:
+        settings = AirsSettings.load({}, self.all, Path("/nonexistent/config.json"))
+
+        async def applied() -> None:
+            async with ManagementClient(settings.management()) as client:
+                await apply(client, load_topic(self.folder / topic).topic, "sandbox")
+
+        asyncio.run(applied())
+
+    def faults(self, **settings: Any) -> None:
+        assert self.server.ask("/_sandbox/faults", settings)[0] == 200
+
+    @property
+    def prompts(self) -> Any:
+        return self.server.ask("/_sandbox/stats")[1]["prompts"]
+
+
+@pytest.fixture
+def cloud(folder: Path, environment: dict[str, str]) -> Iterator[Cloud]:
+    server = Served(folder, environment)
+    yield Cloud(server, folder)
+    server.process.kill()
+    server.process.communicate()
+
+
+def silent_on_secrets(result: Result) -> None:
+    assert KEY not in result.out + result.err
+
+
+def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    local = json.loads(run(*LOCAL, "--format", "json").out)
+    done = run(*NAMED, "--format", "json", "--concurrency", "3", "--rate", "200", **cloud.all)
+    assert (done.code, done.err) == (0, "")
+    silent_on_secrets(done)
+    document = json.loads(done.out)
+    same = ("metrics", "rates", "error_count", "by_category")
+    assert {name: document[name] for name in same} == {name: local[name] for name in same}
+    for name in ("false_positives", "false_negatives"):
+        prompts = [one["prompt"] for one in document[name]]
+        assert prompts == [one["prompt"] for one in local[name]]
+    assert (document["profile"], document["threshold"]) == ("sandbox", None)
+    assert document["scanner"]["name"] == "airs"
+    assert document["scanner"]["identity"].startswith("airs, profile sandbox, revision ")
+
+
+def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    first = run(*NAMED, **cloud.all)
+    assert (first.code, cloud.prompts["asked"]["total"]) == (0, COUNT)
+    second = run(*AIRS, **cloud.all, PANW_AI_SEC_PROFILE_NAME="sandbox")
+    assert (second.out, second.code) == (first.out, 0)
+    assert cloud.prompts["asked"]["total"] == COUNT
+    assert run(*NAMED, "--fresh", **cloud.all).out == first.out
+    assert cloud.prompts["asked"]["total"] == 2 * COUNT
+
+
+def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    cloud.faults(faults=["topic-error=every:2"])
+    done = run(*NAMED, "--format", "json", **cloud.all)
+    assert done.code == 3
+    missing = COUNT // 2
+    assert done.err.startswith(f"error: {missing} of {COUNT} prompts have no verdict; ")
+    assert "run the same command again to ask for the others only" in done.err
+    document = json.loads(done.out)
+    assert document["error_count"] == len(document["errors"]) == missing
+    assert all(one["message"] for one in document["errors"])
+    assert document["metrics"]["total"] == COUNT - missing
+    cloud.faults(faults=[])
+    allowed = run(*NAMED, "--max-errors", "0", "--min-coverage", "0.1", **cloud.all)
+    assert (allowed.code, allowed.err) == (0, "")
+    assert cloud.prompts["asked"]["total"] == COUNT + missing
+
+
+def test_errors_that_are_allowed(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    cloud.faults(faults=["topic-error=every:2"])
+    allowed = run(*NAMED, "--max-errors", "5", **cloud.all)
+    assert (allowed.code, allowed.err.startswith("warning: 5 of 10 prompts")) == (0, True)
+    refused = run(*NAMED, "--max-errors", "0", "--fresh", **cloud.all)
+    assert (refused.code, "gate failed: 5 prompts without" in refused.err) == (1, True)
+    assert "run the same command again without --fresh" in refused.err
+
+
+def test_what_is_not_in_effect_is_said(cloud: Cloud, run: Run) -> None:
+    before = run(*NAMED, **cloud.all)
+    assert "warning: profile sandbox does not have this definition" in before.err
+    assert "no verdict on the topic" in before.err
+    assert before.code == 3
+    cloud.apply()
+    assert run(*NAMED, **cloud.all).err == ""
+    # Without a service account nothing is looked up, and one prompt tells which revision judges.
+    asked = cloud.prompts["asked"]["total"]
+    assert run(*NAMED, **cloud.scans).code == 0
+    assert cloud.prompts["asked"]["total"] == asked + 1
+
+
+def test_kill_9_loses_at_most_what_was_in_flight(
+    cloud: Cloud, run: Run, environment: dict[str, str]
+) -> None:
+    cloud.apply()
+    rows = [f"{prompt} {n},{str(n % 2 == 0).lower()},block" for n, prompt in
+            ((n, POSITIVE[0] if n % 2 == 0 else NEGATIVE[0]) for n in range(60))]  # fmt: skip
+    (cloud.folder / "prompts.csv").write_text(
+        "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
+    )
+    cloud.faults(latency="20ms")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "guardtui", *NAMED, "--concurrency", "4"],
+        cwd=cloud.folder,
+        env={**environment, **cloud.all},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while cloud.prompts["delivered"]["total"] < 15:
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert cloud.prompts["delivered"]["total"] < 60
+    cloud.faults(latency="0")
+    done = run(*NAMED, "--format", "json", **cloud.all)
+    assert (done.code, json.loads(done.out)["metrics"]["total"]) == (0, 60)
+    asked = cloud.prompts["asked"]
+    assert asked["distinct"] == 60
+    assert asked["duplicates"] <= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "said"),
+    [
+        (NAMED, "PANW_AI_SEC_API_KEY", "set PANW_AI_SEC_API_KEY"),
+        (AIRS, "", "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"),
+        (NAMED, "PANW_MGMT_TSG_ID", "set PANW_MGMT_TSG_ID"),
+        ((*AIRS, "--profile", "nonesuch"), "", "nonesuch"),
+        ((*NAMED, "--threshold", "0.5"), "", "--threshold does not fit --scanner airs"),
+        ((*NAMED, "--encoder", "static"), "", "--encoder does not fit --scanner airs"),
+        ((*LOCAL, "--concurrency", "2"), "", "--concurrency does not fit --scanner local"),
+        ((*LOCAL, "--rate", "2"), "", "--rate does not fit --scanner local"),
+        ((*LOCAL, "--fresh"), "", "--fresh does not fit --scanner local"),
+        ((*NAMED, "--rate", "nan"), "", "--rate"),
+        ((*NAMED, "--rate", "0"), "", "--rate"),
+        ((*NAMED, "--rate", "fast"), "", "--rate"),
+        ((*NAMED, "--concurrency", "0"), "", "--concurrency"),
+    ],
+)
+def test_bad_usage(
+    cloud: Cloud, run: Run, arguments: tuple[str, ...], missing: str, said: str
+) -> None:
+    variables = {name: text for name, text in cloud.all.items() if name != missing}
+    done = run(*arguments, **variables)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    silent_on_secrets(done)
+    assert cloud.prompts["asked"]["total"] == 0
+
+
+def test_a_definition_that_no_profile_can_have(cloud: Cloud, run: Run) -> None:
+    path = cloud.folder / "topic.yaml"
+    path.write_text(path.read_text("utf-8").replace("Advice on", "Advice " * 50), "utf-8")
+    done = run(*NAMED, **cloud.all)
+    assert (done.code, done.out) == (2, "")
+    assert "no profile can have this definition" in done.err
+
+
+def test_a_key_that_is_refused(cloud: Cloud, run: Run) -> None:
+    done = run(*NAMED, **(cloud.scans | {"PANW_AI_SEC_API_KEY": "a-wrong-key"}))
+    assert (done.code, done.out) == (3, "")
+    assert "nothing could be scanned" in done.err
+    assert "a-wrong-key" not in done.err
+
+
+def test_nothing_of_prompts_or_keys_is_in_the_cache(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    assert run(*NAMED, **cloud.all).code == 0
+    files = list((cloud.folder / "cache").glob("verdicts-*"))
+    assert files
+    content = b"".join(path.read_bytes() for path in files)
+    assert KEY.encode() not in content
+    assert not [one for one in (*POSITIVE, *NEGATIVE) if one.encode() in content]

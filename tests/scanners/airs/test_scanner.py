@@ -1,0 +1,241 @@
+"""The AIRS scanner against the sandbox: true verdicts or reasons, and nothing is sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import Applied, apply
+from guardtui.scanners.airs.scanner import GIVE_UP_AFTER, OTHER_REVISION, AirsScanner
+from guardtui.scanners.airs.scans import ScanClient
+from guardtui.scanners.base import KeptVerdict, Progress, Scanner
+from guardtui.scanners.local.scanner import LocalScanner
+
+from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage, settings_for
+
+SAMPLES = Path(__file__).parents[3] / "sample_data"
+
+
+class Memory:
+    """A cache for tests; `kept` counts what was written."""
+
+    def __init__(self) -> None:
+        self.found: dict[bytes, KeptVerdict] = {}
+
+    def find(self, key: bytes) -> KeptVerdict | None:
+        return self.found.get(key)
+
+    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
+        self.found[key] = verdict
+
+
+def nothing(progress: Progress) -> None:
+    pass
+
+
+def sample(name: str) -> tuple[Topic, PromptSet]:
+    return load_topic(SAMPLES / f"{name}.yaml").topic, load_prompts(SAMPLES / f"{name}.csv")
+
+
+def few(tmp_path: Path, *prompts: str) -> PromptSet:
+    path = tmp_path / "few.csv"
+    rows = [f"{prompt},{str(not at % 2).lower()},block" for at, prompt in enumerate(prompts)]
+    path.write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    return load_prompts(path)
+
+
+def scanner(stage: Stage, done: Applied | None = None, **more: Any) -> AirsScanner:
+    if done is not None:
+        more |= {"revision": done.profile.profile_id, "number": done.profile.revision}
+    return AirsScanner("sandbox", airs=stage.settings, clock=stage.clock, **more)
+
+
+def sent(stage: Stage) -> int:
+    return int(stage.answered["prompts"]["asked"]["total"])
+
+
+async def true_verdicts(topic: Topic, prompts: PromptSet) -> list[int]:
+    local = await LocalScanner("static").scan(topic, prompts, nothing)
+    return [int(one) for one in local.triggered]
+
+
+def answered(verdicts: Verdicts) -> list[int]:
+    return [int(one) for one in verdicts.triggered]
+
+
+@pytest.mark.parametrize("name", ["tax-advice", "airline-service"])
+async def test_verdicts_are_those_of_the_engine_behind(stage: Stage, name: str) -> None:
+    topic, prompts = sample(name)
+    done = await apply(stage.management, topic, "sandbox")
+    progress: list[Progress] = []
+    airs: Scanner = scanner(stage, done)
+    verdicts = await airs.scan(topic, prompts, progress.append)
+    assert answered(verdicts) == await true_verdicts(topic, prompts)
+    assert not verdicts.errors
+    assert progress[-1] == Progress("scanning", len(prompts), len(prompts), 0)
+    assert not airs.live
+    assert (airs.settings.name, airs.settings.threshold) == ("airs", None)
+    revision = f"revision {done.profile.revision} ({done.profile.profile_id})"
+    assert airs.settings.identity == f"airs, profile sandbox, {revision}"
+
+
+async def test_through_faults_each_prompt_has_its_true_verdict_or_a_reason(stage: Stage) -> None:
+    topic, prompts = sample("tax-advice")
+    done = await apply(stage.management, topic, "sandbox")
+    stage.change(
+        faults=["429=0.2", "500=0.1", "reset=0.1", "topic-error=0.05", "flag-timeout=0.05"]
+    )
+    truth = await true_verdicts(topic, prompts)
+    cache = Memory()
+    verdicts = await scanner(stage, done, cache=cache).scan(topic, prompts, nothing)
+    missing = {row for row, one in enumerate(answered(verdicts)) if one == Triggered.NO_VERDICT}
+    assert missing == set(verdicts.errors)
+    assert missing
+    assert all(verdicts.errors.values())
+    right = [one for row, one in enumerate(answered(verdicts)) if row not in missing]
+    assert right == [one for row, one in enumerate(truth) if row not in missing]
+    # Errors are not kept: the next run asks for them, and for nothing else.
+    assert len(cache.found) == len(prompts) - len(missing)
+    stage.change(faults=[])
+    before = sent(stage)
+    again = await scanner(stage, done, cache=cache).scan(topic, prompts, nothing)
+    assert answered(again) == truth
+    assert sent(stage) - before == len(missing)
+
+
+async def test_a_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompts, cache = few(tmp_path, TAX, OTHER, TAX, BAKING), Memory()
+    first = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
+    assert (answered(first), sent(stage)) == ([1, 0, 1, 0], 3)  # equal prompts are one
+    second = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
+    assert (answered(second), sent(stage)) == ([1, 0, 1, 0], 3)
+    # Without a look-up one prompt is sent, to learn which revision is in effect.
+    await scanner(stage, cache=cache).scan(TAX_TOPIC, prompts, nothing)
+    assert sent(stage) == 4
+    await scanner(stage, done, cache=cache, fresh=True).scan(TAX_TOPIC, prompts, nothing)
+    assert sent(stage) == 7
+
+
+async def test_another_definition_or_revision_is_asked_anew(stage: Stage, tmp_path: Path) -> None:
+    prompts, cache = few(tmp_path, TAX, OTHER), Memory()
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
+    changed = TAX_TOPIC.model_copy(update={"description": "The capitals of countries in Europe"})
+    await scanner(stage, done, cache=cache).scan(changed, prompts, nothing)
+    assert sent(stage) == 4
+    later = await apply(stage.management, changed, "sandbox")
+    await scanner(stage, later, cache=cache).scan(changed, prompts, nothing)
+    assert (sent(stage), len(cache.found)) == (6, 6)
+
+
+async def test_verdicts_of_another_revision_do_not_count(stage: Stage, tmp_path: Path) -> None:
+    prompts, cache = few(tmp_path, TAX, OTHER), Memory()
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(propagation="1h")
+    changed = TAX_TOPIC.model_copy(update={"description": "Taxes"})
+    later = await apply(stage.management, changed, "sandbox")
+    verdicts = await scanner(stage, later, cache=cache).scan(changed, prompts, nothing)
+    assert verdicts.errors == {0: OTHER_REVISION, 1: OTHER_REVISION}
+    stage.change(propagation="0")
+    stage.clock.advance(7200)
+    again = await scanner(stage, later, cache=cache).scan(changed, prompts, nothing)
+    assert (again.errors, sent(stage)) == ({}, 4)
+
+
+async def test_a_service_that_fails_for_good_is_left_alone(stage: Stage) -> None:
+    topic, prompts = sample("tax-advice")
+    done = await apply(stage.management, topic, "sandbox")
+    stage.change(faults=["404=1"])
+    verdicts = await scanner(stage, done).scan(topic, prompts, nothing)
+    assert set(verdicts.errors) == set(range(len(prompts)))
+    assert sent(stage) == 0
+    requests = stage.answered["endpoints"]["sync"]["404"]
+    assert GIVE_UP_AFTER <= requests <= GIVE_UP_AFTER + 2 * stage.settings.concurrency
+    reasons = set(verdicts.errors.values())
+    assert any("HTTP 404" in reason and not reason.startswith("not sent") for reason in reasons)
+    assert any(reason.startswith("not sent: 20 prompts in a row") for reason in reasons)
+
+
+async def test_a_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_path: Path) -> None:
+    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
+    airs = AirsScanner("sandbox", airs=wrong, clock=stage.clock)
+    with pytest.raises(AirsError, match=r"nothing could be scanned: .*403") as raised:
+        await airs.scan(TAX_TOPIC, few(tmp_path, TAX, OTHER), nothing)
+    assert "wrong-key-of-mine" not in str(raised.value)
+
+
+async def test_doubts_are_kept_beside_verdicts(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(faults=["dlp-error=1"])
+    cache = Memory()
+    for _ in range(2):
+        verdicts = await scanner(stage, done, cache=cache).scan(
+            TAX_TOPIC, few(tmp_path, TAX, OTHER), nothing
+        )
+        assert answered(verdicts) == [1, 0]
+        assert all("other detectors failed" in verdicts.notes[row] for row in (0, 1))
+    assert sent(stage) == 2
+
+
+async def test_a_cancelled_scan_keeps_what_was_answered(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    answers = 0
+    never = asyncio.Event()
+
+    async def scan(self: ScanClient, prompt: str, **_: Any) -> Answer:
+        nonlocal answers
+        if answers >= 3:
+            await never.wait()
+        answers += 1
+        return Answer(True, profile_id=done.profile.profile_id)
+
+    monkeypatch.setattr(ScanClient, "scan", scan)
+    cache = Memory()
+    third = asyncio.Event()
+
+    def report(progress: Progress) -> None:
+        if progress.done == 3:
+            third.set()
+
+    prompts = few(tmp_path, *(f"prompt {number}" for number in range(30)))
+    task = asyncio.create_task(scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, report))
+    await third.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(cache.found) == 3
+
+
+def test_without_a_credential_or_profile_there_is_no_scanner(tmp_path: Path) -> None:
+    from guardtui.scanners.airs.credentials import AirsSettings
+
+    bare = AirsSettings.load({}, {}, tmp_path / "none.json")
+    with pytest.raises(AirsError, match="PANW_AI_SEC_API_KEY"):
+        AirsScanner("x", airs=bare)
+    keyed = AirsSettings.load({}, {"PANW_AI_SEC_API_KEY": "k"}, tmp_path / "none.json")
+    with pytest.raises(AirsError, match="no security profile"):
+        AirsScanner(airs=keyed)
+    with pytest.raises(ValueError, match="rate"):
+        AirsScanner("x", airs=keyed, rate=0)
+
+
+def test_it_is_registered_by_name() -> None:
+    import tomllib
+
+    project = tomllib.loads((SAMPLES.parent / "pyproject.toml").read_text("utf-8"))
+    points = project["project"]["entry-points"]["guardtui.scanners"]
+    module, _, name = points["airs"].partition(":")
+    assert (module, name) == (AirsScanner.__module__, AirsScanner.__name__)
