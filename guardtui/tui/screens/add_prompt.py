@@ -125,4 +125,7 @@ class AddPrompt(Modal[Add | None]):
 
     def _thrown_away(self, sure: bool | None) -> None:
         if sure:
-            self.call_later(self.dismiss, None)  # once the question is gone
+            self.call_later(self._leave)  # once the question is gone
+
+    def _leave(self) -> None:
+        self.dismiss(None)
