@@ -350,7 +350,7 @@ def test_every_action_of_the_screen_has_a_second_key() -> None:
 
 
 def test_no_key_is_taken_twice() -> None:
-    for scope in ("results", "editor", "detail", "scores"):
+    for scope in ("results", "editor", "detail"):
         # What the screen binds holds everywhere, and so may not be bound below it.
         both = ("screen", scope)
         keys = [key for one in ACTIONS if one.scope in both for key in one.keys.split(",")]
