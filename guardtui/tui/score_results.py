@@ -250,3 +250,17 @@ def _sort_key(table: ScoreTable, sort: str) -> NDArray[np.float64] | None:
 
 def _ranked(texts: pl.Series) -> NDArray[np.float64]:
     return texts.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def worked_out(
+    outputs: OutputSet,
+    pinned: Sequence[LiveRun],
+    shown: LiveRun | None,
+    known: ScoreTable,
+    view: ScoreView,
+) -> tuple[ScoreTable, ScoreRows]:
+    """A new snapshot of all scorers and the rows of a view, for a thread."""
+    table = make_table(outputs, pinned, shown, known)
+    for one in table.columns:
+        _ = one.states  # counted here, and not on the screen
+    return table, build_rows(table, view)

@@ -38,9 +38,8 @@ from guardtui.tui.score_results import (
     ScoreRows,
     ScoreTable,
     ScoreView,
-    build_rows,
-    make_table,
     table_columns,
+    worked_out,
 )
 from guardtui.tui.score_warnings import ScoreWarnings
 from guardtui.tui.widgets.footer import FittingFooter
@@ -370,7 +369,7 @@ class ScoringScreen(Screen[None]):
                 self._stale = False
                 view = self.view
                 table, rows = await asyncio.to_thread(
-                    _worked_out,
+                    worked_out,
                     self.outputs,
                     tuple(self.pinned),
                     self.shown,
@@ -489,19 +488,6 @@ class ScoringScreen(Screen[None]):
         self.filter.display = bool(line)
         self._read_filter()
         self.ask(search=line)
-
-
-def _worked_out(
-    outputs: OutputSet,
-    pinned: Sequence[LiveRun],
-    shown: LiveRun | None,
-    known: ScoreTable,
-    view: ScoreView,
-) -> tuple[ScoreTable, ScoreRows]:
-    table = make_table(outputs, pinned, shown, known)
-    for one in table.columns:
-        _ = one.states  # counted here, and not on the screen
-    return table, build_rows(table, view)
 
 
 def labels(columns: Sequence[ScoreColumn]) -> list[str]:
