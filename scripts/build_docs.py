@@ -50,7 +50,7 @@ what the setting `keys` knows an action by.
 
 def keys_page() -> str:
     """The text of keys.md."""
-    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, TABLE, in_scope, key_names
+    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, in_scope, key_names
 
     parts = [_KEYS_HEAD]
     titles = (
@@ -59,6 +59,7 @@ def keys_page() -> str:
         (TABLE, "While the table of results has the focus"),
         (DETAIL, "While the detail has the focus"),
         (EDITOR, "While a field of the definition has the focus"),
+        (SCORES, "On the screen of scores"),
     )
     for scope, title in titles:
         parts.append(f"\n## {title}\n\n| key | action | what it does | id |\n|---|---|---|---|\n")
