@@ -50,7 +50,16 @@ what the setting `keys` knows an action by.
 
 def keys_page() -> str:
     """The text of keys.md."""
-    from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, in_scope, key_names
+    from guardtui.tui.actions import (
+        DETAIL,
+        EDITOR,
+        RESULTS,
+        SCORES,
+        SCREEN,
+        TABLE,
+        in_scope,
+        key_names,
+    )
 
     parts = [_KEYS_HEAD]
     titles = (
