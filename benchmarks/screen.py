@@ -104,7 +104,8 @@ def sample_rows() -> list[list[str]]:
     """Prompt, label and category of all shipped samples; labels of other topics are false."""
     rows = []
     # Those of the topic come first, so that a small set has both labels.
-    for path in sorted(SAMPLES.glob("*.csv"), key=lambda path: (path.stem != TOPIC, path.stem)):
+    sets = [path for path in SAMPLES.glob("*.csv") if path.with_suffix(".yaml").exists()]
+    for path in sorted(sets, key=lambda path: (path.stem != TOPIC, path.stem)):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 label = row["expected"] if path.stem == TOPIC else "false"
