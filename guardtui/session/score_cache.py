@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
+
+from guardtui.session.kept_file import KeptFile
 
 FILE = "graders-1.sqlite3"
 """Name in the cache folder; the number is that of the file's form."""
@@ -27,51 +28,19 @@ def answer_key(model: str, prompt: str) -> bytes:
     return digest.digest()
 
 
-class AnswerCache:
-    """Answers of graders in one SQLite file (WAL: several processes may use it at once).
-
-    Each answer is a transaction of its own, so that any end of the process keeps it. Prompts and
-    addresses are not in the file, only their hashes; a power failure may lose the last moments.
-    Every failure of the file (damaged, full disk, read-only folder) makes the cache forget, never
-    fail: `works` is False then. A damaged file is begun anew.
-    """
+class AnswerCache(KeptFile):
+    """Answers of graders; prompts and addresses are not in the file, only their hashes."""
 
     def __init__(self, folder: Path, limit: int = LIMIT_BYTES) -> None:
-        self.path = folder / FILE
         self._limit = limit
-        self._database: sqlite3.Connection | None = None
-        for attempt in range(2):
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                self._database = self._open()
-                return
-            except sqlite3.DatabaseError as error:
-                damaged = not isinstance(error, sqlite3.OperationalError)
-                if attempt or not damaged:
-                    return
-                self._forget()
-            except OSError:
-                return
+        super().__init__(folder / FILE)
 
-    @property
-    def works(self) -> bool:
-        """Whether answers are kept; False when the file cannot be used."""
-        return self._database is not None
-
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=10, isolation_level=None)
-        try:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS answers(number INTEGER PRIMARY KEY,"
-                " key BLOB UNIQUE NOT NULL, answer TEXT NOT NULL)"
-            )
-            self._make_room(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS answers(number INTEGER PRIMARY KEY,"
+            " key BLOB UNIQUE NOT NULL, answer TEXT NOT NULL)"
+        )
+        self._make_room(database)
 
     def _make_room(self, database: sqlite3.Connection) -> None:
         if self.path.stat().st_size <= self._limit:
@@ -88,11 +57,6 @@ class AnswerCache:
                 with contextlib.suppress(sqlite3.OperationalError):
                     database.execute("VACUUM")
                 return
-
-    def _forget(self) -> None:
-        for ending in ("", "-wal", "-shm"):
-            with contextlib.suppress(OSError):
-                Path(f"{self.path}{ending}").unlink()
 
     def find(self, key: bytes) -> str | None:
         """The answer under a key, or None."""
@@ -112,17 +76,3 @@ class AnswerCache:
                 database.execute(
                     "INSERT OR REPLACE INTO answers(key, answer) VALUES (?, ?)", (key, text)
                 )
-
-    def close(self) -> None:
-        """Release the file."""
-        if self._database is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._database.close()
-            self._database = None
-
-    @contextlib.contextmanager
-    def _failing_softly(self) -> Iterator[sqlite3.Connection | None]:
-        try:
-            yield self._database
-        except sqlite3.Error:
-            self.close()
