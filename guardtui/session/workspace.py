@@ -204,10 +204,6 @@ class Workspace:
                 self.topic_file, topic, force=force, backup_folder=self._backups
             )
 
-    def others_iterations(self) -> list[Iteration]:
-        """All iterations on disk, also those of other windows on this topic. Raises StoreError."""
-        return self.store.iterations()
-
     def pin(self, number: int | None) -> None:
         """Compare with this iteration from now on (None: with the last kept one)."""
         self.session.pin(number)

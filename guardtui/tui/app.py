@@ -1,4 +1,4 @@
-"""The app: opens a workspace, shows the main screen, feeds the palette from the registry."""
+"""The app of one workspace: shows its main screen, and leaves by way of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from textual.widget import Widget
 
 from guardtui.config import Config
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.workspace import (
-    Workspace,
-)
+from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, TABLE
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.screens.main import Greeting, MainScreen

@@ -1,4 +1,4 @@
-"""The text of check, difference and iterations, made from the session."""
+"""The text of check and iterations, made from the session."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class DecisionsScreen(FilesScreen):
     async def _learn(self) -> None:
         """Know what another window on the same topic recorded meanwhile."""
         with self._told_problems():
-            found = await asyncio.to_thread(self.workspace.others_iterations)
+            found = await asyncio.to_thread(self.workspace.store.iterations)
             if self.session.learn(found):
                 self.notify("Another window recorded iterations of this topic; they are here now.")
                 self._alignment = None
