@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
 
@@ -34,13 +35,20 @@ class Outcome(IntEnum):
     ERROR = 4
 
 
+NOT_YET = "not scanned yet"
+UNTESTED = "not scanned: its verdict was unlikely to change"
+_OPEN = frozenset({NOT_YET, UNTESTED})
+
+
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """The verdicts of one evaluation; all columns have shape [N], in the prompt set's order.
 
     `triggered` is int8 with the values of `Triggered`. `score` is float32 from 0 to 1, NaN where
     there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
-    for single rows why there is no verdict, `notes` what is doubtful about one.
+    for single rows why there is no verdict (`NOT_YET`, `UNTESTED`: nobody asked so far), `notes`
+    what is doubtful about one, `stopped_by` which topics of a profile stopped it, where that is
+    known.
     """
 
     triggered: NDArray[np.int8]
@@ -48,9 +56,41 @@ class Verdicts:
     matched: NDArray[np.int16]
     errors: Mapping[int, str] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
+    stopped_by: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
+
+    @cached_property
+    def open_rows(self) -> NDArray[np.intp]:
+        """Rows that nobody asked for a verdict yet, intp [k], in their order."""
+        rows = sorted(row for row, reason in self.errors.items() if reason in _OPEN)
+        return np.array(rows, np.intp)
+
+    def merged(self, newer: Verdicts) -> Verdicts:
+        """These, and in their place the newer ones wherever those were asked for.
+
+        Raises ValueError when the two are not of as many prompts.
+        """
+        if len(self) != len(newer):
+            raise ValueError(f"{len(self)} and {len(newer)} prompts")
+        asked = np.ones(len(newer), bool)
+        asked[newer.open_rows] = False
+        later = set(np.flatnonzero(asked).tolist())
+
+        def texts(old: Mapping[int, Any], new: Mapping[int, Any]) -> dict[int, Any]:
+            both = {row: value for row, value in old.items() if row not in later}
+            both.update((row, value) for row, value in new.items() if row in later)
+            return both
+
+        return Verdicts(
+            triggered=np.where(asked, newer.triggered, self.triggered),
+            score=np.where(asked, newer.score, self.score),
+            matched=np.where(asked, newer.matched, self.matched),
+            errors=texts(self.errors, newer.errors),
+            notes=texts(self.notes, newer.notes),
+            stopped_by=texts(self.stopped_by, newer.stopped_by),
+        )
 
 
 def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -152,6 +152,7 @@ class AdaptiveLimit:
         self._paused_until = -math.inf
         self._waiters: deque[_Waiter] = deque()
         self._timer: Timer | None = None
+        self._held = False
 
     @property
     def in_flight(self) -> int:
@@ -168,6 +169,16 @@ class AdaptiveLimit:
         """Seconds until the pause that a service asked for is over; 0 without one."""
         return max(0.0, self._paused_until - self.clock.now())
 
+    @property
+    def held(self) -> bool:
+        """Whether `hold` keeps all permits back."""
+        return self._held
+
+    def hold(self, held: bool) -> None:
+        """Give out no permit until told to go on; those that are out stay valid."""
+        self._held = held
+        self._serve()
+
     def pause(self, seconds: float) -> None:
         """No permit for anyone for so long. A longer pause that is on stays."""
         self._paused_until = max(self._paused_until, self.clock.now() + seconds)
@@ -181,7 +192,8 @@ class AdaptiveLimit:
         Raises PauseTooLong as soon as a pause would last longer than `patience` seconds from now.
         """
         now = self.clock.now()
-        if not self._waiters and self._in_flight < self.current and self._due() <= now:
+        free = not self._held and self._in_flight < self.current
+        if not self._waiters and free and self._due() <= now:
             return self._give(now)
         waiter = _Waiter(asyncio.get_running_loop().create_future(), now + patience)
         self._waiters.append(waiter)
@@ -223,7 +235,7 @@ class AdaptiveLimit:
             if self._waiters[0].future.done():
                 self._waiters.popleft()
                 continue
-            if self._in_flight >= self.current:
+            if self._held or self._in_flight >= self.current:
                 return  # whoever gives a permit back calls again
             now = self.clock.now()
             due = self._due()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from guardtui.domain.evaluation import ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
@@ -16,13 +19,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Traffic:
+    """The requests of a remote scan at one moment.
+
+    `in_flight` of at most `limit` are under way; `sent`, `retries` and `refused` (answers with
+    status 429) are counted since the scan began; `paused` is how many seconds the service asked to
+    wait, `held` whether the author did; `rate` is prompts per second over the last seconds.
+    """
+
+    in_flight: int = 0
+    limit: int = 0
+    sent: int = 0
+    retries: int = 0
+    refused: int = 0
+    paused: float = 0.0
+    held: bool = False
+    rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scan is: `done` of `total` prompts in the named phase; `errors` have no verdict."""
+    """How far a scan is: `done` of `total` prompts in the named phase; `errors` have no verdict.
+
+    `known` of those that are done came from the cache. Of a remote scan `traffic` tells its
+    requests, and `partial` gives the verdicts so far, for as many rows as the prompt set has (the
+    others are `NOT_YET`); both may be asked from any thread, as often as a screen likes.
+    """
 
     phase: str
     done: int
     total: int
     errors: int = 0
+    known: int = 0
+    traffic: Callable[[], Traffic] | None = field(default=None, compare=False, repr=False)
+    partial: Callable[[], Verdicts] | None = field(default=None, compare=False, repr=False)
 
 
 Report = Callable[[Progress], None]
@@ -52,12 +82,36 @@ class Scanner(Protocol):
         """
 
 
+class RemoteScanner(Scanner, Protocol):
+    """A scanner whose calls cost time and money: it is asked, never run by itself."""
+
+    async def scan(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        report: Report,
+        *,
+        rows: NDArray[np.intp] | None = None,
+    ) -> Verdicts:
+        """As `Scanner.scan`; with `rows` only these, in this order, and the others are UNTESTED."""
+
+    def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
+        """Which prompts would be answered without a call, bool [N]."""
+
+    def hold(self, held: bool) -> None:
+        """Send nothing more for now, or go on; what is under way is finished."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeptVerdict:
-    """A remote scanner's verdict on one prompt; `note` is what an author should know of it."""
+    """A remote scanner's verdict on one prompt.
+
+    `note` is what an author should know of it, `topics` are those that stopped the prompt.
+    """
 
     triggered: bool
     note: str = ""
+    topics: tuple[str, ...] = ()
 
 
 class VerdictCache(Protocol):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
 from guardtui.scanners.base import KeptVerdict
 from guardtui.session.kept_file import KeptFile
 
-FILE = "verdicts-1.sqlite3"
+FILE = "verdicts-2.sqlite3"
 """Name in the cache folder; the number is that of the file's form."""
 
 LIMIT = 2_000_000
@@ -25,7 +26,8 @@ class SqliteVerdicts(KeptFile):
     def _prepare(self, database: sqlite3.Connection) -> None:
         database.execute(
             "CREATE TABLE IF NOT EXISTS verdicts(number INTEGER PRIMARY KEY,"
-            " key BLOB UNIQUE NOT NULL, triggered INTEGER NOT NULL, note TEXT NOT NULL)"
+            " key BLOB UNIQUE NOT NULL, triggered INTEGER NOT NULL, note TEXT NOT NULL,"
+            " topics TEXT NOT NULL)"
         )
         database.execute(
             "DELETE FROM verdicts WHERE number <= (SELECT max(number) FROM verdicts) - ?",
@@ -37,10 +39,10 @@ class SqliteVerdicts(KeptFile):
         with self._failing_softly() as database:
             if database is not None:
                 row = database.execute(
-                    "SELECT triggered, note FROM verdicts WHERE key = ?", (key,)
+                    "SELECT triggered, note, topics FROM verdicts WHERE key = ?", (key,)
                 ).fetchone()
                 if row is not None and row[0] in (0, 1):
-                    return KeptVerdict(bool(row[0]), str(row[1]))
+                    return KeptVerdict(bool(row[0]), str(row[1]), _names(row[2]))
         return None
 
     def keep(self, key: bytes, verdict: KeptVerdict) -> None:
@@ -49,6 +51,15 @@ class SqliteVerdicts(KeptFile):
             if database is not None:
                 note = verdict.note.encode("utf-8", "replace").decode()
                 database.execute(
-                    "INSERT OR REPLACE INTO verdicts(key, triggered, note) VALUES (?, ?, ?)",
-                    (key, int(verdict.triggered), note),
+                    "INSERT OR REPLACE INTO verdicts(key, triggered, note, topics)"
+                    " VALUES (?, ?, ?, ?)",
+                    (key, int(verdict.triggered), note, json.dumps(verdict.topics)),
                 )
+
+
+def _names(text: object) -> tuple[str, ...]:
+    try:
+        names = json.loads(str(text))
+    except ValueError:
+        return ()
+    return tuple(map(str, names)) if isinstance(names, list) else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,16 +12,23 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Triggered, Verdicts
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import Kind, ServiceError, inert
 from guardtui.http.limits import AdaptiveLimit, Rate
-from guardtui.http.pool import run_all
+from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
-from guardtui.scanners.base import KeptVerdict, Progress, Report, VerdictCache, verdict_key
+from guardtui.scanners.base import (
+    KeptVerdict,
+    Progress,
+    Report,
+    Traffic,
+    VerdictCache,
+    verdict_key,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,40 +48,101 @@ _Settled: TypeAlias = "KeptVerdict | str | ServiceError"
 
 @dataclass(eq=False)
 class _Run:
-    """One scan under way. `rows` are the places of each text; `revision` is empty until known."""
+    """One scan under way. `places` are the rows of each text; `revision` is empty until known.
+
+    `wanted` (bool [N]) are the rows that are asked for.
+    """
 
     topic: Topic
-    rows: dict[str, list[int]]
-    triggered: NDArray[np.int8]
+    places: Mapping[str, list[int]]
+    wanted: NDArray[np.bool_]
+    companions: Collection[str]
     report: Report
     revision: str
+    counters: Counters
+    limit: AdaptiveLimit
+    triggered: NDArray[np.int8]
     errors: dict[int, str] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
+    stopped_by: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    total: int = 0
     done: int = 0
+    known: int = 0
     verdicts: int = 0
     failed_in_a_row: int = 0
     last_failure: str = ""
 
-    def settle(self, text: str, what: _Settled) -> None:
+    def settle(self, text: str, what: _Settled, *, known: bool = False) -> None:
         """Write down what came of a text, in all its places."""
-        places = self.rows[text]
+        places = self.places[text]
         if isinstance(what, KeptVerdict):
             self.failed_in_a_row = 0
             self.verdicts += 1
             self.triggered[places] = what.triggered
-            if what.note:
-                self.notes.update(dict.fromkeys(places, what.note))
+            if note := self._note(what):
+                self.notes.update(dict.fromkeys(places, note))
+            if what.topics:
+                self.stopped_by.update(dict.fromkeys(places, what.topics))
         else:
             # A prompt that was never sent says nothing about the service.
             unsent = isinstance(what, ServiceError) and not what.attempts
             self.failed_in_a_row += not unsent
             self.last_failure = what.message if isinstance(what, ServiceError) else what
             self.errors.update(dict.fromkeys(places, self.last_failure))
-        self.done += len(places)
+        count = int(np.count_nonzero(self.wanted[places]))
+        self.done += count
+        self.known += count * known
         self.tell()
 
+    def _note(self, what: KeptVerdict) -> str:
+        """What an author should know; with companion topics another one is no surprise."""
+        other = what.triggered and what.topics and self.topic.name not in what.topics
+        if not other or self.companions:
+            return what.note
+        names = ", ".join(inert(name)[:60] for name in what.topics[:3])
+        return "; ".join(filter(None, (f"stopped by another topic: {names}", what.note)))
+
     def tell(self) -> None:
-        self.report(Progress("scanning", self.done, len(self.triggered), len(self.errors)))
+        self.report(
+            Progress(
+                "scanning",
+                self.done,
+                self.total,
+                len(self.errors),
+                known=self.known,
+                traffic=self.traffic,
+                partial=self.partial,
+            )
+        )
+
+    def traffic(self) -> Traffic:
+        now = self.counters.snapshot()
+        return Traffic(
+            in_flight=now.in_flight,
+            limit=now.limit,
+            sent=now.sent,
+            retries=now.retries,
+            refused=now.refused,
+            paused=now.paused,
+            held=self.limit.held,
+            rate=now.rate,
+        )
+
+    def partial(self) -> Verdicts:
+        """The verdicts so far; every row without one says why."""
+        triggered = self.triggered.copy()
+        errors = dict(self.errors)
+        for row in np.flatnonzero(triggered == Triggered.NO_VERDICT).tolist():
+            errors.setdefault(row, NOT_YET if self.wanted[row] else UNTESTED)
+        total = len(triggered)
+        return Verdicts(
+            triggered=triggered,
+            score=np.full(total, np.nan, np.float32),
+            matched=np.full(total, -1, np.int16),
+            errors=errors,
+            notes=dict(self.notes),
+            stopped_by=dict(self.stopped_by),
+        )
 
     @property
     def given_up(self) -> bool:
@@ -87,9 +155,12 @@ class AirsScanner:
     The definition is not put into the profile here. `profile` is its name, by default that of the
     settings. `revision` is the id of the profile's newest revision and `number` its count, where
     they were looked up: verdicts of another revision do not count then. Where they were not, the
-    first prompt is sent to learn it. `rate` is scans a second. A `cache` is asked before the
-    service unless `fresh`, and keeps each verdict as soon as it comes, errors never. Raises
-    AirsError without a credential or profile, ValueError for a rate that is none.
+    first prompt is sent to learn it. `effect` names what that revision does (`effect_of`): where
+    it is given, verdicts are kept under it, so that the same definition, pinned again, is not paid
+    for again. `rate` is scans a second. A `cache` is asked before the service unless `fresh`, and
+    keeps each verdict as soon as it comes, errors never. `companions` are names of topics that may
+    stop a prompt as well. Raises AirsError without a credential or profile, ValueError for a rate
+    that is none.
     """
 
     live = False
@@ -101,17 +172,23 @@ class AirsScanner:
         airs: AirsSettings | None = None,
         revision: str = "",
         number: int | None = None,
+        effect: str = "",
         rate: float | None = None,
         cache: VerdictCache | None = None,
         fresh: bool = False,
+        companions: Collection[str] = (),
         clock: Clock = CLOCK,
     ) -> None:
         self._airs = airs if airs is not None else AirsSettings.load()
         self._airs.scan_credential()  # without one it fails here, not after the work has begun
         self._choice = ProfileChoice(profile or self._airs.profile)
         self._revision, self._number = revision.lower(), number
+        self._effect = effect if revision else ""
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
+        self._companions = frozenset(companions)
+        self._limit: AdaptiveLimit | None = None
+        self._held = False
 
     @property
     def settings(self) -> ScannerSettings:
@@ -121,29 +198,62 @@ class AirsScanner:
             identity += f", revision{number} ({inert(self._revision)})"
         return ScannerSettings("airs", identity)
 
-    async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
-        total = len(prompts)
-        rows: dict[str, list[int]] = {}
+    def hold(self, held: bool) -> None:
+        """Send nothing more for now, or go on; what is under way is finished."""
+        self._held = held
+        if self._limit is not None:
+            self._limit.hold(held)
+
+    def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
+        """Which prompts the cache answers, bool [N]; none while the revision is not known."""
+        known = np.zeros(len(prompts), bool)
+        if self._cache is None or self._fresh or not self._revision:
+            return known
         for row, text in enumerate(prompts.prompts.to_list()):
-            rows.setdefault(text, []).append(row)
-        triggered = np.full(total, Triggered.NO_VERDICT, np.int8)
-        run = _Run(topic, rows, triggered, report, self._revision)
+            known[row] = self._cache.find(self._key(topic, text, self._revision)) is not None
+        return known
+
+    async def scan(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        report: Report,
+        *,
+        rows: NDArray[np.intp] | None = None,
+    ) -> Verdicts:
+        texts = prompts.prompts.to_list()
+        places: dict[str, list[int]] = {}
+        for row, text in enumerate(texts):
+            places.setdefault(text, []).append(row)
+        wanted = np.ones(len(texts), bool)
+        waiting = list(places)
+        if rows is not None:
+            wanted[:] = False
+            wanted[rows] = True
+            waiting = list(dict.fromkeys(texts[row] for row in rows.tolist()))
         limit = AdaptiveLimit(self._airs.concurrency, rate=self._rate, clock=self._clock)
+        self._limit = limit
+        limit.hold(self._held)
+        run = _Run(
+            topic,
+            places,
+            wanted,
+            self._companions,
+            report,
+            self._revision,
+            Counters(limit),
+            limit,
+            np.full(len(texts), Triggered.NO_VERDICT, np.int8),
+            total=int(np.count_nonzero(wanted)),
+        )
         async with ScanClient(self._airs, self._choice, limit=limit, clock=self._clock) as client:
-            waiting = list(rows)
             while waiting and not (run.revision or run.verdicts or run.given_up):
                 await self._ask(client, run, [waiting.pop(0)])
             waiting = await self._found(run, waiting)
             await self._ask(client, run, waiting)
         if run.given_up:
             self._leave(run)
-        return Verdicts(
-            triggered=triggered,
-            score=np.full(total, np.nan, np.float32),
-            matched=np.full(total, -1, np.int16),
-            errors=run.errors,
-            notes=run.notes,
-        )
+        return run.partial()
 
     async def _found(self, run: _Run, texts: Sequence[str]) -> list[str]:
         """Settle what the cache knows; the texts that are left."""
@@ -155,21 +265,24 @@ class AirsScanner:
             if kept is None:
                 left.append(text)
             else:
-                run.settle(text, kept)
+                run.settle(text, kept, known=True)
             if count % _LOOKED_UP == 0:
                 await asyncio.sleep(0)
         return left
 
     async def _ask(self, client: ScanClient, run: _Run, texts: Sequence[str]) -> None:
         async def call(text: str) -> KeptVerdict | str:
-            answer = await client.scan(text, topic=run.topic.name)
+            # The topic is left out: that another one stopped it is told when the verdict is read,
+            # as it depends on the companions of now.
+            answer = await client.scan(text)
             # Kept here and not by who reads the results: a cancelled run must not lose it.
             return self._judged(run, text, answer)
 
         if run.given_up:
             return
         run.tell()
-        async with contextlib.aclosing(run_all(texts, call, client.limit)) as results:
+        calls = run_all(texts, call, client.limit, counters=run.counters)
+        async with contextlib.aclosing(calls) as results:
             async for index, result in results:
                 refused = isinstance(result, ServiceError) and result.kind is Kind.CREDENTIALS
                 if refused and not run.verdicts:
@@ -183,7 +296,8 @@ class AirsScanner:
         if answer.triggered is None:
             run.revision = run.revision or revision
             return answer.reason or "no verdict"
-        kept = KeptVerdict(answer.triggered, answer.reason)
+        topics = answer.blocked_topics if answer.triggered else ()
+        kept = KeptVerdict(answer.triggered, answer.reason, topics)
         if revision and self._cache is not None:
             self._cache.keep(self._key(run.topic, text, revision), kept)
         run.revision = run.revision or revision
@@ -191,11 +305,12 @@ class AirsScanner:
 
     def _key(self, topic: Topic, text: str, revision: str) -> bytes:
         """A revision pins topics at their revisions; the definition is what they are held to be."""
+        effect = self._effect if revision == self._revision else ""
         return verdict_key(
             "airs",
             str(self._airs.scan_endpoint),
             self._choice.name,
-            revision,
+            effect or revision,
             topic.fingerprint,
             topic.intent.value,
             text,
@@ -207,6 +322,6 @@ class AirsScanner:
             f"not sent: {GIVE_UP_AFTER} prompts in a row got no verdict, "
             f"the last: {run.last_failure}"
         )
-        open_rows = np.flatnonzero(run.triggered == Triggered.NO_VERDICT)
+        open_rows = np.flatnonzero((run.triggered == Triggered.NO_VERDICT) & run.wanted)
         for row in open_rows.tolist():
             run.errors.setdefault(row, reason)

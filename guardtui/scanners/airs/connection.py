@@ -1,0 +1,142 @@
+"""AIRS as a session uses it: what a profile has, a definition put into effect, a scanner for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from guardtui.domain.topic import Topic
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import inert
+from guardtui.http.limits import AdaptiveLimit
+from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.effect import effect_of
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import Applied, Before, Plan, Reverted
+from guardtui.scanners.airs.live import Live, canary, wait_until_live
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.scanners.airs.places import Place
+from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.base import VerdictCache
+
+
+@dataclass(frozen=True, slots=True)
+class InEffect:
+    """A profile revision that is to judge, and what it does (`effect_of`)."""
+
+    profile: SecurityProfile
+    effect: str
+
+
+class AirsConnection:
+    """One security profile of one tenant, by the settings of this moment. Opens connections only
+    for the length of a call. Raises AirsError without a credential for scans or a profile.
+    """
+
+    def __init__(
+        self, settings: AirsSettings, *, rate: float | None = None, clock: Clock = CLOCK
+    ) -> None:
+        settings.scan_credential()
+        if not settings.profile:
+            raise AirsError(
+                "no security profile is named: give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
+            )
+        self._choice = ProfileChoice(settings.profile)
+        self.settings = settings
+        self.rate = rate
+        self._clock = clock
+
+    @property
+    def profile(self) -> str:
+        """The profile's name, as it was given: not inert."""
+        return self.settings.profile
+
+    @property
+    def place(self) -> str:
+        """Where this is, in a few words that may be shown anywhere."""
+        return f"{inert(self.profile)[:60]} at {self.settings.scan_endpoint.host}"
+
+    @property
+    def key(self) -> str:
+        """What names this profile among others, for what a session remembers of it."""
+        return f"{self.settings.management_endpoint} {self.profile}"
+
+    @property
+    def manages(self) -> bool:
+        """Whether there is any credential to change topics with."""
+        return bool(self.settings.client_id or self.settings.client_secret)
+
+    async def look(self, topic: Topic) -> Plan | None:
+        """What applying this definition would do now; None without a service account.
+
+        Raises AirsError and ServiceError.
+        """
+        if not self.manages:
+            return None
+        async with ManagementClient(self.settings.management()) as client:
+            return await lifecycle.plan(client, topic, self.profile)
+
+    async def apply(
+        self, topic: Topic, shown: Plan | None = None, *, place: Place | None = None
+    ) -> Applied:
+        """Put the definition into effect. Raises AirsError and ServiceError."""
+        async with ManagementClient(self.settings.management()) as client:
+            return await lifecycle.apply(client, topic, self.profile, shown=shown, place=place)
+
+    async def revert(self, before: Before) -> Reverted:
+        """Go back to what was before a change. Raises AirsError and ServiceError."""
+        async with ManagementClient(self.settings.management()) as client:
+            return await lifecycle.revert(client, before)
+
+    async def wait(self, topic: Topic, profile: SecurityProfile, *, limit: float = 60.0) -> Live:
+        """Probe until scans are judged by this revision of the profile. Raises ServiceError."""
+        prompt, expected = canary(topic)
+        allowed = AdaptiveLimit(1, clock=self._clock)
+        async with ScanClient(
+            self.settings, self._choice, limit=allowed, clock=self._clock
+        ) as client:
+            return await wait_until_live(
+                client,
+                prompt,
+                profile_id=profile.profile_id,
+                expected=expected,
+                limit=limit,
+                clock=self._clock,
+            )
+
+    def in_effect(self, topic: Topic, state: Plan | Applied | None) -> InEffect | None:
+        """The revision that judges by what was looked up or done; None where nothing was."""
+        if state is None:
+            return None
+        known = state.topic
+        if known is None:
+            return InEffect(state.profile, effect_of(state.profile, ""))
+        # What is planned is not in effect: the pin then counts as it is.
+        same = isinstance(state, Applied) or not state.changes
+        effect = effect_of(state.profile, known.topic_id, topic if same else None)
+        return InEffect(state.profile, effect)
+
+    def scanner(
+        self,
+        now: InEffect | None,
+        *,
+        cache: VerdictCache | None = None,
+        fresh: bool = False,
+        companions: Collection[str] = (),
+    ) -> AirsScanner:
+        """A scanner that asks by the revision in effect; where it is not known, by any."""
+        return AirsScanner(
+            self.profile,
+            airs=self.settings,
+            revision="" if now is None else now.profile.profile_id,
+            number=None if now is None else now.profile.revision,
+            effect="" if now is None else now.effect,
+            rate=self.rate,
+            cache=cache,
+            fresh=fresh,
+            companions=companions,
+            clock=self._clock,
+        )
