@@ -493,8 +493,7 @@ def deaf(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list
             await stage.reset()
             await stage.focus(selector)
             # It is drawn anew a moment after the focus moved, and is empty in between.
-            always = {"f1", "ctrl+q"}
-            assert await stage.comes(lambda: always <= footer(stage) <= bound(stage))
+            assert await stage.comes(lambda: {"f1", "ctrl+q"} <= footer(stage) <= bound(stage))
             told = footer(stage)
             found["footer", pane] = []
             for key in sorted(told, key=lambda one: one == "ctrl+q"):
