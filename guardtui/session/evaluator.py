@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import Progress, Report, Scanner
+from guardtui.domain.verdicts import Verdicts
+from guardtui.scanners.base import Progress, RemoteScanner, Report, Scanner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Evaluator:
@@ -33,8 +40,11 @@ class Evaluator:
         self, topic: Topic, prompts: PromptSet, report: Report | None = None
     ) -> Evaluation:
         """Evaluate the topic; raises `ScannerError`, or `CancelledError` when a newer run began."""
+        return await self._newest(self._run(topic, prompts, report))
+
+    async def _newest(self, run: Coroutine[Any, Any, Evaluation]) -> Evaluation:
         self.cancel()
-        task = asyncio.ensure_future(self._run(topic, prompts, report))
+        task = asyncio.ensure_future(run)
         self._running = task
         try:
             return await task
@@ -59,7 +69,7 @@ class Evaluator:
             with contextlib.suppress(asyncio.CancelledError):
                 await running
 
-    async def _run(self, topic: Topic, prompts: PromptSet, report: Report | None) -> Evaluation:
+    def _storing(self, report: Report | None) -> Report:
         this_run = asyncio.current_task()
 
         def store(progress: Progress) -> None:
@@ -68,17 +78,93 @@ class Evaluator:
                 if report is not None:
                     report(progress)
 
+        return store
+
+    async def _run(self, topic: Topic, prompts: PromptSet, report: Report | None) -> Evaluation:
+        store = self._storing(report)
         while True:
             settings = self.scanner.settings
             verdicts = await self.scanner.scan(topic, prompts, store)
             # A threshold moved meanwhile: verdicts must be recorded with what they were made with.
             if self.scanner.settings == settings:
                 break
-        return Evaluation(
-            topic=topic,
-            settings=settings,
-            prompt_set=prompts.fingerprint,
-            keys=prompts.keys,
-            expected=prompts.expected,
-            verdicts=verdicts,
-        )
+        return _evaluation(topic, prompts, settings, verdicts)
+
+
+class RemoteEvaluator(Evaluator):
+    """Runs evaluations of a scanner that is asked, never run by itself."""
+
+    def __init__(self, scanner: RemoteScanner) -> None:
+        super().__init__(scanner)
+        self._remote = scanner
+        self._asked: tuple[Topic, PromptSet, Evaluation | None] | None = None
+        self.held = False
+
+    def hold(self, held: bool) -> None:
+        """Send nothing more for now, or go on."""
+        self.held = held
+        self._remote.hold(held)
+
+    async def evaluate_rows(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        rows: NDArray[np.intp] | None = None,
+        onto: Evaluation | None = None,
+        report: Report | None = None,
+    ) -> Evaluation:
+        """Evaluate these rows (intp [k], all without), in this order.
+
+        `onto` is an earlier evaluation of the same definition on the same prompts, whose verdicts
+        stay where no newer one is asked for. Raises as `evaluate`, and ValueError when `onto` is
+        of other prompts.
+        """
+        if onto is not None and onto.prompt_set != prompts.fingerprint:
+            raise ValueError("the earlier evaluation is of other prompts")
+        self._asked = topic, prompts, onto
+        return await self._newest(self._run_rows(topic, prompts, rows, onto, report))
+
+    def so_far(self) -> Evaluation | None:
+        """The evaluation as far as it is; None before the first verdict can be told."""
+        progress, asked = self.progress, self._asked
+        if progress is None or progress.partial is None or asked is None:
+            return None
+        topic, prompts, onto = asked
+        return _joined(topic, prompts, self._remote.settings, progress.partial(), onto)
+
+    async def _run_rows(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        rows: NDArray[np.intp] | None,
+        onto: Evaluation | None,
+        report: Report | None,
+    ) -> Evaluation:
+        store = self._storing(report)
+        verdicts = await self._remote.scan(topic, prompts, store, rows=rows)
+        return _joined(topic, prompts, self._remote.settings, verdicts, onto)
+
+
+def _joined(
+    topic: Topic,
+    prompts: PromptSet,
+    settings: ScannerSettings,
+    verdicts: Verdicts,
+    onto: Evaluation | None,
+) -> Evaluation:
+    if onto is not None:
+        verdicts = onto.verdicts.merged(verdicts)
+    return _evaluation(topic, prompts, settings, verdicts)
+
+
+def _evaluation(
+    topic: Topic, prompts: PromptSet, settings: ScannerSettings, verdicts: Verdicts
+) -> Evaluation:
+    return Evaluation(
+        topic=topic,
+        settings=settings,
+        prompt_set=prompts.fingerprint,
+        keys=prompts.keys,
+        expected=prompts.expected,
+        verdicts=verdicts,
+    )

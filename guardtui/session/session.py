@@ -55,6 +55,7 @@ class _Best:
     """The best iteration, and its coverage, as told by these prompts in a state of the session."""
 
     state: int
+    scanner: str
     prompts: PromptSet | None
     iteration: Iteration | None
     coverage: float | None
@@ -66,6 +67,9 @@ class Session:
     Prompts may be relabelled, added and removed while a session lasts. Iterations stay as they were
     recorded; which of them is best is told by the labels of now, and two are compared on the
     prompts that both have. Without `prompts` those of the newest iteration hold.
+
+    Verdicts of two scanners do not compare: with `scanner` set, baseline, best and what follows
+    from them are told among the iterations of the scanner of that name.
 
     Every change of the definition is an edit that can be undone. Edits with the same non-empty
     `group` that follow each other are one step, so that a word typed is undone as a word.
@@ -85,6 +89,7 @@ class Session:
         self._redo: list[_Step] = []
         self._group = ""
         self._prompts = prompts
+        self.scanner = ""
         self._state = 0  # counts what may change the best iteration
         self._known_best: _Best | None = None
 
@@ -139,6 +144,13 @@ class Session:
         self._prompts = prompts
 
     @property
+    def comparable(self) -> list[Iteration]:
+        """The iterations of the scanner that is looked at, oldest first; all when none is named."""
+        if not self.scanner:
+            return self.iterations
+        return [one for one in self.iterations if one.evaluation.settings.name == self.scanner]
+
+    @property
     def best(self) -> Iteration | None:
         """The kept iteration with the greatest coverage, the earliest of equal ones.
 
@@ -155,12 +167,14 @@ class Session:
     def _find_best(self) -> _Best:
         # Another thread may do this too: what is known holds for what it was found by.
         known, prompts, state = self._known_best, self._prompts, self._state
-        if known is not None and known.prompts is prompts and known.state == state:
+        scanner = self.scanner
+        asked = (state, scanner)
+        if known is not None and known.prompts is prompts and (known.state, known.scanner) == asked:
             return known
         best, best_codes = None, None
         alignment: Alignment | None = None
         aligned = np.empty(0, np.uint64)
-        for iteration in self.iterations:
+        for iteration in self.comparable:
             if iteration.decision is not Decision.KEEP:
                 continue
             newest = self.iterations[-1].evaluation
@@ -175,7 +189,7 @@ class Session:
         coverage = None
         if best_codes is not None:
             coverage = metrics_of(best_codes[best_codes != ABSENT]).coverage
-        found = _Best(state, prompts, best, coverage)
+        found = _Best(state, scanner, prompts, best, coverage)
         self._known_best = found
         return found
 
@@ -186,7 +200,7 @@ class Session:
             for iteration in self.iterations:
                 if iteration.number == self._pinned:
                     return iteration
-        kept = [one for one in self.iterations if one.decision is Decision.KEEP]
+        kept = [one for one in self.comparable if one.decision is Decision.KEEP]
         return kept[-1] if kept else None
 
     @property
@@ -198,7 +212,7 @@ class Session:
     def discards_in_a_row(self) -> int:
         """Discards since the last kept iteration."""
         count = 0
-        for iteration in reversed(self.iterations):
+        for iteration in reversed(self.comparable):
             if iteration.decision is Decision.KEEP:
                 break
             count += iteration.decision is Decision.DISCARD
@@ -233,6 +247,15 @@ class Session:
         self.iterations.append(iteration)
         self._state += 1
         self.end_group()
+
+    def complete(self, iteration: Iteration) -> None:
+        """Put an iteration in the place of the one with its number: it has more verdicts now.
+
+        Raises KeyError for an unknown number.
+        """
+        place = self.iterations.index(self.iteration(iteration.number))
+        self.iterations[place] = iteration
+        self._state += 1
 
     def learn(self, iterations: Sequence[Iteration]) -> bool:
         """Take over iterations that another window recorded; whether there were any."""

@@ -212,6 +212,24 @@ class SessionStore:
             )
         return replace(iteration, number=int(number))
 
+    def complete_iteration(self, iteration: Iteration) -> None:
+        """Write an iteration again under its number: verdicts came in that it did not have."""
+        evaluation = iteration.evaluation
+        with self._transaction(immediate=True) as database:
+            database.execute(
+                "UPDATE iteration SET scanner = ?, columns = ?, errors = ? "
+                "WHERE session = ? AND number = ?",
+                (
+                    json.dumps(_settings_to_json(evaluation.settings)),
+                    _pack(evaluation),
+                    json.dumps(
+                        {str(row): text for row, text in evaluation.verdicts.errors.items()}
+                    ),
+                    self._session,
+                    iteration.number,
+                ),
+            )
+
     def iterations(self) -> list[Iteration]:
         """All iterations of this topic file, oldest first."""
         with self._transaction() as database:

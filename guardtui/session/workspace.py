@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -180,14 +180,27 @@ class Workspace:
         planned = self.session.next_iteration(evaluation, decision, now())
         return self.store.add_iteration(planned)
 
-    def write_kept(self, evaluation: Evaluation) -> Kept:
+    def complete(self, iteration: Iteration) -> None:
+        """Write an iteration again, which has more verdicts now. As `write`; raises StoreError."""
+        self.store.complete_iteration(iteration)
+
+    def write_decision(self, number: int, decision: Decision) -> None:
+        """Write what the author made of a recorded iteration. As `write`; raises StoreError."""
+        self.store.decide(number, decision)
+
+    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> Kept:
         """Write an iteration as kept, then its definition to the topic file.
 
-        The iteration is safe before the file is touched; a file that cannot be written, or was
-        changed by someone else, is left as it is and the reason is returned. May run beside the
-        screen. Raises StoreError.
+        One that is `recorded` already is not written again, only the decision on it. The iteration
+        is safe before the file is touched; a file that cannot be written, or was changed by someone
+        else, is left as it is and the reason is returned. May run beside the screen. Raises
+        StoreError.
         """
-        iteration = self.write(evaluation, Decision.KEEP)
+        if recorded is None:
+            iteration = self.write(evaluation, Decision.KEEP)
+        else:
+            self.write_decision(recorded.number, Decision.KEEP)
+            iteration = replace(recorded, decision=Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileProblem as problem:
