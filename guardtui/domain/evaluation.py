@@ -24,13 +24,15 @@ class ScannerSettings:
 
     `identity` names engine, model and version: verdicts of different identities cannot be
     compared without saying so. `threshold` is a score from 0 to 1 (None where the scanner has
-    none) and `threshold_source` is `default`, `by hand`, `calibrated` or empty.
+    none) and `threshold_source` is `default`, `by hand`, `calibrated` or empty. `revision` says
+    what of a remote guardrail judged; it changes with every definition and hinders no comparison.
     """
 
     name: str
     identity: str
     threshold: float | None = None
     threshold_source: str = ""
+    revision: str = ""
 
 
 @dataclass(frozen=True, eq=False)

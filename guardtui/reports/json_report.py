@@ -88,7 +88,11 @@ def _document(report: ReportInput) -> dict[str, Any]:
         },
         "intervals": _intervals(metrics),
         "comparison": _comparison(report),
-        "scanner": {"name": settings.name, "identity": settings.identity},
+        "scanner": {
+            "name": settings.name,
+            "identity": settings.identity,
+            "revision": settings.revision,
+        },
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "definition": _definition(report.topic),

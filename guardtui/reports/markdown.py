@@ -82,7 +82,11 @@ def _definition(report: ReportInput) -> Iterator[str]:
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
         threshold = f", threshold {settings.threshold:.3f}{source}"
-    yield f"- scanner: {code_span(settings.name)}, {code_span(settings.identity)}{threshold}"
+    revision = f", revision {code_span(settings.revision)}" if settings.revision else ""
+    yield (
+        f"- scanner: {code_span(settings.name)}, {code_span(settings.identity)}{revision}"
+        f"{threshold}"
+    )
     yield f"- definition {report.topic.fingerprint[:12]}, prompt set " + code_span(
         report.evaluation.prompt_set[:12]
     )

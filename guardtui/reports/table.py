@@ -59,7 +59,8 @@ def _head(report: ReportInput) -> Iterator[str]:
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
         threshold = f", threshold {settings.threshold:.3f}{source}"
-    yield f"scanner    {display_text(settings.identity)}{threshold}"
+    revision = f", revision {settings.revision}" if settings.revision else ""
+    yield f"scanner    {display_text(settings.identity + revision)}{threshold}"
 
 
 def _metrics(report: ReportInput) -> Iterator[str]:

@@ -84,6 +84,7 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         _text(scanner["identity"]),
         _share(document["threshold"]),
         _text(document["threshold_source"]),
+        _text(scanner.get("revision", "")),
     )
     return Evaluation(
         topic,

@@ -364,6 +364,7 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
         "identity": settings.identity,
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
+        "revision": settings.revision,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,7 +99,8 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         assert prompts == [one["prompt"] for one in local[name]]
     assert (document["profile"], document["threshold"]) == ("sandbox", None)
     assert document["scanner"]["name"] == "airs"
-    assert document["scanner"]["identity"].startswith("airs, profile sandbox, revision ")
+    assert document["scanner"]["identity"] == "airs, profile sandbox"
+    assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", document["scanner"]["revision"])
 
 
 def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) -> None:

@@ -192,11 +192,10 @@ class AirsScanner:
 
     @property
     def settings(self) -> ScannerSettings:
+        number = "" if self._number is None else f"{self._number} "
+        revision = f"{number}({inert(self._revision)})" if self._revision else ""
         identity = f"airs, profile {inert(self._choice.name)}"
-        if self._revision:
-            number = "" if self._number is None else f" {self._number}"
-            identity += f", revision{number} ({inert(self._revision)})"
-        return ScannerSettings("airs", identity)
+        return ScannerSettings("airs", identity, revision=revision)
 
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""

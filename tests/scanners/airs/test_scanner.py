@@ -85,8 +85,8 @@ async def test_verdicts_are_those_of_the_engine_behind(stage: Stage, name: str) 
     assert progress[-1] == Progress("scanning", len(prompts), len(prompts), 0)
     assert not airs.live
     assert (airs.settings.name, airs.settings.threshold) == ("airs", None)
-    revision = f"revision {done.profile.revision} ({done.profile.profile_id})"
-    assert airs.settings.identity == f"airs, profile sandbox, {revision}"
+    assert airs.settings.identity == "airs, profile sandbox"
+    assert airs.settings.revision == f"{done.profile.revision} ({done.profile.profile_id})"
 
 
 async def test_through_faults_each_prompt_has_its_true_verdict_or_a_reason(stage: Stage) -> None:
