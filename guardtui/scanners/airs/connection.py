@@ -107,6 +107,12 @@ class AirsConnection:
                 clock=self._clock,
             )
 
+    def planned(self, topic: Topic, plan: Plan) -> InEffect:
+        """What would be in effect once a plan is carried out, with the revision of now."""
+        topic_id = plan.topic.topic_id if plan.topic is not None else ""
+        there = plan.profile.model_copy(update={"policy": plan.policy})
+        return InEffect(plan.profile, effect_of(there, topic_id, topic))
+
     def in_effect(self, topic: Topic, state: Plan | Applied | None) -> InEffect | None:
         """The revision that judges by what was looked up or done; None where nothing was."""
         if state is None:

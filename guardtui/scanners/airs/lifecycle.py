@@ -69,6 +69,8 @@ class Plan:
     topic: CustomTopic | None
     changes: tuple[str, ...]
     warnings: tuple[str, ...]
+    policy: dict[str, Any]
+    """The profile's policy as it would be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ async def plan(
         set_default=set_default,
     )
     changes = _topic_words(known, topic) + edit.changes
-    return Plan(row, known, changes, _warnings(row, edit))
+    return Plan(row, known, changes, _warnings(row, edit), edit.policy)
 
 
 async def apply(
