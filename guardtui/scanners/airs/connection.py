@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from guardtui.domain.topic import Topic
 from guardtui.http.clock import CLOCK, Clock
@@ -13,8 +14,8 @@ from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.effect import effect_of
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Applied, Before, Plan, Reverted
-from guardtui.scanners.airs.live import Live, canary, wait_until_live
+from guardtui.scanners.airs.lifecycle import Applied, Before, Journal, Plan, Reverted
+from guardtui.scanners.airs.live import Live, Told, canary, wait_until_live
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.places import Place
@@ -33,13 +34,20 @@ class InEffect:
 
 class AirsConnection:
     """One security profile of one tenant, by the settings of this moment. Opens connections only
-    for the length of a call. Raises AirsError without a credential for scans or a profile.
+    for the length of a call. Raises AirsError without a profile, and without a credential for
+    scans, unless there are to be none (`scans`).
     """
 
     def __init__(
-        self, settings: AirsSettings, *, rate: float | None = None, clock: Clock = CLOCK
+        self,
+        settings: AirsSettings,
+        *,
+        rate: float | None = None,
+        scans: bool = True,
+        clock: Clock = CLOCK,
     ) -> None:
-        settings.scan_credential()
+        if scans:
+            settings.scan_credential()
         if not settings.profile:
             raise AirsError(
                 "no security profile is named: give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
@@ -69,7 +77,9 @@ class AirsConnection:
         """Whether there is any credential to change topics with."""
         return bool(self.settings.client_id or self.settings.client_secret)
 
-    async def look(self, topic: Topic) -> Plan | None:
+    async def look(
+        self, topic: Topic, *, place: Place | None = None, set_default: bool = False
+    ) -> Plan | None:
         """What applying this definition would do now; None without a service account.
 
         Raises AirsError and ServiceError.
@@ -77,22 +87,64 @@ class AirsConnection:
         if not self.manages:
             return None
         async with ManagementClient(self.settings.management()) as client:
-            return await lifecycle.plan(client, topic, self.profile)
+            return await lifecycle.plan(
+                client, topic, self.profile, place=place, set_default=set_default
+            )
 
     async def apply(
-        self, topic: Topic, shown: Plan | None = None, *, place: Place | None = None
+        self,
+        topic: Topic,
+        shown: Plan | None = None,
+        *,
+        place: Place | None = None,
+        set_default: bool = False,
+        journal: Journal | None = None,
     ) -> Applied:
         """Put the definition into effect. Raises AirsError and ServiceError."""
         async with ManagementClient(self.settings.management()) as client:
-            return await lifecycle.apply(client, topic, self.profile, shown=shown, place=place)
+            return await lifecycle.apply(
+                client,
+                topic,
+                self.profile,
+                shown=shown,
+                place=place,
+                set_default=set_default,
+                journal=journal,
+            )
+
+    async def look_back(self, before: Before) -> Reverted:
+        """What going back would do now; nothing is sent. Raises AirsError and ServiceError."""
+        async with ManagementClient(self.settings.management()) as client:
+            return await lifecycle.plan_back(client, before)
 
     async def revert(self, before: Before) -> Reverted:
         """Go back to what was before a change. Raises AirsError and ServiceError."""
         async with ManagementClient(self.settings.management()) as client:
             return await lifecycle.revert(client, before)
 
-    async def wait(self, topic: Topic, profile: SecurityProfile, *, limit: float = 60.0) -> Live:
-        """Probe until scans are judged by this revision of the profile. Raises ServiceError."""
+    async def newest(self) -> SecurityProfile | None:
+        """The profile's newest revision; None when there is no such profile, or no service account.
+
+        Raises AirsError and ServiceError.
+        """
+        if not self.manages:
+            return None
+        async with ManagementClient(self.settings.management()) as client:
+            return await client.profile(self.profile)
+
+    async def wait(
+        self,
+        topic: Topic,
+        profile: SecurityProfile,
+        *,
+        limit: float = 60.0,
+        as_expected: bool = True,
+        told: Told | None = None,
+    ) -> Live:
+        """Probe until scans are judged by this revision of the profile. Raises ServiceError.
+
+        With `as_expected` the probe must be stopped as well, where the topic says that it is.
+        """
         prompt, expected = canary(topic)
         allowed = AdaptiveLimit(1, clock=self._clock)
         async with ScanClient(
@@ -102,8 +154,9 @@ class AirsConnection:
                 client,
                 prompt,
                 profile_id=profile.profile_id,
-                expected=expected,
+                expected=expected if as_expected else None,
                 limit=limit,
+                told=told,
                 clock=self._clock,
             )
 
@@ -132,8 +185,10 @@ class AirsConnection:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         companions: Collection[str] = (),
+        batches: bool = False,
     ) -> AirsScanner:
         """A scanner that asks by the revision in effect; where it is not known, by any."""
+        more: dict[str, Any] = {"batches": True} if batches else {}
         return AirsScanner(
             self.profile,
             airs=self.settings,
@@ -145,4 +200,5 @@ class AirsConnection:
             fresh=fresh,
             companions=companions,
             clock=self._clock,
+            **more,
         )

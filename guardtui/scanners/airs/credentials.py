@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ class AirsSettings:
     origins: Mapping[str, str] = field(default_factory=dict)
     prefer_token: bool = False
     """Whether the bearer token was given in a place that counts more than the API key's."""
+    empty: tuple[str, ...] = ()
+    """Variables that are set to nothing and would have counted, had they a value."""
 
     @classmethod
     def load(
@@ -119,7 +121,11 @@ class AirsSettings:
         texts: dict[str, str] = {}
         origins: dict[str, str] = {}
         ranks: dict[str, int] = {}
+        empty = []
         for source in SOURCES:
+            unset = source.variable in variables and not _text(variables[source.variable])
+            if unset and source.name not in given:
+                empty.append(source.variable)
             places = (
                 (given.get(source.name), _flag(source.name)),
                 (variables.get(source.variable) if source.variable else None, source.variable),
@@ -133,7 +139,7 @@ class AirsSettings:
                     break
             else:
                 origins[source.name] = _UNSET
-        return _checked(texts, origins, ranks)
+        return replace(_checked(texts, origins, ranks), empty=tuple(empty))
 
     def scan_credential(self) -> Credential:
         """Who asks for scans; the API key, when both are given in the same place.
@@ -160,6 +166,16 @@ class AirsSettings:
             self.client_id,
             self.client_secret,
             self.tsg_id,
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """A sentence for every address whose variable is empty: it is the one in its place."""
+        return tuple(
+            f"{source.variable} is set but empty, which counts as not set: "
+            f"the address in use is {getattr(self, source.name)} "
+            f"({display_text(self.origins.get(source.name, _DEFAULT))})"
+            for source in SOURCES
+            if source.name.endswith("_endpoint") and source.variable in self.empty
         )
 
     def shown(self) -> dict[str, tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from guardtui.scanners.airs.policy import (
     merged,
     remove,
     restore,
+    unchanged,
 )
 
 _NO_TOPIC = "00000000-0000-0000-0000-000000000000"
@@ -59,6 +61,14 @@ class Before(BaseModel):
                 "topic_revision": later.topic_revision,
             }
         )
+
+
+Journal = Callable[[Before | None], None]
+"""Told of the way back before a change is sent that needs it, and again whenever it is another one;
+
+None when it turned out that nothing was changed. Each takes the place of the one before, so that
+a process that ends in the middle leaves the last one behind.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +139,14 @@ async def apply(
     shown: Plan | None = None,
     place: Place | None = None,
     set_default: bool = False,
+    journal: Journal | None = None,
 ) -> Applied:
     """Make the service's topic of this name be this one, and pin it in the newest profile revision.
 
-    The rest of the profile stays as it is at that moment. When it is another revision than in
-    `shown`, or somebody writes at the same time, the warnings say so. Raises AirsError for a
-    definition or a profile that will not do, before anything is sent, and ServiceError.
+    The rest of the profile stays as it is at that moment. When it or the topic is another revision
+    than in `shown`, or somebody writes at the same time, the warnings say so. `journal` is told of
+    the way back before each step. Raises AirsError for a definition or a profile that will not do,
+    before anything is sent, and ServiceError.
     """
     _check(topic)
     # Looked at first: where the profile will not do, no topic is changed.
@@ -145,14 +157,25 @@ async def apply(
         topic_name=topic.name,
         revision=1,
     )
-    attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
+    tried = attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
     words = _topic_words(known, topic)
-    stored = await _store(client, topic, known)
+    way = _Way(profile, known, bool(words), journal, topic.name)
+    if known is not None and words:
+        # Not known of one that is to be made: it has no id yet, and no profile can name it.
+        way.tell(known.topic_id, known.revision + 1, unchanged(tried.undo), row.revision)
+    try:
+        stored = await _store(client, topic, known)
+    except ServiceError as error:
+        if error.kind not in UNKNOWN_FATE:
+            way.retract()
+        raise
     try:
         row = await _newest(client, profile)
         pin = Pin(topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision)
         edit = attach(row.policy, pin, topic.intent, place=place, set_default=set_default)
-        warnings = list(_warnings(row, edit))
+        warnings = [*_topic_warnings(shown, known, stored, words), *_warnings(row, edit)]
+        if edit.changes:
+            way.tell(stored.topic_id, stored.revision, edit.undo, row.revision + 1)
         if shown is not None and shown.profile.revision != row.revision:
             warnings.append(
                 f"somebody changed the profile: it was revision {shown.profile.revision} when "
@@ -161,25 +184,51 @@ async def apply(
         now, more = await _put(client, row, edit)
     except (ServiceError, AirsError) as error:
         if not words:
+            if not isinstance(error, ServiceError) or error.kind not in UNKNOWN_FATE:
+                way.retract()
             raise
         where = f"the topic has revision {stored.revision}, but the profile does not use it"
         raise _with_note(error, where) from None
-    return Applied(
-        stored,
-        now,
-        words + edit.changes,
-        (*warnings, *more),
-        Before(
-            profile_name=profile,
-            topic_id=stored.topic_id,
-            topic_name=stored.topic_name,
+    before = way.back(stored.topic_id, stored.revision, edit.undo, now.revision)
+    if words or edit.changes:
+        way.tell(stored.topic_id, stored.revision, edit.undo, now.revision)
+    return Applied(stored, now, words + edit.changes, (*warnings, *more), before)
+
+
+@dataclass(slots=True)
+class _Way:
+    """The way back of one `apply`, and who is told of it."""
+
+    profile: str
+    known: CustomTopic | None
+    changed_topic: bool
+    journal: Journal | None
+    topic_name: str
+    told: Before | None = None
+
+    def back(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> Before:
+        known = self.known
+        return Before(
+            profile_name=self.profile,
+            topic_id=topic_id,
+            topic_name=self.topic_name,
             topic=None if known is None else known.model_dump(mode="json"),
-            changed_topic=bool(words),
-            undo=edit.undo,
-            revision=now.revision,
-            topic_revision=stored.revision,
-        ),
-    )
+            changed_topic=self.changed_topic,
+            undo=undo,
+            revision=revision,
+            topic_revision=topic_revision,
+        )
+
+    def tell(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> None:
+        way = self.back(topic_id, topic_revision, undo, revision)
+        if self.journal is not None and way != self.told:
+            self.journal(way)
+        self.told = way
+
+    def retract(self) -> None:
+        if self.journal is not None and self.told is not None:
+            self.journal(None)
+        self.told = None
 
 
 async def revert(
@@ -200,14 +249,7 @@ async def revert(
     """
     if delete_created and before.topic is None and not updated_by:
         raise AirsError("to delete the topic, say who does it: an e-mail address is needed")
-    row = await _newest(client, before.profile_name)
-    edit = restore(row.policy, before.undo)
-    warnings = list(edit.warnings)
-    if row.revision != before.revision:
-        warnings.append(
-            f"the profile was changed since: it was revision {before.revision}, and is "
-            f"{row.revision} now; other changes stay"
-        )
+    row, edit, warnings = await _way_back(client, before)
     # The profile first: from then on it does not matter what the newest text of the topic is.
     now, more = await _put(client, row, edit)
     warnings += more
@@ -226,19 +268,85 @@ async def revert(
     return Reverted(now, tuple(changes), tuple(warnings))
 
 
-async def _give_back(client: ManagementClient, before: Before) -> tuple[str, str]:
-    """Give a topic its old text: what was done, or why not."""
+async def plan_back(client: ManagementClient, before: Before) -> Reverted:
+    """What `revert` would do now, in words. Raises AirsError and ServiceError."""
+    row, edit, warnings = await _way_back(client, before)
+    changes = list(edit.changes)
+    name = inert(before.topic_name)[:60]
+    if before.topic is None:
+        changes.append(f"topic {name} stays in the tenant, out of the profile")
+    elif before.changed_topic:
+        known, note = await _text_to_replace(client, before)
+        if known is not None:
+            revisions = f"revision {known.revision} → {known.revision + 1}"
+            changes.append(f"topic {name} gets its text of before: {revisions}")
+        warnings += [f"topic {name} {note}"] if note else []
+    return Reverted(row, tuple(changes), tuple(warnings))
+
+
+async def _way_back(
+    client: ManagementClient, before: Before
+) -> tuple[SecurityProfile, Edit, list[str]]:
+    """The newest profile, the edit that leads back, and what is to be said of it."""
+    row = await _newest(client, before.profile_name)
+    edit = restore(row.policy, before.undo)
+    warnings = list(edit.warnings)
+    if row.revision > before.revision:
+        warnings.append(
+            f"the profile was changed since: it was revision {before.revision}, and is "
+            f"{row.revision} now; other changes stay"
+        )
+    return row, edit, warnings
+
+
+async def _text_to_replace(
+    client: ManagementClient, before: Before
+) -> tuple[CustomTopic | None, str]:
+    """The topic whose text is to be given back; None, and why, where it is not."""
     old = CustomTopic.read(before.topic)
     known = await client.topic(before.topic_name)
     if known is None or known.topic_id != old.topic_id:
-        return "", "is not there any more: its old text was not given back"
-    if known.revision != before.topic_revision:
-        return "", (
+        return None, "is not there any more: its old text was not given back"
+    if known.revision > before.topic_revision:
+        return None, (
             f"was changed since: it was revision {before.topic_revision}, and is {known.revision} "
             "now; its newest text is left as it is"
         )
-    stored = await _update(client, old)
+    # Older than what was to be made of it: that was never done.
+    return (known, "") if known.revision == before.topic_revision else (None, "")
+
+
+async def _give_back(client: ManagementClient, before: Before) -> tuple[str, str]:
+    """Give a topic its old text: what was done, or why not."""
+    known, note = await _text_to_replace(client, before)
+    if known is None:
+        return "", note
+    stored = await _update(client, CustomTopic.read(before.topic))
     return f"has its text of before, as revision {stored.revision}", ""
+
+
+async def create(client: ManagementClient, topic: Topic) -> CustomTopic:
+    """Make a topic that no profile uses yet.
+
+    Raises AirsError for a definition that will not do or a name that is taken, and ServiceError.
+    """
+    _check(topic)
+    known = await client.topic(topic.name)
+    if known is None:
+        try:
+            return await client.create_topic(topic.name, topic.description, topic.examples)
+        except ServiceError as error:
+            if error.status != 409 and error.kind not in UNKNOWN_FATE:
+                raise
+            failure = error
+        known = await client.topic(topic.name)
+        if known is None:
+            raise failure
+        if failure.status != 409 and _same(known, topic):
+            return known  # made by the call whose answer was lost
+    raise AirsError(
+        f"there is a topic {inert(topic.name)[:60]!r} already, at revision {known.revision}"
+    )
 
 
 async def detach(
@@ -273,6 +381,27 @@ def _topic_words(known: CustomTopic | None, topic: Topic) -> tuple[str, ...]:
     if _same(known, topic) and known.active:
         return ()
     return (f"topic {name} gets a new text: revision {known.revision} → {known.revision + 1}",)
+
+
+def _topic_warnings(
+    shown: Plan | None, known: CustomTopic | None, stored: CustomTopic, words: tuple[str, ...]
+) -> list[str]:
+    """What others did to the topic meanwhile."""
+    warnings = []
+    was = 0 if known is None else known.revision
+    planned = was if shown is None or shown.topic is None else shown.topic.revision
+    name = inert(stored.topic_name)[:60]
+    if was != planned or (shown is not None and shown.topic is None and known is not None):
+        warnings.append(
+            f"somebody changed the topic {name}: it is revision {was} now, which is not what was "
+            "shown; the way back leads to theirs"
+        )
+    if words and stored.revision > was + 1:
+        warnings.append(
+            f"somebody changed the topic {name} at the same moment: its text of revision "
+            f"{stored.revision - 1} is not in effect, and no way leads back to it"
+        )
+    return warnings
 
 
 def _warnings(row: SecurityProfile, edit: Edit) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +34,10 @@ class Live:
     last: Answer | None
 
 
+Told = Callable[[int, float, str], None]
+"""Told after each probe in vain: how many there were, seconds since the first, and the reason."""
+
+
 def canary(topic: Topic) -> tuple[str, bool | None]:
     """A prompt to probe with, and whether it should trigger: an example of the topic's own.
 
@@ -50,11 +55,12 @@ async def wait_until_live(
     expected: bool | None = None,
     interval: float = 2.0,
     limit: float = 60.0,
+    told: Told | None = None,
     clock: Clock = CLOCK,
 ) -> Live:
     """Probe with one prompt until the revision of this id answers, and as expected.
 
-    At most `limit` seconds, a probe each `interval` seconds. Where answers name no revision only
+    At most `limit` seconds (0: one probe), a probe each `interval` seconds. Where answers name no revision only
     the expectation counts. Raises ServiceError for what no waiting cures.
     """
     start, probes = clock.now(), 0
@@ -77,6 +83,8 @@ async def wait_until_live(
             return Live(True, "", probes, elapsed, seen, last)
         if elapsed + interval > limit:
             return Live(False, problem, probes, elapsed, seen, last)
+        if told is not None:
+            told(probes, elapsed, problem)
         await clock.sleep(interval)
 
 

@@ -82,6 +82,15 @@ def merged(first: Undo, second: Undo) -> Undo:
     return first.model_copy(update={"after": second.after, "count": second.count})
 
 
+def unchanged(undo: Undo) -> Undo:
+    """The way back over no change at all, from how things are before the edit of this one."""
+    return undo.model_copy(update={"after": undo.before, "count": undo.count - _added(undo)})
+
+
+def _added(undo: Undo) -> int:
+    return int(undo.before is None and undo.after is not None)
+
+
 def attach(
     policy: Json, pin: Pin, intent: Intent, *, place: Place | None = None, set_default: bool = False
 ) -> Edit:
@@ -170,8 +179,9 @@ def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
 def restore(policy: Json, undo: Undo) -> Edit:
     """Put a guardrail back as it was before an edit.
 
-    Where nobody has changed it since, all of it comes back exactly. Otherwise only the topic's own
-    pin and the default that the edit had set. Raises PolicyProblem.
+    Where nobody has changed it since, all of it comes back exactly; where it is as it was before
+    (the edit was never sent, or somebody took it back), nothing changes. Otherwise only the topic's
+    own pin and the default that the edit had set. Raises PolicyProblem.
     """
     policy = _copied(policy)
     section = _section(policy, undo.place)
@@ -189,6 +199,9 @@ def restore(policy: Json, undo: Undo) -> Edit:
         _replace_item(section, position, back, undo)
         way_back = _undo(section, undo.place, undo.topic_id, position, before, back)
         return Edit(policy, tuple(changes), (), way_back)
+    if _sent_item(now) == _sent_item(undo.before):
+        way_back = _undo(section, undo.place, undo.topic_id, position, before, now)
+        return Edit(policy, (), (), way_back)
     warnings.append("the topic guardrail was changed since: only this topic is put back")
     back = _put_back(copy.deepcopy(now), undo)
     if _sent_item(back) != _sent_item(now):
@@ -254,7 +267,8 @@ def _section(policy: Json, place: Place) -> Json:
             if items is not None and not isinstance(items, list):
                 raise PolicyProblem(f"model-protection is no list ({place}): nothing was changed")
             return section
-    raise PolicyProblem(f"the profile has no {place}: its layout was changed, read it again")
+    there = "; ".join(str(where) for where, _ in sections(policy)) or "none"
+    raise PolicyProblem(f"the profile has no part {place} for topics; there are: {there}")
 
 
 def _list_state(section: Json) -> Literal["list", "null", "missing"]:

@@ -160,3 +160,16 @@ def test_secrets_are_not_shown() -> None:
 def test_an_unknown_flag_is_told() -> None:
     with pytest.raises(AirsError, match="unknown setting of AIRS: key"):
         load({"key": "x"})
+
+
+def test_an_empty_variable_is_told(tmp_path: Path) -> None:
+    variables = {"PANW_AI_SEC_API_ENDPOINT": " ", "PANW_MGMT_TSG_ID": ""}
+    settings = AirsSettings.load({}, variables, tmp_path / "none.json")
+    assert settings.empty == ("PANW_AI_SEC_API_ENDPOINT", "PANW_MGMT_TSG_ID")
+    (notice,) = settings.notices()
+    assert notice == (
+        "PANW_AI_SEC_API_ENDPOINT is set but empty, which counts as not set: the address in use is "
+        "https://service.api.aisecurity.paloaltonetworks.com (default)"
+    )
+    chosen = AirsSettings.load({"region": "de"}, variables, tmp_path / "none.json")
+    assert chosen.notices() == ()

@@ -10,7 +10,15 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Before, apply, detach, plan, revert
+from guardtui.scanners.airs.lifecycle import (
+    Before,
+    apply,
+    create,
+    detach,
+    plan,
+    plan_back,
+    revert,
+)
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.places import Place, pinned
@@ -318,3 +326,114 @@ def test_a_profile_that_others_made_is_no_surprise() -> None:
     assert edit.policy["y"] == [{}]
     assert edit.policy["ai-security-profiles"][0]["model-configuration"]["x"] is None
     assert CustomTopic.read({"topic_name": "a", "z": None}).model_dump()["z"] is None
+
+
+async def test_the_way_back_is_told_before_each_step(stage: Stage) -> None:
+    told: list[Before | None] = []
+    first = await apply(stage.management, TAX_TOPIC, "sandbox", journal=told.append)
+    # A topic that is made has no id before, and nothing to give back.
+    assert told == [first.before]
+    told.clear()
+    second = await apply(stage.management, CHANGED, "sandbox", journal=told.append)
+    assert [one is not None and one.topic_revision for one in told] == [2, 2]
+    assert told[-1] == second.before
+    told.clear()
+    await apply(stage.management, CHANGED, "sandbox", journal=told.append)
+    assert told == []  # nothing was sent
+
+
+@pytest.mark.parametrize("fault", ["500@profile-update=after:0", "400@profile-update=after:0"])
+async def test_the_way_back_from_the_middle(stage: Stage, fault: str) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    before = await stage.policy()
+    told: list[Before | None] = []
+    stage.change(faults=[fault])
+    with pytest.raises(ServiceError, match="the topic has revision 2"):
+        await apply(stage.management, CHANGED, "sandbox", journal=told.append)
+    stage.change(faults=[])
+    assert told[-1] is not None
+    shown = await plan_back(stage.management, told[-1])
+    assert shown.changes == ("topic Tax advice gets its text of before: revision 2 → 3",)
+    back = await revert(stage.management, told[-1])
+    assert (shown.warnings, back.warnings) == ((), ())
+    assert back.changes == ("topic Tax advice has its text of before, as revision 3",)
+    assert await stage.policy() == before
+    topic = await stage.management.topic("Tax advice")
+    assert topic is not None
+    assert topic.description == TAX_TOPIC.description
+
+
+async def test_the_way_back_from_before_the_first_step(stage: Stage) -> None:
+    """The process ended before the text was sent: going back does nothing, and warns of nothing."""
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    told: list[Before | None] = []
+    stage.change(faults=["400@topic-update=after:0"])
+    with pytest.raises(ServiceError):
+        await apply(stage.management, CHANGED, "sandbox", journal=told.append)
+    assert len(told) == 2
+    assert told[0] is not None
+    assert told[1] is None  # the service refused: nothing is to be taken back
+    stage.change(faults=[])
+    back = await revert(stage.management, told[0])
+    assert (back.changes, back.warnings) == ((), ())
+    assert back.profile == first.profile
+
+
+async def test_what_going_back_would_do_is_what_it_does(stage: Stage) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    shown = await plan_back(stage.management, done.before)
+    assert shown.profile == done.profile
+    back = await revert(stage.management, done.before)
+    assert (shown.changes, shown.warnings) == (back.changes, back.warnings)
+
+
+async def test_a_topic_that_others_change_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    shown = await plan(stage.management, CHANGED, "sandbox")
+    topic_id = done.topic.topic_id
+    await stage.management.update_topic(topic_id, "Tax advice", "Theirs", ("x", "y"))
+    second = await apply(stage.management, CHANGED, "sandbox", shown=shown)
+    assert "it is revision 2 now, which is not what was shown" in second.warnings[0]
+    update = ManagementClient.update_topic
+
+    async def late(self: ManagementClient, *rest: Any, **more: Any) -> Any:
+        await update(self, topic_id, "Tax advice", "Theirs again", ("x", "y"))
+        return await update(self, *rest, **more)
+
+    monkeypatch.setattr(ManagementClient, "update_topic", late)
+    third = await apply(stage.management, TAX_TOPIC, "sandbox")
+    assert "its text of revision 4 is not in effect" in third.warnings[0]
+
+
+async def test_a_topic_is_made_and_nothing_else(stage: Stage) -> None:
+    made = await create(stage.management, TAX_TOPIC)
+    assert (made.revision, made.description) == (1, TAX_TOPIC.description)
+    with pytest.raises(AirsError, match="there is a topic 'Tax advice' already, at revision 1"):
+        await create(stage.management, CHANGED)
+    stage.change(faults=["500-after@topic-create=first:1"])
+    lost = await create(stage.management, BAKING_TOPIC)
+    assert (lost.topic_name, lost.revision) == ("Baking", 1)
+    assert len(await stage.management.topics()) == 2
+
+
+async def test_a_place_that_is_not_there_is_told(stage: Stage) -> None:
+    place = Place(entry=2, direction="prompt")
+    with pytest.raises(AirsError, match=r"no part entry 3, prompt for topics; there are: entry 1$"):
+        await plan(stage.management, TAX_TOPIC, "sandbox", place=place)
+
+
+async def test_several_places_are_refused_until_one_is_chosen(stage: Stage) -> None:
+    row = await stage.management.profile("sandbox")
+    assert row is not None
+    policy = row.policy
+    policy["ai-security-profiles"].append({**policy["ai-security-profiles"][0], "kept": [None]})
+    await stage.management.update_profile(row, policy)
+    for call in (plan, apply):
+        with pytest.raises(AirsError, match="choose one of entry 1; entry 2"):
+            await call(stage.management, TAX_TOPIC, "sandbox")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox", place=Place(entry=1))
+    entries = (await stage.policy())["ai-security-profiles"]
+    assert entries[1]["kept"] == [None]
+    assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=1), "block", 1),)
