@@ -1,0 +1,72 @@
+"""Agreement of two scanners against scikit-learn and scipy, and where it is undefined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics as oracle
+
+from guardtui.domain.agreement import agreement
+
+ANSWERS = st.sampled_from([-1, 0, 1])
+pairs = st.lists(st.tuples(ANSWERS, ANSWERS), max_size=60)
+
+
+def columns(table: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    array = np.array(table, np.int8).reshape(-1, 2)
+    return array[:, 0].copy(), array[:, 1].copy()
+
+
+@given(pairs)
+def test_counts_and_kappa_are_those_of_scikit_learn(table: list[tuple[int, int]]) -> None:
+    first, second = columns(table)
+    found = agreement(first, second)
+    known = (first >= 0) & (second >= 0)
+    assert found.left_out == int((~known).sum())
+    assert found.total == int(known.sum())
+    assert found.differ.tolist() == [
+        row for row, (a, b) in enumerate(table) if a != b and a >= 0 and b >= 0
+    ]
+    if not known.any():
+        assert (found.observed, found.kappa, found.interval()) == (None, None, None)
+        return
+    one, other = first[known], second[known]
+    counts = oracle.confusion_matrix(one, other, labels=[0, 1]).ravel().tolist()
+    assert [found.neither, found.second_only, found.first_only, found.both] == counts
+    assert found.observed == pytest.approx(oracle.accuracy_score(one, other))
+    if len({*one.tolist(), *other.tolist()}) == 1:
+        assert found.kappa is None
+    else:
+        kappa = oracle.cohen_kappa_score(one, other)
+        assert found.kappa == pytest.approx(kappa, abs=1e-12)
+    wilson = stats.binomtest(int((one == other).sum()), len(one)).proportion_ci(method="wilson")
+    interval = found.interval()
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((wilson.low, wilson.high))
+
+
+@given(pairs)
+def test_the_direction_is_tested_as_a_coin(table: list[tuple[int, int]]) -> None:
+    found = agreement(*columns(table))
+    unequal = found.first_only + found.second_only
+    p = stats.binomtest(found.first_only, unequal).pvalue if unequal else 1.0
+    assert found.p_value == pytest.approx(p)
+
+
+@given(pairs)
+def test_who_is_first_makes_no_difference_to_how_well_they_agree(
+    table: list[tuple[int, int]],
+) -> None:
+    first, second = columns(table)
+    one, other = agreement(first, second), agreement(second, first)
+    assert (one.observed, one.kappa, one.p_value) == (other.observed, other.kappa, other.p_value)
+    assert (one.first_only, one.second_only) == (other.second_only, other.first_only)
+    assert one.differ.tolist() == other.differ.tolist()
+
+
+def test_verdicts_of_different_prompts_are_refused() -> None:
+    with pytest.raises(ValueError, match="verdicts"):
+        agreement(np.zeros(2, np.int8), np.zeros(3, np.int8))
