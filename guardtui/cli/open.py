@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.main import require_topic
-from guardtui.cli.options import FILE, scanner_options
+from guardtui.cli.options import FILE, PerSecond, scanner_options
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 """What textual-serve names in TEXTUAL_DRIVER: the terminal is then a browser behind two pipes."""
@@ -23,8 +24,27 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
     "--prompts", type=FILE, metavar="FILE", help="Labelled prompts (CSV, JSONL, Parquet)."
 )
 @scanner_options
+@click.option(
+    "--sandbox", is_flag=True, help="Scan with a stand-in of AIRS, started for this session."
+)
+@click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
+@click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 20), metavar="N", help="Scans at a time (default: 5)."
+)
+@click.option("--rate", type=PerSecond(), metavar="N", help="Scans a second at most.")
+@click.option("--fresh", is_flag=True, help="Ask AIRS again for verdicts that are known.")
 def command(
-    topic: Path | None, prompts: Path | None, encoder: str | None, threshold: float | None
+    topic: Path | None,
+    prompts: Path | None,
+    encoder: str | None,
+    threshold: float | None,
+    sandbox: bool,
+    profile: str | None,
+    region: str | None,
+    concurrency: int | None,
+    rate: float | None,
+    fresh: bool,
 ) -> int:
     """Open the app on a topic file; without one, on the last session or a sample."""
     if topic is not None:
@@ -43,9 +63,25 @@ def command(
     # time; the app turns the collector on again.
     gc.disable()
     try:
+        from guardtui.tui.remote import RemoteOptions
         from guardtui.tui.run import run_app
 
-        return run_app(topic, prompts, encoder, threshold, config)
+        flags: dict[str, str | int | None] = {
+            "profile": profile,
+            "region": region,
+            "concurrency": concurrency,
+        }
+        remote = RemoteOptions(flags, rate=rate, fresh=fresh)
+        if not sandbox:
+            return run_app(topic, prompts, encoder, threshold, config, remote)
+        if region is not None:
+            raise click.UsageError("--region does not fit --sandbox: leave it out")
+        from guardtui.cli.sandbox_process import sandbox_process
+
+        with sandbox_process() as environment:
+            # Nothing of the author's own account is mixed in.
+            here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+            return run_app(topic, prompts, encoder, threshold, config, here)
     finally:
         gc.enable()
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,12 +99,14 @@ _LOCAL = (HOST, "localhost", "::1")
     help="A guardrail without topics in a profile that is sent (default: accept).",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the faults (default: 0).")
+@click.option("--until-eof", is_flag=True, hidden=True)
 def command(
     port: int,
     host: str,
     state: Path | None,
     encoder: str,
     threshold: float | None,
+    until_eof: bool,
     **behaviour: Any,
 ) -> int:
     """Serve the three AIRS APIs (token, scan, management) on this machine, for tests.
@@ -125,7 +128,7 @@ def command(
             f"--host {host}: others can reach the sandbox, and its credentials are public; "
             "use it in networks that you trust"
         )
-    return asyncio.run(_serve(settings, host, port, state, encoder, threshold))
+    return asyncio.run(_serve(settings, host, port, state, encoder, threshold, until_eof))
 
 
 def _settings(behaviour: dict[str, Any]) -> Settings:
@@ -145,8 +148,12 @@ async def _serve(
     state: Path | None,
     encoder: str,
     threshold: float | None,
+    until_eof: bool,
 ) -> int:
-    """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt."""
+    """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt.
+
+    With `until_eof` it also ends (0) with its input: whoever started it is gone then.
+    """
     from guardtui.sandbox.app import Sandbox
     from guardtui.sandbox.judging import Engine
 
@@ -154,6 +161,10 @@ async def _serve(
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    if until_eof:
+        threading.Thread(
+            target=_await_eof, args=(asyncio.get_running_loop(), ended), daemon=True
+        ).start()
     try:
         try:
             taken = await sandbox.start(host, port)
@@ -174,6 +185,13 @@ async def _serve(
     finally:
         await sandbox.stop()
     return 143
+
+
+def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    with contextlib.suppress(RuntimeError):  # the loop has ended in another way
+        loop.call_soon_threadsafe(ended.set)
 
 
 def _tell(error: BaseException) -> None:

@@ -12,7 +12,7 @@ from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.statistics import mcnemar_p_value
-from guardtui.domain.verdicts import Outcome, outcomes
+from guardtui.domain.verdicts import Outcome, Triggered, outcomes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,6 +181,23 @@ def codes_for(
     codes = outcomes(duty, evaluation.verdicts.triggered[alignment.index])
     codes[alignment.index < 0] = ABSENT
     return codes
+
+
+def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
+    """What a scanner answered on these prompts (keys uint64 [N]): int8 [N] of `Triggered`.
+
+    NO_VERDICT also for prompts that it was not asked for.
+    """
+    alignment = align(evaluation.keys, keys)
+    answers = evaluation.verdicts.triggered
+    if alignment.index is None:
+        return answers
+    if not len(answers):
+        return np.full(len(keys), Triggered.NO_VERDICT, np.int8)
+    found: NDArray[np.int8] = np.where(
+        alignment.index >= 0, answers[alignment.index], np.int8(Triggered.NO_VERDICT)
+    )
+    return found
 
 
 def _deltas(

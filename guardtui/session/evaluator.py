@@ -124,6 +124,11 @@ class RemoteEvaluator(Evaluator):
         self._asked = topic, prompts, onto
         return await self._newest(self._run_rows(topic, prompts, rows, onto, report))
 
+    @property
+    def asked(self) -> tuple[Topic, PromptSet] | None:
+        """What was asked for last."""
+        return None if self._asked is None else self._asked[:2]
+
     def so_far(self) -> Evaluation | None:
         """The evaluation as far as it is; None before the first verdict can be told."""
         progress, asked = self.progress, self._asked

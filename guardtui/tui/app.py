@@ -12,6 +12,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, TABLE
 from guardtui.tui.base_app import BaseApp
+from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import Greeting, MainScreen
 from guardtui.tui.widgets.detail import DetailPane
 
@@ -26,11 +27,13 @@ class GuardtuiApp(BaseApp):
         config: Config | None = None,
         *,
         greeting: Greeting | None = None,
+        remote: RemoteOptions | None = None,
     ) -> None:
         super().__init__(config)
         self._greeting = greeting
         self._workspace = workspace
         self._scanner = scanner
+        self._remote = remote or RemoteOptions()
 
     # --- leaving --------------------------------------------------------------------------
 
@@ -47,6 +50,7 @@ class GuardtuiApp(BaseApp):
 
     def get_default_screen(self) -> Screen[None]:
         main = MainScreen(self._workspace, self._scanner)
+        main.remote_options = self._remote
         main.use_config(self.config)
         main.greeting = None if self.config.tour == "never" else self._greeting
         return main

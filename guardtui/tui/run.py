@@ -10,6 +10,7 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, last_opened, remember_opened, scratch_sample
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import Greeting
 from guardtui.tui.terminal import accept_stray_bytes
 
@@ -42,6 +43,7 @@ def run_app(
     encoder: str | None,
     threshold: float | None,
     config: Config | None = None,
+    remote: RemoteOptions | None = None,
 ) -> int:
     """Open a topic (or the last session, or the sample) and run until the author quits.
 
@@ -59,7 +61,7 @@ def run_app(
     accept_stray_bytes()
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)
-    app = GuardtuiApp(workspace, scanner, config, greeting=greeting)
+    app = GuardtuiApp(workspace, scanner, config, greeting=greeting, remote=remote)
     app.run()
     if not workspace.draft_is_safe:
         typed = workspace.session.topic

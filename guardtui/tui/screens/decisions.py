@@ -6,21 +6,28 @@ import asyncio
 
 from textual import work
 
+from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.text import display_text
-from guardtui.session.session import PLATEAU, Decision
+from guardtui.session.session import PLATEAU, Decision, Iteration
 from guardtui.tui.pages import iteration_options
 from guardtui.tui.screens.dialogs import Confirm, Iterations
-from guardtui.tui.screens.files import FilesScreen
+from guardtui.tui.screens.scan_dialogs import Answers
+from guardtui.tui.screens.scanning import ScanningScreen
 
 
-class DecisionsScreen(FilesScreen):
+class DecisionsScreen(ScanningScreen):
     """Actions that record an iteration, go back to one, or choose the baseline."""
 
     async def _current(self) -> Evaluation | None:
         """An evaluation of the definition exactly as it is now."""
         await self._take_typed()
+        if self.scanning:
+            self.notify("A scan is under way: let it end, or stop it first.")
+            return None
         shown = self.evaluation
+        if shown is not None and self._is_current(shown):
+            return shown
         if (
             shown is not None
             and shown.topic == self.session.topic
@@ -48,8 +55,11 @@ class DecisionsScreen(FilesScreen):
         evaluation = await self._current()
         if evaluation is None:
             return
-        if self._is_recorded(evaluation) and self.session.iterations[-1].decision is Decision.KEEP:
+        recorded = self._recorded(evaluation)
+        if recorded is not None and recorded.decision is Decision.KEEP:
             self.notify("Nothing to keep: the definition is as it was kept last.")
+            return
+        if not await self._complete_enough(evaluation):
             return
         if self.session.iterations and not self.session.is_better(evaluation):
             best = self.session.best
@@ -58,8 +68,12 @@ class DecisionsScreen(FilesScreen):
             if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
                 return
         with self._told_problems():
-            kept = await asyncio.to_thread(self.workspace.write_kept, evaluation)
-            self.session.record(kept.iteration)
+            scan = recorded if self._is_current(evaluation) else None
+            kept = await asyncio.to_thread(self.workspace.write_kept, evaluation, scan)
+            if scan is None:
+                self.session.record(kept.iteration)
+            else:
+                self.session.decide(scan.number, Decision.KEEP)
             file = display_text(self.workspace.topic_file.path.name)
             if kept.not_saved:
                 self.notify(
@@ -88,8 +102,7 @@ class DecisionsScreen(FilesScreen):
             if not await self.app.push_screen_wait(Confirm(question, "Discard", "Do not")):
                 return
         with self._told_problems():
-            iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
-            self.session.record(iteration)
+            iteration = await self._write_discarded(evaluation)
             self.session.restore_best()
             self.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
         if self.session.plateau:
@@ -99,6 +112,51 @@ class DecisionsScreen(FilesScreen):
             )
         self._after_decision()
         self._topic_replaced()
+        await self.restore_remotely(self.session.topic)
+
+    async def _complete_enough(self, evaluation: Evaluation) -> bool:
+        """Whether to keep an evaluation though not every prompt has a verdict on it."""
+        if not self._is_current(evaluation):
+            if self.connection is None:
+                return True
+            question = (
+                "AIRS has not judged this definition: what is shown is the embedded engine's "
+                "preview."
+            )
+            answers = [("s", "scan", "Scan it first"), ("k", "keep", "Keep all the same")]
+        elif left := evaluation.metrics.errors:
+            question = f"{left} of {len(evaluation.keys)} prompts have no verdict."
+            bounds = rate_bounds(evaluation.codes, evaluation.should_trigger)["coverage"]
+            if bounds is not None:
+                question += (
+                    f" Coverage is between {bounds.low:.3f} and {bounds.high:.3f}, whatever "
+                    "they are."
+                )
+            answers = [("m", "missing", "Scan those first"), ("k", "keep", "Keep all the same")]
+        else:
+            return True
+        answer = await self.app.push_screen_wait(Answers(question, answers))
+        if answer == "scan":
+            self.action_scan()
+        elif answer == "missing":
+            self.action_scan_missing()
+        return answer == "keep"
+
+    async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
+        """Record an evaluation as discarded; of a scan, which is recorded, only the decision."""
+        known = self.iteration_of(evaluation) if self._is_current(evaluation) else None
+        if known is None or known.decision is Decision.KEEP:
+            iteration = await asyncio.to_thread(self.workspace.write, evaluation, Decision.DISCARD)
+            self.session.record(iteration)
+            return iteration
+        await asyncio.to_thread(self.workspace.write_decision, known.number, Decision.DISCARD)
+        return self.session.decide(known.number, Decision.DISCARD)
+
+    def _recorded(self, evaluation: Evaluation) -> Iteration | None:
+        """The iteration that an evaluation was recorded as, if nothing was recorded since."""
+        if self._is_current(evaluation):
+            return self.iteration_of(evaluation)
+        return self.session.iterations[-1] if self._is_recorded(evaluation) else None
 
     def _after_decision(self) -> None:
         self._alignment = None

@@ -120,8 +120,7 @@ class FilesScreen(LoopScreen):
                 self._prompts_replaced()
 
     def _prompts_replaced(self) -> None:
-        self._show_header()
-        self._preview()
+        self._changed()
 
     @on(SettingsWanted)
     def settings_wanted(self, event: SettingsWanted) -> None:

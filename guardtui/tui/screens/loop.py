@@ -46,11 +46,19 @@ from guardtui.tui.widgets.detail import DetailPane, PromptDetail
 from guardtui.tui.widgets.editor import Field, TopicEditor
 from guardtui.tui.widgets.footer import FittingFooter
 from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, summary
+from guardtui.tui.widgets.metrics_panel import (
+    Dashboard,
+    MetricsPanel,
+    Standing,
+    standing_of,
+    summary,
+)
 from guardtui.tui.widgets.results_pane import ResultsPane
+from guardtui.tui.widgets.scan_pane import ScanPane
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 else:
     np = late("numpy")
 
@@ -81,6 +89,7 @@ class LoopScreen(Screen[None]):
         """The prompt set that `evaluation` belongs to; the workspace's may be newer already."""
         self.comparison: Comparison | None = None
         self.results: Results | None = None
+        self._standing: Standing | None = None
         self._alignment: tuple[int, str, Alignment] | None = None
         self._started = self._edited = 0.0
         self._preview_pause = PAUSE
@@ -131,6 +140,7 @@ class LoopScreen(Screen[None]):
             yield self._editor
             yield self._metrics
         yield self._progress
+        yield ScanPane()
         with Vertical(id="bottom"):
             yield self._results
             yield self._detail
@@ -211,8 +221,12 @@ class LoopScreen(Screen[None]):
         if self.session.edit(event.topic, event.group):
             if event.ends_group:
                 self.session.end_group()
-            self._show_header()
-            self._preview()
+            self._changed()
+
+    def _changed(self) -> None:
+        """The definition or the prompts are other ones now."""
+        self._show_header()
+        self._preview()
 
     def _edit(self, topic: Topic) -> None:
         if self.session.edit(topic):
@@ -221,16 +235,23 @@ class LoopScreen(Screen[None]):
     def _topic_replaced(self, *, follow: bool = False) -> None:
         """Show another definition; with `follow` the cursor goes to where it changed."""
         self._editor.show(self.session.topic, follow=follow)
-        self._show_header()
-        self._preview()
+        self._changed()
 
     @work(exclusive=True, group="preview")
     async def _preview(self) -> None:
         """Evaluate the definition as it is after a pause; a newer edit cancels this."""
         await asyncio.sleep(self._preview_pause)
-        evaluation = await self._evaluate(self.session.topic)
+        evaluation = self.standing_scan() or await self._evaluate(self.session.topic)
         if evaluation is not None:
             await self._show(evaluation)
+
+    def standing_scan(self) -> Evaluation | None:
+        """What a remote guardrail said of the definition as it is; shown instead of a preview."""
+        return None
+
+    def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
+        """The verdicts that are expected where there are none yet, int8 [N]; None without any."""
+        return None
 
     async def _evaluate(self, topic: Topic) -> Evaluation | None:
         self._started = time.monotonic()
@@ -247,21 +268,26 @@ class LoopScreen(Screen[None]):
         rate_intervals(Metrics(1, 1, 0, 0))
 
     async def _show(self, evaluation: Evaluation) -> None:
+        self.session.scanner = evaluation.settings.name
         baseline = self.session.baseline
         view = self._results.view
         prompts = self.workspace.prompts
         if evaluation.prompt_set != prompts.fingerprint:
             return  # the prompts were edited meanwhile; the run that knows them is on its way
 
-        def work_out() -> tuple[Comparison | None, Results]:
+        predicted = self.predicted_verdicts(evaluation)
+
+        def work_out() -> tuple[Comparison | None, Results, Standing | None]:
             comparison = None
             if baseline is not None:
                 alignment = self._aligned(baseline.number, baseline.evaluation, evaluation)
                 comparison = compare(baseline.evaluation, evaluation, alignment)
-            return comparison, build_results(prompts, evaluation, comparison, view)
+            results = build_results(prompts, evaluation, comparison, view)
+            return comparison, results, standing_of(evaluation, predicted)
 
-        comparison, results = await asyncio.to_thread(work_out)
+        comparison, results, standing = await asyncio.to_thread(work_out)
         self.evaluation, self.comparison, self.prompts = evaluation, comparison, prompts
+        self._standing = standing
         if self._editor.shows_difference:
             self._editor.show_baseline(self._origin)  # another one may be kept or pinned by now
         self._show_dashboard()
@@ -304,8 +330,8 @@ class LoopScreen(Screen[None]):
             comparison=self.comparison,
             baseline=baseline.number if baseline else None,
             pinned=session.pinned is not None,
-            history=[one.evaluation.metrics.coverage for one in session.iterations],
-            numbers=[one.number for one in session.iterations],
+            history=[one.evaluation.metrics.coverage for one in session.comparable],
+            numbers=[one.number for one in session.comparable],
             best=best.number if best else None,
             best_coverage=session.best_coverage,
             best_recorded=best.evaluation.metrics.coverage if best else None,
@@ -313,6 +339,7 @@ class LoopScreen(Screen[None]):
             plateau=PLATEAU,
             changes=self.workspace.changes,
             recorded=self._is_recorded(evaluation),
+            standing=self._standing,
         )
         self._metrics.dashboard = dashboard
         self._summary.update(themed(summary(dashboard)), layout=False)
@@ -336,7 +363,12 @@ class LoopScreen(Screen[None]):
             text.append(
                 f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold $text-error"
             )
+        text.append_text(self.header_note())
         self._header.update(themed(text), layout=False)
+
+    def header_note(self) -> Text:
+        """What else the header tells; nothing here."""
+        return Text()
 
     # --- progress -------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,10 +13,15 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
+from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import rate_intervals
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _TITLES = {
     "coverage": "coverage",
@@ -27,6 +33,43 @@ _TITLES = {
 }
 
 _BARS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where not every prompt has a verdict: limits of the rates, and what they will probably be.
+
+    `answered` are rows with a verdict of how many, by the rate; `waiting` and `failed` count the
+    prompts that were not asked so far, and those that got no verdict.
+    """
+
+    bounds: Mapping[str, Bounds | None]
+    answered: Mapping[str, tuple[int, int]]
+    estimate: Estimate | None
+    waiting: int
+    failed: int
+
+
+def standing_of(evaluation: Evaluation, predicted: NDArray[np.int8] | None) -> Standing | None:
+    """How an evaluation stands, None when every prompt has a verdict.
+
+    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`.
+    """
+    missing = evaluation.metrics.errors
+    if not missing:
+        return None
+    codes, duty = evaluation.codes, evaluation.should_trigger
+    waiting = evaluation.verdicts.open_rows
+    probable = None
+    if len(waiting) and predicted is not None:
+        probable = estimate(codes, duty, predicted, waiting)
+    return Standing(
+        rate_bounds(codes, duty),
+        denominators(codes, duty),
+        probable,
+        len(waiting),
+        missing - len(waiting),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +89,7 @@ class Dashboard:
     plateau: int
     changes: Sequence[str]
     recorded: bool
+    standing: Standing | None = None
 
 
 def number(value: float | None) -> str:
@@ -94,7 +138,7 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
     lines = [
-        *_rates(shown),
+        *(_rates(shown) if shown.standing is None else _open_rates(shown, shown.standing)),
         _counts(shown),
         *_change(shown),
         *_history(shown),
@@ -116,6 +160,29 @@ def _rates(shown: Dashboard) -> list[Text]:
         interval = intervals.get(name)
         if interval is not None:
             line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
+        lines.append(line)
+    return lines
+
+
+def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
+    """Rates of which more is to come: limits instead of sampling intervals, and denominators."""
+    told = [f"{standing.waiting} not scanned"] if standing.waiting else []
+    told += [f"{standing.failed} failed"] if standing.failed else []
+    estimates = standing.estimate.rates if standing.estimate is not None else {}
+    kind = "rates are estimates [of what is open]" if estimates else "rates of the others"
+    lines = [Text(f"⚠ {', '.join(told)}: {kind}", "$text-warning")]
+    for name, title in _TITLES.items():
+        value: float | None = getattr(shown.evaluation.metrics, name)
+        probable, bounds = estimates.get(name), standing.bounds.get(name)
+        line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
+        line.append(f"{'≈' + number(probable.value) if probable else number(value):<8}", "bold")
+        if probable is not None:
+            line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
+        if bounds is not None and name in ("coverage", "accuracy"):
+            line.append(f"worst {bounds.low:.3f} best {bounds.high:.3f}", "$text-muted")
+        if name in standing.answered:
+            done, total = standing.answered[name]
+            line.append(f"of {done}/{total} with a verdict", "$text-muted")
         lines.append(line)
     return lines
 
@@ -159,13 +226,19 @@ def _history(shown: Dashboard) -> list[Text]:
         line.append("  plateau: try another angle", "bold $text-warning")
     settings = shown.evaluation.settings
     source = f" ({settings.threshold_source})" if settings.threshold_source else ""
-    scanner = f"{settings.identity}  threshold {number(settings.threshold)}{source}"
+    scanner = settings.identity
+    if settings.threshold is not None:
+        scanner += f"  threshold {number(settings.threshold)}{source}"
+    if settings.revision:
+        scanner += f", revision {settings.revision}"
+    kind = "proxy: " if settings.name == "local" else ""
     changed = ", ".join(shown.changes) or "unchanged"
-    state = "" if shown.recorded else " · preview"
+    preview = "preview" if settings.name == "local" else "not recorded"
+    state = "" if shown.recorded else f" · {preview}"
     return [
         line,
         Text(f"edit: {changed}{state}", "$text-muted"),
-        Text(f"proxy: {scanner}", "$text-muted"),
+        Text(f"{kind}{scanner}", "$text-muted"),
     ]
 
 
@@ -195,8 +268,15 @@ def summary(shown: Dashboard | None) -> Text:
         return Text("not evaluated yet", "$text-muted")
     metrics, comparison = shown.evaluation.metrics, shown.comparison
     sign, style = delta(comparison.deltas["coverage"] if comparison else None)
-    line = Text(f"coverage {number(metrics.coverage)} ", "bold")
-    line.append(sign, style)
+    standing = shown.standing
+    if standing is None:
+        line = Text(f"coverage {number(metrics.coverage)} ", "bold")
+        line.append(sign, style)
+    else:
+        probable = standing.estimate.rates["coverage"] if standing.estimate is not None else None
+        value = "≈" + number(probable.value) if probable else number(metrics.coverage)
+        line = Text(f"coverage {value}", "bold")
+        line.append(f" ⚠ {standing.waiting + standing.failed} open", "$text-warning")
     line.append(f"  TPR {number(metrics.true_positive_rate)}")
     line.append(f" TNR {number(metrics.true_negative_rate)}")
     if comparison:

@@ -1,0 +1,62 @@
+"""A sandbox beside the app: started with it, in a process of its own, and gone with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from guardtui.cli.diagnostics import InputError
+
+START_SECONDS = 60
+
+
+@contextmanager
+def sandbox_process() -> Iterator[Mapping[str, str]]:
+    """Start a sandbox; gives the environment variables that point at it.
+
+    It ends when its input does, which also happens when this process is killed. Raises InputError
+    when it does not start.
+    """
+    command = [sys.executable, "-m", "guardtui", "sandbox", "--port", "0", "--until-eof"]
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C in the terminal is the app's
+    )
+    try:
+        url = process.stdout.readline().strip() if process.stdout is not None else ""
+        if not url:
+            said = process.communicate(timeout=START_SECONDS)[1].strip()
+            raise InputError(f"the sandbox did not start\n  {said}")
+        yield sandbox_environment(url)
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def sandbox_environment(url: str) -> dict[str, str]:
+    """The variables by which AIRS's settings are those of a sandbox at this address."""
+    return {
+        "PANW_AI_SEC_API_ENDPOINT": url,
+        "PANW_AI_SEC_API_KEY": "sandbox-key",
+        "PANW_MGMT_ENDPOINT": f"{url}/aisec",
+        "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
+        "PANW_MGMT_CLIENT_ID": "sandbox",
+        "PANW_MGMT_CLIENT_SECRET": "sandbox",
+        "PANW_MGMT_TSG_ID": "1",
+        "PANW_AI_SEC_PROFILE_NAME": "sandbox",
+    }

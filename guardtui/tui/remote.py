@@ -1,0 +1,42 @@
+"""Which remote guardrail the app asks: credentials and profile, loaded when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.management import ManagementClient
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """What the command line said of AIRS; all else comes from the environment and its file.
+
+    `environment` and `config` stand in the place of the process's own, as for a sandbox. `rate` is
+    scans a second. With `fresh` verdicts that are known already are asked for again.
+    """
+
+    flags: Mapping[str, str | int | None] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
+    config: Path | None = None
+    rate: float | None = None
+    fresh: bool = False
+
+    def settings(self) -> AirsSettings:
+        """The settings of this moment. Raises AirsError, also where there is no credential."""
+        settings = AirsSettings.load(self.flags, self.environment, self.config)
+        settings.scan_credential()
+        return settings
+
+    def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
+        """A connection to this profile. Raises AirsError."""
+        return AirsConnection(replace(settings, profile=profile), rate=self.rate)
+
+
+async def profile_names(settings: AirsSettings) -> list[str]:
+    """Names of all profiles, sorted; not inert. Raises AirsError and ServiceError."""
+    async with ManagementClient(settings.management()) as client:
+        return sorted(one.profile_name for one in await client.profiles(latest=True))

@@ -1,0 +1,194 @@
+"""What is asked around a scan: what it changes and costs, and what to do with rows left open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Label, Static
+
+from guardtui.domain.text import display_text
+from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
+from guardtui.tui.widgets.scan_pane import duration
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a scan asks for: prompts, how many of them the cache knows, and the likely changes.
+
+    `rate` is prompts a second, None where it is not known yet.
+    """
+
+    prompts: int
+    known: int
+    likely: int
+    likely_known: int
+    rate: float | None
+
+    def told(self, prompts: int, known: int) -> str:
+        """So many prompts in words."""
+        calls = prompts - known
+        words = f"{prompts} prompts: {known} known, {calls} call{'s' * (calls != 1)}"
+        if calls and self.rate:
+            words += f", about {duration(calls / self.rate)}"
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What stands in the dialog. `changes` is None where nothing can be put into effect."""
+
+    place: str
+    changes: tuple[str, ...] | None
+    warnings: tuple[str, ...]
+    cost: Cost
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScanChoice:
+    """What the author wants: put the definition into effect or not, all rows or likely changes.
+
+    `agreed` is whether this is to be done without asking from now on.
+    """
+
+    apply: bool
+    likely: bool
+    agreed: bool
+
+
+class ScanDialog(Modal[ScanChoice | None]):
+    """Shows what a scan would change and cost, before anything is sent."""
+
+    BINDINGS = [
+        ("escape", "close", "Leave"),
+        ("l", "choose('likely')", "Likely changes only"),
+        ("s", "choose('as-is')", "As it is"),
+        ("g", "choose('all')", "Scan"),
+        ("t", "turn_agreed", "Without asking"),
+    ]
+
+    help_pane = "scan"
+
+    def __init__(self, plan: ScanPlan) -> None:
+        super().__init__()
+        self._plan = plan
+        self._agreed = plan.agreed
+
+    def _agreed_text(self) -> Text:
+        sign = "[x]" if self._agreed else "[ ]"
+        return Text(f"{sign} From now on without asking; Discard then restores the best (t)")
+
+    def compose(self) -> ComposeResult:
+        plan, cost = self._plan, self._plan.cost
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Scan with AIRS"
+            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            with VerticalScroll(classes="scan-changes"):
+                yield Static(themed(self._told()), markup=False)
+            yield Label(cost.told(cost.prompts, cost.known), markup=False)
+            if cost.likely < cost.prompts:
+                likely = cost.told(cost.likely, cost.likely_known)
+                yield Label(f"Likely changes only: {likely}", markup=False)
+            if plan.changes is not None:
+                yield Button(self._agreed_text(), id="agreed", compact=True)
+            with Horizontal(classes="buttons"):
+                first = "Apply and scan (g)" if plan.changes else "Scan (g)"
+                yield Button(Text(first), id="all", variant="primary", compact=True)
+                if cost.likely < cost.prompts:
+                    yield Button(Text("Likely changes (l)"), id="likely", compact=True)
+                if plan.changes:
+                    yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+
+    def _told(self) -> Text:
+        plan = self._plan
+        text = Text(display_text(plan.place))
+        if plan.changes is None:
+            text.append(
+                "\nNo service account is set, so the definition is not put into effect: verdicts "
+                "are on what the profile has now.",
+                "$text-warning",
+            )
+        elif not plan.changes:
+            text.append("\nThe profile has this definition in effect.")
+        else:
+            text.append("\nTo have this definition in effect:")
+            for change in plan.changes:
+                text.append(f"\n  + {display_text(change)}")
+        for warning in plan.warnings:
+            text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
+        return text
+
+    def on_mount(self) -> None:
+        self.query_one("#all", Button).focus()
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "leave":
+            self.dismiss(None)
+        elif event.button.id == "agreed":
+            self.action_turn_agreed()
+        else:
+            self.action_choose(event.button.id or "all")
+
+    def action_choose(self, what: str) -> None:
+        plan = self._plan
+        if what == "likely" and plan.cost.likely >= plan.cost.prompts:
+            return
+        apply = bool(plan.changes) and what != "as-is"
+        self.dismiss(ScanChoice(apply, what == "likely", self._agreed))
+
+    def action_turn_agreed(self) -> None:
+        """Turn the answer to whether this is to be done without asking."""
+        if self._plan.changes is not None:
+            self._agreed = not self._agreed
+            self.query_one("#agreed", Button).label = self._agreed_text()
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Answers(Modal[str | None]):
+    """A question with several answers, each with its key; Escape is none of them."""
+
+    BINDINGS = [("escape", "close", "Leave")]
+
+    help_pane = "confirm"
+
+    def __init__(self, question: str, answers: Sequence[tuple[str, str, str]]) -> None:
+        """`answers` are (key, id, words)."""
+        super().__init__()
+        self._question, self._answers = question, answers
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Label(display_text(self._question, newlines=True), markup=False)
+            with Horizontal(classes="buttons"):
+                for place, (key, name, words) in enumerate(self._answers):
+                    yield Button(
+                        Text(f"{words} ({key})"),
+                        id=name,
+                        variant="default" if place else "primary",
+                        compact=True,
+                    )
+                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+
+    def on_mount(self) -> None:
+        for key, name, words in self._answers:
+            self._bindings.bind(key, f"answer({name!r})", words)
+
+    def action_answer(self, name: str) -> None:
+        self.dismiss(name)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(None if event.button.id == "leave" else event.button.id)
+
+    def action_close(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,82 @@
+"""The line of a remote scan: how far it is, how fast, what is in flight, what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual.widgets import Static
+
+from guardtui.domain.text import display_text
+from guardtui.scanners.base import Progress, Traffic
+from guardtui.tui.content import themed
+
+_NARROW = 100
+"""Columns below which words are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanState:
+    """What the line tells: a phase without figures, or a scan under way or ended."""
+
+    phase: str
+    progress: Progress | None = None
+    traffic: Traffic | None = None
+    ended: bool = False
+    problem: bool = False
+
+
+class ScanPane(Static):
+    """Hidden while there is nothing to tell."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="scan", markup=False)
+
+    def show(self, state: ScanState | None) -> None:
+        """Tell this; None hides the line."""
+        self.set_class(state is not None, "told")
+        if state is not None:
+            text = scan_text(state, self.app.size.width)
+            self.update(themed(text), layout=False)
+
+
+def scan_text(state: ScanState, width: int) -> Text:
+    """The line, for a screen of so many columns."""
+    text = Text("AIRS ", "bold")
+    if state.problem:
+        text.append("✗ ", "bold $text-error")
+    progress = state.progress
+    if progress is None or state.ended:
+        return text.append(display_text(state.phase))
+    wide = width >= _NARROW
+    cells = max(8, min(24, width // 6))
+    filled = int(cells * progress.done / max(progress.total, 1))
+    text.append(f"{'█' * filled}{'░' * (cells - filled)} {progress.done}/{progress.total}")
+    traffic = state.traffic or Traffic()
+    if traffic.held:
+        text.append("  ⏸ paused", "bold $text-warning")
+    elif traffic.paused >= 1:
+        text.append(f"  waits {traffic.paused:.0f} s, as asked", "$text-warning")
+    elif traffic.rate > 0:
+        left = (progress.total - progress.done) / traffic.rate
+        text.append(f"  {traffic.rate:.0f}/s  {duration(left)} left")
+    told = [(f"in flight {traffic.in_flight}", "")] if wide else []
+    if progress.known:
+        told.append((f"known {progress.known}", ""))
+    if traffic.retries and wide:
+        told.append((f"retries {traffic.retries}", ""))
+    if traffic.refused:
+        told.append((f"429s {traffic.refused}", "$text-warning"))
+    told.append((f"errors {progress.errors}", "bold $text-error" if progress.errors else ""))
+    for words, style in told:
+        text.append(f"  {words}", style)
+    return text
+
+
+def duration(seconds: float) -> str:
+    """A time to come, roughly."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
