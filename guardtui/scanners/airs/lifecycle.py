@@ -48,6 +48,8 @@ class Before(BaseModel):
     revision: int
     topic_revision: int
     """That of the topic after the change; another one was not made here."""
+    revision_before: int = 0
+    """That of the profile before the change, by which two changes are known to be neighbours."""
 
     def then(self, later: Before) -> Before:
         """The way back over this change and a later one of the same topic and profile."""
@@ -61,6 +63,19 @@ class Before(BaseModel):
                 "topic_revision": later.topic_revision,
             }
         )
+
+    def after(self, later: Before, back: Reverted) -> Before:
+        """This way back once the later one was gone, with what came of that: no change of others.
+
+        Where others changed the profile or the topic between the two, that is still told.
+        """
+        now: dict[str, int] = {}
+        if self.profile_name == later.profile_name and self.revision == later.revision_before:
+            now["revision"] = back.profile.revision
+        between = 0 if later.topic is None else later.topic.get("revision")
+        if self.topic_id == later.topic_id and self.topic_revision == between:
+            now["topic_revision"] = back.topic_revision or self.topic_revision
+        return self.model_copy(update=now)
 
 
 Journal = Callable[[Before | None], None]
@@ -96,11 +111,12 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """What was done to go back, in words."""
+    """What was done to go back, in words. `topic_revision` is the text's, if it was given back."""
 
     profile: SecurityProfile
     changes: tuple[str, ...]
     warnings: tuple[str, ...]
+    topic_revision: int | None = None
 
 
 async def plan(
@@ -159,7 +175,7 @@ async def apply(
     )
     tried = attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
     words = _topic_words(known, topic)
-    way = _Way(profile, known, bool(words), journal, topic.name)
+    way = _Way(profile, known, bool(words), journal, topic.name, row.revision)
     if known is not None and words:
         # Not known of one that is to be made: it has no id yet, and no profile can name it.
         way.tell(known.topic_id, known.revision + 1, unchanged(tried.undo), row.revision)
@@ -174,6 +190,7 @@ async def apply(
         pin = Pin(topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision)
         edit = attach(row.policy, pin, topic.intent, place=place, set_default=set_default)
         warnings = [*_topic_warnings(shown, known, stored, words), *_warnings(row, edit)]
+        way.revision_before = row.revision
         if edit.changes:
             way.tell(stored.topic_id, stored.revision, edit.undo, row.revision + 1)
         if shown is not None and shown.profile.revision != row.revision:
@@ -204,6 +221,7 @@ class _Way:
     changed_topic: bool
     journal: Journal | None
     topic_name: str
+    revision_before: int
     told: Before | None = None
 
     def back(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> Before:
@@ -217,6 +235,7 @@ class _Way:
             undo=undo,
             revision=revision,
             topic_revision=topic_revision,
+            revision_before=self.revision_before,
         )
 
     def tell(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> None:
@@ -261,11 +280,14 @@ async def revert(
         else:
             await client.force_delete_topic(before.topic_id, updated_by)
             changes.append(f"topic {name} is deleted")
-    elif before.changed_topic:
-        text, note = await _give_back(client, before)
-        changes += [f"topic {name} {text}"] if text else []
+    revision = None
+    if before.topic is not None and before.changed_topic:
+        known, note = await _text_to_replace(client, before)
+        if known is not None:
+            revision = (await _update(client, CustomTopic.read(before.topic))).revision
+            changes.append(f"topic {name} has its text of before, as revision {revision}")
         warnings += [f"topic {name} {note}"] if note else []
-    return Reverted(now, tuple(changes), tuple(warnings))
+    return Reverted(now, tuple(changes), tuple(warnings), revision)
 
 
 async def plan_back(client: ManagementClient, before: Before) -> Reverted:
@@ -314,15 +336,6 @@ async def _text_to_replace(
         )
     # Older than what was to be made of it: that was never done.
     return (known, "") if known.revision == before.topic_revision else (None, "")
-
-
-async def _give_back(client: ManagementClient, before: Before) -> tuple[str, str]:
-    """Give a topic its old text: what was done, or why not."""
-    known, note = await _text_to_replace(client, before)
-    if known is None:
-        return "", note
-    stored = await _update(client, CustomTopic.read(before.topic))
-    return f"has its text of before, as revision {stored.revision}", ""
 
 
 async def create(client: ManagementClient, topic: Topic) -> CustomTopic:

@@ -60,8 +60,9 @@ async def wait_until_live(
 ) -> Live:
     """Probe with one prompt until the revision of this id answers, and as expected.
 
-    At most `limit` seconds (0: one probe), a probe each `interval` seconds. Where answers name no revision only
-    the expectation counts. Raises ServiceError for what no waiting cures.
+    At most `limit` seconds (0: one probe), a probe each `interval` seconds. Where answers name no
+    revision only the expectation counts, and without one nothing is to be learned: it ends then.
+    Raises ServiceError for what no waiting cures.
     """
     start, probes = clock.now(), 0
     last: Answer | None = None
@@ -81,11 +82,14 @@ async def wait_until_live(
         elapsed = clock.now() - start
         if not problem:
             return Live(True, "", probes, elapsed, seen, last)
-        if elapsed + interval > limit:
+        if elapsed + interval > limit or problem == _BLIND:
             return Live(False, problem, probes, elapsed, seen, last)
         if told is not None:
             told(probes, elapsed, problem)
         await clock.sleep(interval)
+
+
+_BLIND = "answers do not name the revision, and nothing is expected of the probe"
 
 
 def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
@@ -97,5 +101,5 @@ def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
         revision = "the new revision answers" if seen else "it is not said which revision answers"
         return f"{revision}, but the probe is {'not ' if expected else ''}stopped"
     if seen is None and expected is None:
-        return "answers do not name the revision, and nothing is expected of the probe"
+        return _BLIND
     return ""

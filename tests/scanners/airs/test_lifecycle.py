@@ -437,3 +437,31 @@ async def test_several_places_are_refused_until_one_is_chosen(stage: Stage) -> N
     entries = (await stage.policy())["ai-security-profiles"]
     assert entries[1]["kept"] == [None]
     assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=1), "block", 1),)
+
+
+async def test_going_back_step_by_step(stage: Stage) -> None:
+    """What going back does itself counts as nobody else's change at the step before."""
+    third = TAX_TOPIC.model_copy(update={"description": "Third"})
+    states, ways = [await stage.policy()], []
+    for topic in (TAX_TOPIC, CHANGED, third):
+        ways.append((await apply(stage.management, topic, "sandbox")).before)
+        states.append(await stage.policy())
+    texts = [TAX_TOPIC.description, CHANGED.description]
+    for number in (2, 1, 0):
+        back = await revert(stage.management, ways[number])
+        assert back.warnings == ()
+        assert await stage.policy() == states[number]
+        topic_now = await stage.management.topic("Tax advice")
+        assert topic_now is not None
+        assert topic_now.description == texts[max(0, number - 1)]
+        if number:
+            ways[number - 1] = ways[number - 1].after(ways[number], back)
+
+
+async def test_going_back_step_by_step_leaves_what_others_did_between(stage: Stage) -> None:
+    first = await apply(stage.management, TAX_TOPIC, "sandbox")
+    await stage.management.update_topic(first.topic.topic_id, "Tax advice", "Theirs", ("x", "y"))
+    await apply(stage.management, BAKING_TOPIC, "sandbox")
+    second = await apply(stage.management, CHANGED, "sandbox")
+    back = await revert(stage.management, second.before)
+    assert first.before.after(second.before, back) == first.before
