@@ -7,10 +7,10 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
 else:
     np = late("numpy")
+
+_Value = TypeVar("_Value")
+_Rows: TypeAlias = list[tuple[_Value, list[int]]]
+"""Values, each with the rows that it holds for."""
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
@@ -53,7 +57,13 @@ INSERT INTO draft
 UPDATE session SET draft = NULL, draft_base = NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2)
+# Notes and names of topics are few, and each holds for many rows: they are kept by their texts.
+_SCHEMA_3 = """
+ALTER TABLE iteration ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE iteration ADD COLUMN stopped_by TEXT NOT NULL DEFAULT '[]';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3)
 """One script for each step of the schema; its version is the number of scripts that have run."""
 
 
@@ -196,7 +206,7 @@ class SessionStore:
             json.dumps(_settings_to_json(evaluation.settings)),
             evaluation.prompt_set,
             _pack(evaluation),
-            json.dumps({str(row): text for row, text in evaluation.verdicts.errors.items()}),
+            *_texts_to_json(evaluation.verdicts),
         )
         with self._transaction(immediate=True) as database:
             (number,) = database.execute(
@@ -204,7 +214,9 @@ class SessionStore:
                 (self._session,),
             ).fetchone()
             database.execute(
-                "INSERT INTO iteration VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO iteration(session, number, created, decision, topic, scanner, "
+                "prompt_set, columns, errors, notes, stopped_by) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (self._session, number, *values),
             )
             database.execute(
@@ -217,14 +229,12 @@ class SessionStore:
         evaluation = iteration.evaluation
         with self._transaction(immediate=True) as database:
             database.execute(
-                "UPDATE iteration SET scanner = ?, columns = ?, errors = ? "
-                "WHERE session = ? AND number = ?",
+                "UPDATE iteration SET scanner = ?, columns = ?, errors = ?, notes = ?, "
+                "stopped_by = ? WHERE session = ? AND number = ?",
                 (
                     json.dumps(_settings_to_json(evaluation.settings)),
                     _pack(evaluation),
-                    json.dumps(
-                        {str(row): text for row, text in evaluation.verdicts.errors.items()}
-                    ),
+                    *_texts_to_json(evaluation.verdicts),
                     self._session,
                     iteration.number,
                 ),
@@ -234,8 +244,8 @@ class SessionStore:
         """All iterations of this topic file, oldest first."""
         with self._transaction() as database:
             rows = database.execute(
-                "SELECT number, created, decision, topic, scanner, prompt_set, columns, errors "
-                "FROM iteration WHERE session = ? ORDER BY number",
+                "SELECT number, created, decision, topic, scanner, prompt_set, columns, errors, "
+                "notes, stopped_by FROM iteration WHERE session = ? ORDER BY number",
                 (self._session,),
             ).fetchall()
         try:
@@ -368,6 +378,50 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
     }
 
 
+def _texts_to_json(verdicts: Verdicts) -> tuple[str, str, str]:
+    """Errors by row; notes and the names of topics each with the rows that they hold for."""
+    return (
+        json.dumps({str(row): text for row, text in verdicts.errors.items()}),
+        json.dumps(_rows_by(verdicts.notes), separators=(",", ":")),
+        json.dumps(_rows_by(verdicts.stopped_by), separators=(",", ":")),
+    )
+
+
+def _rows_by(values: Mapping[int, Any]) -> list[tuple[Any, list[int]]]:
+    rows: dict[Any, list[int]] = {}
+    for row, value in values.items():
+        rows.setdefault(value, []).append(row)
+    return list(rows.items())
+
+
+def _notes_of(text: str) -> _Rows[str]:
+    found = _groups(text)
+    if not all(isinstance(note, str) for note, _ in found):
+        raise ValueError("a note is no text")
+    return found
+
+
+def _stopped_by_of(text: str) -> _Rows[tuple[str, ...]]:
+    found = _groups(text)
+    for names, _ in found:
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("a topic has no name")
+    return [(tuple(names), rows) for names, rows in found]
+
+
+def _groups(text: str) -> list[tuple[Any, list[int]]]:
+    found = []
+    for value, rows in json.loads(text):
+        if not isinstance(rows, list) or not all(isinstance(row, int) for row in rows):
+            raise ValueError("rows are no numbers")
+        found.append((value, rows))
+    return found
+
+
+def _by_row(groups: _Rows[_Value]) -> dict[int, _Value]:
+    return {row: value for value, rows in groups for row in rows}
+
+
 _COLUMNS = (
     ("keys", "uint64", 8),
     ("expected", "bool", 1),
@@ -410,20 +464,23 @@ class StoredEvaluation(Evaluation):
         count: int,
         content: bytes,
         errors: dict[int, str],
+        notes: _Rows[str],
+        stopped_by: _Rows[tuple[str, ...]],
     ) -> StoredEvaluation:
         """From columns of `count` rows each; raises ValueError when there are fewer bytes."""
         if len(content) < count * sum(size for _, _, size in _COLUMNS):
             raise ValueError("the columns are too short")
         made = cls.__new__(cls)
         made.__dict__.update(topic=topic, settings=settings, prompt_set=prompt_set)
-        made.__dict__.update(_packed=(count, content, errors))
+        made.__dict__.update(_packed=(count, content), _texts=(errors, notes, stopped_by))
         return made
 
     def __getattr__(self, name: str) -> Any:
         # Called for what is not there yet.
         if name not in ("keys", "expected", "verdicts"):
             raise AttributeError(name)
-        count, content, errors = self.__dict__["_packed"]
+        count, content = self.__dict__["_packed"]
+        errors, notes, stopped_by = self.__dict__["_texts"]
         arrays: dict[str, Any] = {}
         offset = 0
         for column, kind, size in _COLUMNS:
@@ -433,7 +490,10 @@ class StoredEvaluation(Evaluation):
         # Two threads may both come here: what came first stays.
         self.__dict__.setdefault("keys", keys)
         self.__dict__.setdefault("expected", expected)
-        self.__dict__.setdefault("verdicts", Verdicts(**arrays, errors=errors))
+        verdicts = Verdicts(
+            **arrays, errors=errors, notes=_by_row(notes), stopped_by=_by_row(stopped_by)
+        )
+        self.__dict__.setdefault("verdicts", verdicts)
         return self.__dict__[name]
 
 
@@ -446,6 +506,8 @@ def _iteration(
     prompt_set: str,
     columns: bytes,
     errors: str,
+    notes: str,
+    stopped_by: str,
 ) -> Iteration:
     evaluation = StoredEvaluation.of(
         Topic.model_validate_json(topic),
@@ -454,6 +516,8 @@ def _iteration(
         int.from_bytes(columns[:8], "little"),
         zlib.decompress(columns[8:]),
         {int(row): text for row, text in json.loads(errors).items()},
+        _notes_of(notes),
+        _stopped_by_of(stopped_by),
     )
     return Iteration(number, created, Decision(decision), evaluation)
 

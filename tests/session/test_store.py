@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import FILE, FOLDER, MIGRATIONS, Draft, SessionStore, StoreError
@@ -47,6 +48,67 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert again.pinned() == 0
     assert again.prompt_file() == "/some/where.csv"
     assert again.settings() == {"encoder": "static"}
+
+
+def told(notes: dict[int, str], stopped_by: dict[int, tuple[str, ...]]):  # type: ignore[no-untyped-def]
+    """An iteration whose verdicts have these notes and names of topics."""
+    made = iteration()
+    verdicts = replace(made.evaluation.verdicts, notes=notes, stopped_by=stopped_by)
+    return replace(made, evaluation=replace(made.evaluation, verdicts=verdicts))
+
+
+def test_notes_and_topics_that_stopped_a_prompt_come_back(tmp_path: Path) -> None:
+    notes = {3: "doubtful \ud800 \x1b[31m", 0: "other", 7: "other"}
+    stopped_by = {0: ("Tax",), 2: ("Tax", "[b]a,b"), 3: ("Tax",), 5: ()}
+    store = SessionStore(tmp_path / "t.yaml")
+    store.add_iteration(told(notes, stopped_by))
+    store.add_iteration(iteration())
+    first, second = SessionStore(tmp_path / "t.yaml").iterations()
+    assert first.evaluation.verdicts.notes == notes
+    assert first.evaluation.verdicts.stopped_by == stopped_by
+    assert not second.evaluation.verdicts.notes
+    assert not second.evaluation.verdicts.stopped_by
+    store.complete_iteration(replace(told({1: "new"}, {1: ("Tax",)}), number=0))
+    (again, _) = store.iterations()
+    assert again.evaluation.verdicts.notes == {1: "new"}
+    assert again.evaluation.verdicts.stopped_by == {1: ("Tax",)}
+
+
+def test_topics_that_stop_many_prompts_take_little_room(tmp_path: Path) -> None:
+    hits = np.ones((2, 50_000), bool)
+    hits[1, ::2] = False
+    stopped_by = StoppedBy(["A topic with a rather long name", "Another one of these"], hits)
+    store = SessionStore(tmp_path / "t.yaml")
+    store.add_iteration(told({}, stopped_by))  # type: ignore[arg-type]
+    assert store.iterations()[0].evaluation.verdicts.stopped_by == dict(stopped_by)
+    with closing(sqlite3.connect(store.path)) as database:
+        (size,) = database.execute("SELECT length(stopped_by) FROM iteration").fetchone()
+    assert size < 50_000 * 7
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_iterations_of_an_older_schema_are_still_there(tmp_path: Path, version: int) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    written = store.add_iteration(iteration(7)).evaluation
+    with closing(sqlite3.connect(store.path)) as database:
+        row = database.execute(
+            "SELECT session, number, created, decision, topic, scanner, prompt_set, columns, "
+            "errors FROM iteration"
+        ).fetchone()
+    store.path.unlink()
+    for ending in ("-wal", "-shm"):
+        store.path.with_name(FILE + ending).unlink(missing_ok=True)
+    with closing(sqlite3.connect(store.path)) as database:
+        database.executescript("".join(MIGRATIONS[:version]) + f"PRAGMA user_version = {version};")
+        database.execute("INSERT INTO session(id, topic_file) VALUES (?, 't.yaml')", row[:1])
+        database.execute("INSERT INTO iteration VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        database.commit()
+    new = SessionStore(tmp_path / "t.yaml")
+    assert [one.evaluation.metrics for one in new.iterations()] == [written.metrics]
+    assert new.add_iteration(told({1: "note"}, {1: ("Tax",)})).number == 1
+    old, added = new.iterations()
+    assert old.evaluation.verdicts.stopped_by == {}
+    assert added.evaluation.verdicts.notes == {1: "note"}
 
 
 def test_columns_are_made_when_they_are_asked_for(tmp_path: Path) -> None:
@@ -140,6 +202,11 @@ def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
     "damage",
     [
         "UPDATE iteration SET errors = '[1]'",
+        "UPDATE iteration SET notes = '[[1,[2]]]'",
+        "UPDATE iteration SET notes = '{'",
+        "UPDATE iteration SET stopped_by = '[[[1],[2]]]'",
+        'UPDATE iteration SET stopped_by = \'[[["a"],["b"]]]\'',
+        "UPDATE iteration SET stopped_by = '[3]'",
         "UPDATE iteration SET topic = CAST(x'ff00' AS TEXT)",
         "UPDATE iteration SET columns = x'00'",
         "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",
