@@ -174,6 +174,12 @@ ACTIONS: tuple[Action, ...] = (
         "Preview or scan",
         "Show the embedded engine's verdicts instead of AIRS's, or the other way round",
     ),
+    Action(
+        "show_agreement",
+        "shift+f1,alt+y",
+        "AIRS and the engine",
+        "How well the embedded engine predicts AIRS; its threshold calibrated on that",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),

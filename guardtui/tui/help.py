@@ -203,6 +203,18 @@ kept, and the next scan asks for what is missing only.""",
         (),
         (("Tab, Shift+Tab", "The next button"), ("Enter", "Press it"), ("Esc", "Send nothing")),
     ),
+    "agreement": PaneHelp(
+        "AIRS and the embedded engine",
+        """\
+The last scan held against the embedded engine, on the definition that was scanned: how often both
+say the same, beyond what chance alone would give (kappa: 1 is always, 0 is chance), and who
+triggers more. Where the engine is too strict or too lax, a threshold calibrated on AIRS's verdicts
+brings its previews nearer; the figure on verdicts held out is the one to trust. Scores of previews
+before and after that are the same, their verdicts are not: a comparison across the two says so.""",
+        ("triggered", "threshold", "verdict"),
+        (),
+        (("u", "Use that threshold"), _MOVE, _CLOSE),
+    ),
     "scanner": PaneHelp(
         "The scanner",
         """\

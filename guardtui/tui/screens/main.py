@@ -34,6 +34,7 @@ from guardtui.tui.pages import (
     category_text,
     check_text,
 )
+from guardtui.tui.screens.agreeing import Agreeing
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
     Choice,
@@ -56,7 +57,7 @@ class Greeting(Enum):
     HINT = "hint"
 
 
-class MainScreen(Touring, DecisionsScreen):
+class MainScreen(Touring, Agreeing, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
