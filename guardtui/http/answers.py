@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from guardtui.http.errors import Kind, ServiceError
@@ -12,6 +12,8 @@ from guardtui.http.retries import asked_wait
 from guardtui.http.secret import LONGEST, Secret, redacted
 
 _SHOWN_BODY = 120
+_KEPT_BODY = 64 * 1024
+"""Bytes up to which the JSON of an error is kept with it."""
 _USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that no waiting cures (OpenAI)."""
 _REASONS = {
@@ -90,7 +92,7 @@ def read_failure(
     body: bytes,
     headers: Mapping[str, str],
     wall: float,
-    secrets: Iterable[Secret] = (),
+    secrets: Collection[Secret] = (),
 ) -> ServiceError:
     """The error that an answer other than 2xx tells. Names of `headers` are in lower case.
 
@@ -120,7 +122,24 @@ def read_failure(
     return ServiceError(
         kind, f"HTTP {status}: {message}",
         status=status, retry_after=wait, final=final, secrets=secrets,
+        data=_kept(data, len(body), tuple(secrets)),
     )  # fmt: skip
+
+
+def _kept(data: Any, size: int, secrets: tuple[Secret, ...]) -> Any:
+    """The JSON of an error, as long as it is small and none of its texts holds a secret."""
+    if data is None or size > _KEPT_BODY:
+        return None
+    left = [data]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and redacted(one, secrets) != one:
+            return None
+        if isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
+    return data
 
 
 def _start(body: bytes, secrets: Iterable[Secret]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Any
 
 from guardtui.domain.text import display_text
 from guardtui.http.secret import LONGEST, Secret, redacted
@@ -43,7 +44,8 @@ class ServiceError(Exception):
 
     `status` is that of HTTP, if one came; `retry_after` the seconds the service asked to wait;
     `final` is true when repeating the call cannot help; `attempts` says how often it was sent.
-    `secrets` are taken out of the message, and not kept.
+    `secrets` are taken out of the message, and not kept. `data` is the JSON that came with it, for
+    programs to look into and not to be shown: None when it is large or holds a secret.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class ServiceError(Exception):
         final: bool = False,
         attempts: int = 1,
         secrets: Iterable[Secret] = (),
+        data: Any = None,
     ) -> None:
+        self.data = data
         self.kind, self.status, self.retry_after = kind, status, retry_after
         self.message, self.final, self.attempts = inert(message, secrets), final, attempts
         super().__init__(self.message)

@@ -12,7 +12,8 @@ from guardtui.http.clock import CLOCK, Clock, Timer
 
 DEFAULT_ALLOWED = 5
 _BACK_OFF = 0.5
-_GROWTH = 0.1
+"""Requests in flight that each refusal takes: when all are refused, half of them."""
+_GROWTH = 0.2
 """Part of one request in flight that each round of answered ones gives back."""
 _MARGIN = 1.02
 """How much longer than its window a rate is held, for delays that differ on the way."""
@@ -82,19 +83,21 @@ class Totals:
 class Permit:
     """The right to send one request; whoever has it says how it went, once."""
 
-    __slots__ = ("_limit", "_open", "_round")
+    __slots__ = ("_limit", "_open")
 
-    def __init__(self, limit: AdaptiveLimit, sent_in: int) -> None:
-        self._limit, self._round, self._open = limit, sent_in, True
+    def __init__(self, limit: AdaptiveLimit) -> None:
+        self._limit, self._open = limit, True
 
     def accepted(self) -> None:
         """The service answered as it should."""
-        self._close(growing=True)
+        if self._open:
+            self._limit._grow()
+        self._close()
 
     def refused(self, wait: float | None = None) -> None:
         """The service said that this is too much (429), and maybe how many seconds to wait."""
         if self._open:
-            self._limit._back_off(self._round)
+            self._limit._back_off()
         if wait:
             # Before the permit goes back, or it would go to the next in the queue.
             self._limit.pause(wait)
@@ -104,10 +107,10 @@ class Permit:
         """It ended in some other way. Does nothing when the permit was given back before."""
         self._close()
 
-    def _close(self, growing: bool = False) -> None:
+    def _close(self) -> None:
         if self._open:
             self._open = False
-            self._limit._closed(self._round if growing else None)
+            self._limit._closed()
 
     def __enter__(self) -> Permit:
         return self
@@ -130,11 +133,12 @@ class _Waiter:
 class AdaptiveLimit:
     """Permits to send: first come, first served; for one event loop.
 
-    At most `allowed` are out at a time. A refusal halves that number (once for all requests that
-    were under way then), and answers raise it again, by one in ten rounds, up to `allowed`:
-    additive increase, multiplicative decrease. A pause holds for everyone. With a `rate`, permits
-    are given out evenly and never more than it allows in any window of its length; a permit whose
-    holder was cancelled before it sent anything counts as well.
+    At most `allowed` are out at a time. Each refusal takes half a request from that number, so that
+    it gives way by the share that was refused, as congestion windows do in DCTCP (RFC 8257, 3.3):
+    all refused halve it, a single one hardly counts. Answers raise it again, by one in five rounds,
+    up to `allowed`. A pause holds for everyone. With a `rate`, permits are given out evenly and
+    never more than it allows in any window of its length; a permit whose holder was cancelled
+    before it sent anything counts as well.
     """
 
     def __init__(
@@ -146,7 +150,6 @@ class AdaptiveLimit:
         self.clock = clock
         self._pace = None if rate is None else _Pace(rate)
         self._size = float(allowed)
-        self._round = 0
         self._in_flight = 0
         self._given_at = -math.inf
         self._paused_until = -math.inf
@@ -225,7 +228,7 @@ class AdaptiveLimit:
         self._given_at = now
         self._in_flight += 1
         self.totals.sent += 1
-        return Permit(self, self._round)
+        return Permit(self)
 
     def _serve(self) -> None:
         if self._timer is not None:
@@ -244,15 +247,14 @@ class AdaptiveLimit:
                 return
             self._waiters.popleft().future.set_result(self._give(now))
 
-    def _back_off(self, sent_in: int) -> None:
+    def _back_off(self) -> None:
         self.totals.refused += 1
-        if sent_in == self._round:
-            self._round += 1
-            self._size = max(1.0, self._size * _BACK_OFF)
+        self._size = max(1.0, self._size - _BACK_OFF)
 
-    def _closed(self, answered_in: int | None) -> None:
+    def _grow(self) -> None:
+        self._size = min(float(self.allowed), self._size + _GROWTH / self._size)
+
+    def _closed(self) -> None:
         self._in_flight -= 1
-        if answered_in == self._round:
-            self._size = min(float(self.allowed), self._size + _GROWTH / self._size)
         if self._waiters:
             self._serve()

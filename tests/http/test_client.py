@@ -217,7 +217,7 @@ async def test_one_refusal_pauses_everyone_and_lowers_the_limit() -> None:
         client(server, clock, limit=limit) as other,
     ):
         await remote.request("GET", "/", retry=Retries(attempts=2))
-        assert limit.current == 2
+        assert limit.current == 3
         before = clock.now()
         limit.pause(20)
         await other.request("GET", "/")
@@ -458,6 +458,25 @@ async def test_a_key_that_is_sent_back_is_not_shown_not_even_its_start(given: An
     error, _ = await failure(given, retries=Retries(attempts=1))
     assert "sk-t" not in error.message
     assert "sk-t" not in "".join(traceback.format_exception(error))
+    assert error.data is None or "sk-t" not in repr(error.data)
+
+
+@pytest.mark.parametrize(
+    ("given", "data"),
+    [
+        (answer({"payload": [{"name": "a"}]}, 409), {"payload": [{"name": "a"}]}),
+        (answer({"payload": ["x" * 70_000]}, 409), None),
+        (answer({"payload": [{"seen": f"Bearer {KEY}"}]}, 409), None),
+        (answer({"payload": {f"{KEY}": 1}}, 409), None),
+        (Answer(409, b'{"payload": ["' + KEY.replace("s", "\\u0073").encode() + b'"]}'), None),
+        (Answer(409, b"no \\JSON"), None),
+        (Answer(409, b""), None),
+        (Answer(409, b"<html>", {"content-type": "text/html"}), None),
+    ],
+)
+async def test_the_json_of_an_error_stays_with_it(given: Any, data: object) -> None:
+    error, _ = await failure(given, retries=Retries(attempts=1))
+    assert (error.status, error.data) == (409, data)
 
 
 async def test_no_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:

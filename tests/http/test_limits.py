@@ -239,46 +239,105 @@ def test_who_has_no_patience_for_a_pause_hears_it_at_once() -> None:
     run_virtual(main())
 
 
-def test_one_wave_of_refusals_halves_once_and_answers_bring_it_back() -> None:
+def test_a_limit_gives_way_by_the_share_that_is_refused_and_comes_back() -> None:
     async def main() -> None:
         under = limit(8)
 
         async def wave(count: int) -> list[Permit]:
             return [await under.acquire() for _ in range(count)]
 
-        for permit in await wave(8):
-            permit.refused()
-        assert under.current == 4
-        for permit in await wave(4):
-            permit.refused()
-        assert under.current == 2
-        for _ in range(3):
-            (await under.acquire()).refused()
-        assert under.current == 1
+        first, *others = await wave(8)
+        first.refused()
+        for permit in others:
+            permit.accepted()
+        assert under.current == 7
+        for permit in await wave(7):
+            permit.accepted()
+        while under.current < 8:
+            (await under.acquire()).accepted()
+        # All refused: half of it, and again half.
+        for half in (4, 2, 1, 1):
+            for permit in await wave(under.current):
+                permit.refused()
+            assert under.current == half
         rounds = 0
         while under.current < 8:
             rounds += 1
             for permit in await wave(under.current):
                 permit.accepted()
-        assert 70 <= rounds <= 90
+                permit.accepted()
+        assert 30 <= rounds <= 45
         for permit in await wave(8) * 5:
             permit.accepted()
         assert under.current == 8
         assert under.in_flight == 0
-        assert under.totals.refused == 15
+        assert under.totals.refused == 1 + 8 + 4 + 2 + 1
 
     run_virtual(main())
 
 
-def test_an_answer_to_what_was_sent_before_a_refusal_raises_nothing() -> None:
+def test_refusals_that_have_nothing_to_do_with_the_number_do_not_end_it() -> None:
+    """A share is refused whatever is in flight: that of the limit which is left is no trickle."""
+
     async def main() -> None:
-        under = limit(4)
-        before = [await under.acquire() for _ in range(4)]
-        before[0].refused()
-        for permit in before[1:]:
-            permit.accepted()
-            permit.accepted()
-        assert under.current == 2
+        draw, under, sizes = random.Random(7), limit(20), []
+        for _ in range(200):
+            permits = [await under.acquire() for _ in range(under.current)]
+            for permit in permits:
+                if draw.random() < 0.05:
+                    permit.refused()
+                else:
+                    permit.accepted()
+                sizes.append(under.current)
+        assert 6 < sum(sizes) / len(sizes) < 20
+
+    run_virtual(main())
+
+
+def test_a_held_limit_gives_nothing_out_and_lets_what_is_under_way_finish() -> None:
+    async def main() -> None:
+        under = limit(2, Rate(50))
+        out = await under.acquire()
+        under.hold(True)
+        assert under.held
+        waiting = [asyncio.ensure_future(under.acquire()) for _ in range(4)]
+        await asyncio.sleep(100)
+        assert not any(one.done() for one in waiting)
+        out.accepted()
         assert under.in_flight == 0
+        await asyncio.sleep(100)
+        assert under.totals.sent == 1
+        # Who no longer wants to goes at once, and the others keep their order.
+        waiting[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[0]
+        assert now() == pytest.approx(200)
+        under.hold(False)
+        (await waiting[1]).release()
+        (await waiting[2]).release()
+        (await waiting[3]).release()
+        assert now() < 201
+        assert (under.in_flight, under.totals.sent, under.held) == (0, 4, False)
+
+    run_virtual(main())
+
+
+def test_a_pause_that_ends_while_held_opens_nothing_and_one_that_is_on_outlasts_it() -> None:
+    async def main() -> None:
+        under = limit(2)
+        under.hold(True)
+        under.pause(5)
+        waiting = asyncio.ensure_future(under.acquire())
+        await asyncio.sleep(10)
+        assert not waiting.done()
+        under.pause(5)
+        under.hold(False)
+        (await waiting).release()
+        assert now() == pytest.approx(15)
+        # Nobody's turn was lost: a limit that was held and let go again is as before.
+        under.hold(True)
+        under.hold(False)
+        (await under.acquire()).release()
+        assert now() == pytest.approx(15, abs=0.01)
 
     run_virtual(main())

@@ -23,6 +23,7 @@ def reworded(error: ServiceError, message: str) -> ServiceError:
         retry_after=error.retry_after,
         final=error.final,
         attempts=error.attempts,
+        data=error.data,
     )
 
 
