@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
+from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics, metrics_by_group
+from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered
@@ -44,7 +46,8 @@ class Row:
     """One prompt of an evaluation, in words.
 
     `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
-    is `description`, `example k` or empty, `was` the baseline's outcome or empty.
+    is `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` says what
+    is doubtful about the verdict; `stopped_by` are the topics of the profile that stopped it.
     """
 
     number: int
@@ -60,6 +63,8 @@ class Row:
     was: str
     error: str
     extra: tuple[object, ...]
+    note: str = ""
+    stopped_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,7 @@ class ReportInput:
     `prompts` gives the texts, found by content: its rows may have another order than those of
     `evaluation`, and may lack some. `comparison` is `evaluation` held against `baseline`, whose
     iteration has the number `baseline_number`; `changes` says what was edited in between.
+    `companions` are the other topics of the profile that were measured together with this one.
     """
 
     topic: Topic
@@ -80,6 +86,14 @@ class ReportInput:
     changes: tuple[str, ...] = ()
     profile: str = ""
     baseline_number: int | None = None
+    companions: tuple[Topic, ...] = ()
+
+    @cached_property
+    def coverage_bounds(self) -> Bounds | None:
+        """Coverage in the worst and in the best case; None when every prompt has a verdict."""
+        if not self.evaluation.metrics.errors:
+            return None
+        return coverage_bounds(self.evaluation.codes, self.evaluation.should_trigger)
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
@@ -144,6 +158,8 @@ class ReportInput:
             was=was,
             error=verdicts.errors.get(number, ""),
             extra=tuple(columns[name][place] if present else None for name in self.extra_columns),
+            note=verdicts.notes.get(number, ""),
+            stopped_by=tuple(verdicts.stopped_by.get(number, ())),
         )
 
     def rows(self) -> Iterator[Row]:
@@ -199,6 +215,22 @@ def delta_text(value: float | None) -> str:
     if abs(value) < 0.0005:
         return "±0.000"
     return f"{'+' if value > 0 else '−'}{abs(value):.3f}"
+
+
+def missing_text(report: ReportInput) -> str:
+    """How many prompts have no verdict and what that leaves open; empty when all have one."""
+    metrics, bounds = report.evaluation.metrics, report.coverage_bounds
+    if not metrics.errors:
+        return ""
+    text = f"{metrics.errors} of {metrics.total + metrics.errors} prompts have no verdict"
+    if bounds is None:
+        return text
+    return f"{text}: with theirs, coverage is from {bounds.low:.3f} to {bounds.high:.3f}"
+
+
+def other_topics(report: ReportInput, row: Row) -> str:
+    """Who stopped the prompt, where the topic of the report had no part in it; else empty."""
+    return ", ".join(only_others(report.topic, row.stopped_by))
 
 
 def verdict_text(row: Row) -> str:

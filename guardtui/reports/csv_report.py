@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 
 from guardtui.domain.text import display_text, spreadsheet_text
-from guardtui.reports.base import ReportInput
+from guardtui.reports.base import ReportInput, Row
 
 COLUMNS = (
     "line",
@@ -21,18 +22,28 @@ COLUMNS = (
     "was",
 )
 
+TOLD = ("note", "stopped_by")
+"""Columns behind those, each where any prompt has something in it."""
+
 
 def write(report: ReportInput) -> str:
     """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
 
-    A prompt set's column that is called like one of ours gets the ending " (prompt set)". Control
-    and invisible characters stand as the signs that the screen shows for them, line ends too: each
-    prompt is one line, for a reader of any separator. What could start a formula has a "'" before
-    it. The JSON report has every prompt as it is.
+    `note` and `stopped_by` are among ours where any prompt has something in them. A prompt set's
+    column that is called like one of ours gets the ending " (prompt set)". Control and invisible
+    characters stand as the signs that the screen shows for them, line ends too: each prompt is one
+    line, for a reader of any separator. What could start a formula has a "'" before it. The JSON
+    report has every prompt as it is.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    header = list(COLUMNS)
+    verdicts = report.evaluation.verdicts
+    told = [
+        name
+        for name, values in zip(TOLD, (verdicts.notes, verdicts.stopped_by), strict=True)
+        if values
+    ]
+    header = [*COLUMNS, *told]
     for name in map(_cell, report.extra_columns):
         # Two names may look the same once they are inert.
         while name in header:
@@ -51,10 +62,17 @@ def write(report: ReportInput) -> str:
             row.matched,
             row.change,
             row.was,
+            *(_TOLD_OF[name](row) for name in told),
             *row.extra,
         )
         writer.writerow([_cell(cell) for cell in cells])
     return stream.getvalue()
+
+
+_TOLD_OF: dict[str, Callable[[Row], str]] = {
+    "note": lambda row: row.note,
+    "stopped_by": lambda row: ", ".join(row.stopped_by),
+}
 
 
 def _cell(value: object) -> str:

@@ -55,6 +55,7 @@ def _dumps(value: Any, indent: int | None = None) -> str:
 def _document(report: ReportInput) -> dict[str, Any]:
     evaluation = report.evaluation
     metrics, settings = evaluation.metrics, evaluation.settings
+    bounds = report.coverage_bounds
     return {
         "schema_version": SCHEMA_VERSION,
         "profile": report.profile,
@@ -78,6 +79,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "accuracy": metrics.accuracy,
         "precision": metrics.precision,
         "error_count": metrics.errors,
+        "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
         "errors": [
             _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
         ],
@@ -96,6 +98,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "definition": _definition(report.topic),
+        "companions": [_definition(topic) for topic in report.companions],
         "topic_fingerprint": report.topic.fingerprint,
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],
@@ -125,6 +128,7 @@ def _mistake(row: Row) -> dict[str, Any]:
         "line": row.line,
         "score": row.score,
         "matched": row.matched or None,
+        **_about(row),
     }
 
 
@@ -196,4 +200,11 @@ def _result(row: Row) -> dict[str, Any]:
         "score": row.score,
         "matched": row.matched or None,
         "outcome": row.outcome,
+        **_about(row),
     }
+
+
+def _about(row: Row) -> dict[str, Any]:
+    """What only few rows have: a key is there when its value is."""
+    told = {"error": row.error, "note": row.note, "stopped_by": list(row.stopped_by)}
+    return {key: value for key, value in told.items() if value}

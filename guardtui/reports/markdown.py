@@ -16,6 +16,8 @@ from guardtui.reports.base import (
     ReportInput,
     Row,
     delta_text,
+    missing_text,
+    other_topics,
     rate_text,
     verdict_text,
 )
@@ -78,6 +80,8 @@ def _definition(report: ReportInput) -> Iterator[str]:
     yield f"- intent: {topic.intent.value}"
     if report.profile:
         yield f"- profile: {code_span(report.profile)}"
+    for companion in report.companions:
+        yield f"- measured together with: {code_span(companion.name)} ({companion.intent.value})"
     threshold = ""
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
@@ -108,6 +112,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         f"no verdict {metrics.errors}.",
         "",
     )
+    if missing := missing_text(report):
+        yield from (f"{missing}.", "")
     if comparison is None:
         return
     against = "the baseline"
@@ -172,22 +178,27 @@ def _category_cells(metrics: Metrics) -> str:
 
 
 def _list(title: str, rows: Listing, always: bool = True) -> Iterator[str]:
+    report = rows.report
     if not len(rows) and not always:
         return
     yield from (f"## {title} ({len(rows)})", "")
     for row in rows.first(LIMIT):
-        yield f"- {_about(row)}"
+        yield f"- {_about(report, row)}"
     if len(rows) > LIMIT:
         yield f"- … and {len(rows) - LIMIT} more"
     yield ""
 
 
-def _about(row: Row) -> str:
+def _about(report: ReportInput, row: Row) -> str:
     parts = [f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"]
     if verdict := verdict_text(row):
         parts.append(verdict)
     if row.error:
         parts.append(code_span(row.error))
+    if others := other_topics(report, row):
+        parts.append(f"stopped by {code_span(others)}")
+    if row.note:
+        parts.append(f"note {code_span(row.note)}")
     missing = "(no longer in the prompt file)"
     text = missing if row.prompt is None else code_span(row.prompt)
     return f"{', '.join(parts)}: {text}"

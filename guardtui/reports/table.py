@@ -15,6 +15,8 @@ from guardtui.reports.base import (
     ReportInput,
     Row,
     delta_text,
+    missing_text,
+    other_topics,
     rate_text,
     verdict_text,
 )
@@ -55,6 +57,8 @@ def _head(report: ReportInput) -> Iterator[str]:
     yield f"topic      {display_text(report.topic.name)} ({report.topic.intent.value})"
     if report.profile:
         yield f"profile    {display_text(report.profile)}"
+    for companion in report.companions:
+        yield f"with       {display_text(companion.name)} ({companion.intent.value})"
     threshold = ""
     if settings.threshold is not None:
         source = f" ({settings.threshold_source})" if settings.threshold_source else ""
@@ -76,6 +80,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
         f"errors {metrics.errors}"
     )
+    if missing := missing_text(report):
+        yield missing
 
 
 def _comparison(report: ReportInput) -> Iterator[str]:
@@ -118,14 +124,19 @@ def _list(title: str, rows: Listing) -> Iterator[str]:
         return
     yield f"{title} ({len(rows)})"
     for row in rows.first(LIMIT):
-        yield f"  {_about(row)}"
+        yield f"  {_about(rows.report, row)}"
     if len(rows) > LIMIT:
         yield f"  … and {len(rows) - LIMIT} more"
 
 
-def _about(row: Row) -> str:
+def _about(report: ReportInput, row: Row) -> str:
     place = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
     verdict = display_text(row.error) if row.error else verdict_text(row)
+    if others := other_topics(report, row):
+        verdict += f", by {display_start(others, _NAME_CHARACTERS)}"
+    if row.note:
+        verdict += f", note: {display_start(row.note, _CHARACTERS)}"
+    verdict = verdict.removeprefix(", ")
     if row.prompt is None:
         text = "(no longer in the prompt file)"
     else:

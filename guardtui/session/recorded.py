@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.session.store import FILE, FOLDER
+
+_Value = TypeVar("_Value")
 
 SCHEMA_VERSION = 1
 """Of the JSON reports that can be read back."""
@@ -77,6 +79,10 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         np.array([Triggered.NO_VERDICT if a is None else a for a in answers], np.int8),
         np.array([np.nan if score is None else score for score in scores], np.float32),
         np.array([_matched(result["matched"], topic) for result in results], np.int16),
+        # Reports of before do not have these.
+        _told(results, "error", _text),
+        _told(results, "note", _text),
+        _told(results, "stopped_by", _names),
     )
     scanner = document["scanner"]
     settings = ScannerSettings(
@@ -94,6 +100,19 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         np.array(labels, np.bool_),
         verdicts,
     )
+
+
+def _told(
+    results: list[dict[str, Any]], key: str, read: Callable[[object], _Value]
+) -> dict[int, _Value]:
+    """What some rows have, by row."""
+    return {row: read(result[key]) for row, result in enumerate(results) if key in result}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("no list of names")
+    return tuple(map(_text, value))
 
 
 def _text(value: object) -> str:

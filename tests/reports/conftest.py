@@ -108,3 +108,16 @@ def undefined_report(report: ReportInput) -> ReportInput:
     evaluation = evaluation_of(report.prompts, (0, 0, 0, 0, 0, 0, 0, 0))
     evaluation = replace(evaluation, expected=np.zeros(8, np.bool_))
     return ReportInput(topic=TOPIC, evaluation=evaluation, prompts=report.prompts)
+
+
+@pytest.fixture
+def told_report(report: ReportInput) -> ReportInput:
+    """The report with notes, with topics that stopped prompts, and a companion."""
+    verdicts = replace(
+        report.evaluation.verdicts,
+        notes={3: "doubtful \x1b[31m `x`", 2: "=1+1"},
+        stopped_by={0: (TOPIC.name,), 2: ("=cmd`; |x", "<b>\u202e"), 4: (TOPIC.name, "other")},
+    )
+    companion = Topic(name="=cmd`; |x", description="d", examples=("a", "b"), intent=Intent.ALLOW)
+    evaluation = replace(report.evaluation, verdicts=verdicts)
+    return replace(report, evaluation=evaluation, companions=(companion,))

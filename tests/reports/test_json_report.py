@@ -140,3 +140,22 @@ def test_refuses_what_is_no_report(tmp_path: Path, content: bytes, said: str) ->
         recorded.evaluation_from_report(path)
     assert str(caught.value).startswith(str(path))
     assert said in str(caught.value)
+
+
+def test_what_some_rows_have(report: ReportInput, told_report: ReportInput) -> None:
+    rows = load(told_report)["results"]
+    assert rows[2]["stopped_by"] == ["=cmd`; |x", "<b>\u202e"]
+    assert rows[2]["note"] == "=1+1"
+    assert rows[6]["error"] == "timed \x1bout"
+    plain = load(report)["results"]
+    assert all(set(row) & {"note", "stopped_by"} == set() for row in plain)
+    assert ["error" in row for row in plain] == [row["outcome"] == "ERROR" for row in plain]
+    mistake = load(told_report)["false_positives"][0]
+    assert (mistake["note"], mistake["stopped_by"]) == (rows[2]["note"], rows[2]["stopped_by"])
+
+
+def test_companions_and_bounds(told_report: ReportInput, undefined_report: ReportInput) -> None:
+    document = load(told_report)
+    assert [one["intent"] for one in document["companions"]] == ["allow"]
+    assert document["coverage_bounds"] == {"low": 0.4, "high": 0.6}
+    assert load(undefined_report)["coverage_bounds"] is None

@@ -74,11 +74,35 @@ def test_what_was_written_is_read(report: ReportInput, tmp_path: Path) -> None:
     assert evaluation.verdicts.matched.tolist() == report.evaluation.verdicts.matched.tolist()
 
 
+def test_notes_topics_and_reasons_are_read(told_report: ReportInput, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json_report.write(told_report), "utf-8")
+    found, written = evaluation_from_report(path).verdicts, told_report.evaluation.verdicts
+    assert found.errors == written.errors
+    assert found.notes == written.notes
+    assert found.stopped_by == written.stopped_by
+
+
+def test_a_report_of_before_is_read(told_report: ReportInput, tmp_path: Path) -> None:
+    document = json.loads(json_report.write(told_report))
+    for row in document["results"]:
+        for key in ("error", "note", "stopped_by"):
+            row.pop(key, None)
+    for key in ("companions", "coverage_bounds"):
+        del document[key]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document), "utf-8")
+    evaluation = evaluation_from_report(path)
+    assert evaluation.codes.tolist() == told_report.evaluation.codes.tolist()
+    assert not evaluation.verdicts.stopped_by
+
+
 @SHARED
 @given(data=st.data(), value=ODD)
 def test_an_odd_value_anywhere(
-    report: ReportInput, tmp_path: Path, data: st.DataObject, value: object
+    told_report: ReportInput, tmp_path: Path, data: st.DataObject, value: object
 ) -> None:
+    report = told_report
     document = json.loads(json_report.write(report))
     way = data.draw(st.sampled_from(places(document)))
     changed = copy.deepcopy(document)

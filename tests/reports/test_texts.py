@@ -58,6 +58,43 @@ def with_prompts(report: ReportInput, texts: list[str], name: str = "own") -> Re
     return replace(report, prompts=replace(report.prompts, frame=frame))
 
 
+def test_csv_tells_notes_and_topics_where_there_are_any(
+    report: ReportInput, told_report: ReportInput
+) -> None:
+    assert not {"note", "stopped_by"} & set(csv_rows(report)[0])
+    rows = csv_rows(told_report)
+    assert [row["note"] for row in rows[:4]] == ["", "", "'=1+1", "doubtful ␛[31m `x`"]
+    assert rows[4]["stopped_by"] == f"{TOPIC.name}, other"
+    assert rows[2]["stopped_by"] == "'=cmd`; |x, <b>⟪RLO⟫"
+    assert rows[1]["stopped_by"] == ""
+    header = list(rows[0])
+    assert header.index("stopped_by") < header.index("category")
+
+
+@pytest.mark.parametrize("write", [markdown.write, table.write])
+def test_people_are_told_who_stopped_it_where_the_topic_did_not(
+    told_report: ReportInput, write: base.Writer
+) -> None:
+    text = write(told_report)
+    assert not CONTROL.search(text)
+    (line,) = [line for line in text.splitlines() if "<b>⟪RLO⟫" in line]
+    assert "by" in line
+    assert "=1+1" in line
+    companion = next(line for line in text.splitlines() if "with" in line)
+    assert "=cmd`; |x" in companion
+    assert companion.endswith("(allow)")
+
+
+@pytest.mark.parametrize("write", [markdown.write, table.write])
+def test_how_many_have_no_verdict_and_what_that_leaves_open(
+    report: ReportInput, undefined_report: ReportInput, write: base.Writer
+) -> None:
+    # 2 of 5 positives are right, one of them is open; 2 of 3 negatives are right.
+    said = "1 of 8 prompts have no verdict: with theirs, coverage is from 0.400 to 0.600"
+    assert said in write(report)
+    assert "have no verdict" not in write(undefined_report)
+
+
 ATTACK = st.text(
     st.sampled_from([*"\r\n=＝+-@＠ \t,;|\"'a\x00\x0b\x1b\x7f\x85\xa0\u2028\u200b\u202e"])
 )
@@ -112,8 +149,8 @@ def outside_code(line: str) -> str:
     return result
 
 
-def test_markdown_lets_nothing_act(report: ReportInput) -> None:
-    text = markdown.write(report)
+def test_markdown_lets_nothing_act(told_report: ReportInput) -> None:
+    text = markdown.write(told_report)
     assert not CONTROL.search(text)
     ours = "\n".join(map(outside_code, text.splitlines()))
     for sign in ("<", ">", "![", "](", "http", "@", "**", "~~"):
