@@ -19,6 +19,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ENCODERS = ("minilm", "static")
 """The local scanner's encoders; a test holds them against its own list."""
 
+REGIONS = ("us", "de", "in", "sg")
+"""Regions of AIRS; a test holds them against the addresses."""
+
 FILE = click.Path(path_type=Path)
 """A path; what reads it says what is wrong with it, in better words than click's."""
 
@@ -60,6 +63,37 @@ class PerSecond(_FloatType):
         if not 0 < number <= 10_000:
             self.fail(f"{value!r} is not a number above 0, at most 10000", param, ctx)
         return number
+
+
+class Seconds(_FloatType):
+    """A time from 0 to an hour. Not nan, not inf."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 3600:
+            self.fail(f"{value!r} is not a number of seconds from 0 to 3600", param, ctx)
+        return number
+
+
+def address_options(function: Function) -> Function:
+    """Add --region and --scan-endpoint: where scans go."""
+    function = click.option(
+        "--scan-endpoint",
+        metavar="URL",
+        help="Where scans go, in place of a region (default: PANW_AI_SEC_API_ENDPOINT).",
+    )(function)
+    return click.option(
+        "--region",
+        type=click.Choice(REGIONS),
+        help="The region of the API key, where scans go (default: us).",
+    )(function)
 
 
 def scanner_options(function: Function) -> Function:

@@ -129,7 +129,7 @@ async def plan(
 ) -> Plan:
     """What `apply` would do. Raises AirsError and ServiceError."""
     _check(topic)
-    row = await _newest(client, profile)
+    row = await newest(client, profile)
     known = await client.topic(topic.name)
     revision = 1 if known is None else known.revision + (not _same(known, topic))
     edit = attach(
@@ -166,7 +166,7 @@ async def apply(
     """
     _check(topic)
     # Looked at first: where the profile will not do, no topic is changed.
-    row = await _newest(client, profile)
+    row = await newest(client, profile)
     known = await client.topic(topic.name)
     trial = Pin(
         topic_id=known.topic_id if known is not None else _NO_TOPIC,
@@ -186,7 +186,7 @@ async def apply(
             way.retract()
         raise
     try:
-        row = await _newest(client, profile)
+        row = await newest(client, profile)
         pin = Pin(topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision)
         edit = attach(row.policy, pin, topic.intent, place=place, set_default=set_default)
         warnings = [*_topic_warnings(shown, known, stored, words), *_warnings(row, edit)]
@@ -310,7 +310,7 @@ async def _way_back(
     client: ManagementClient, before: Before
 ) -> tuple[SecurityProfile, Edit, list[str]]:
     """The newest profile, the edit that leads back, and what is to be said of it."""
-    row = await _newest(client, before.profile_name)
+    row = await newest(client, before.profile_name)
     edit = restore(row.policy, before.undo)
     warnings = list(edit.warnings)
     if row.revision > before.revision:
@@ -367,7 +367,7 @@ async def detach(
 ) -> Reverted:
     """Take a topic out of a profile; the topic itself stays. Raises AirsError, ServiceError."""
     known = await client.topic(topic_name)
-    row = await _newest(client, profile)
+    row = await newest(client, profile)
     if known is None or not references(row.policy, known.topic_id):
         raise AirsError(
             f"the profile {inert(profile)[:60]!r} has no topic {inert(topic_name)[:60]!r}"
@@ -422,7 +422,8 @@ def _warnings(row: SecurityProfile, edit: Edit) -> tuple[str, ...]:
     return (*inactive, *edit.warnings)
 
 
-async def _newest(client: ManagementClient, name: str) -> SecurityProfile:
+async def newest(client: ManagementClient, name: str) -> SecurityProfile:
+    """The highest revision of a profile; AirsError naming others when it is not there."""
     row = await client.profile(name)
     if row is None:
         names = sorted(one.profile_name for one in await client.profiles(latest=True))
@@ -491,12 +492,12 @@ async def _put(
     except ServiceError as error:
         if error.kind not in UNKNOWN_FATE:
             raise
-        found = await _newest(client, row.profile_name)
+        found = await newest(client, row.profile_name)
         if found.revision <= row.revision or for_sending(found.policy)[0] != sent:
             raise
         now = found
     if not now.profile_id or now.profile_id == row.profile_id or not now.revision:
-        now = await _newest(client, row.profile_name)  # an answer that does not say enough
+        now = await newest(client, row.profile_name)  # an answer that does not say enough
     if now.revision > row.revision + 1:
         between = now.revision - 1
         warnings.append(

@@ -1,0 +1,91 @@
+"""The wait of a command until scans know a change: its progress, its end, what a failure means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.airs_service import failures_told, run_async
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.options import Seconds
+
+if TYPE_CHECKING:
+    from guardtui.domain.topic import Topic
+    from guardtui.scanners.airs.connection import AirsConnection
+    from guardtui.scanners.airs.live import Live
+    from guardtui.scanners.airs.models import SecurityProfile
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+WAIT = 60.0
+
+
+def wait_options(function: Function) -> Function:
+    """Add --no-wait and --wait-limit."""
+    function = click.option(
+        "--wait-limit",
+        type=Seconds(),
+        default=WAIT,
+        metavar="SECONDS",
+        help="How long to wait at most (default: 60).",
+    )(function)
+    return click.option(
+        "--no-wait", is_flag=True, help="Do not wait until scans are judged by it."
+    )(function)
+
+
+def is_live(
+    connection: AirsConnection,
+    topic: Topic,
+    row: SecurityProfile,
+    limit: float,
+    *,
+    as_expected: bool = True,
+) -> int:
+    """Wait until scans are judged by a profile revision; the exit code, with what is to be said.
+
+    Raises `AirsError` when it cannot be learned.
+    """
+
+    def told(probes: int, seconds: float, reason: str) -> None:
+        diagnostics.progress(f"waiting for scans, {seconds:.0f} of {limit:.0f} s: {reason}")
+
+    diagnostics.progress("waiting until scans are judged by it")
+    try:
+        with failures_told("it is in the profile, but whether scans know it was not learned"):
+            live = run_async(
+                connection.wait(topic, row, limit=limit, as_expected=as_expected, told=told)
+            )
+    except KeyboardInterrupt:
+        diagnostics.progress("")
+        diagnostics.note("it is in the profile; the wait for scans was broken off")
+        raise
+    diagnostics.progress("")
+    return _told(live, limit)
+
+
+def _told(live: Live, limit: float) -> int:
+    if live.live:
+        after = f"after {live.seconds:.0f} s" if live.seconds >= 1 else "at once"
+        diagnostics.note(f"in effect: scans are judged by it ({after})")
+        return Exit.DONE
+    if live.revision_seen:
+        diagnostics.warn(
+            f"in effect, but not as expected: {live.reason}\n"
+            "  the probe is the first example of the topic: another topic may let it through"
+        )
+        return Exit.DONE
+    if live.revision_seen is None and live.last is not None and live.last.triggered is not None:
+        diagnostics.warn(
+            f"whether scans know it cannot be learned: {live.reason}\n"
+            "  wait 15 seconds or so before you scan"
+        )
+        return Exit.DONE
+    diagnostics.error(
+        f"it is in the profile, but scans do not know it after {limit:.0f} s: {live.reason}\n"
+        "  it may come later: the same command waits on, and --wait-limit waits longer"
+    )
+    return Exit.NOT_COMPLETED
