@@ -1,0 +1,229 @@
+"""Rates while rows are open: best and worst case by trying all, and what the estimate promises."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from guardtui.domain.estimates import (
+    BOUNDED_RATES,
+    coverage_bounds,
+    denominators,
+    estimate,
+    most_differing,
+    rate_bounds,
+)
+from guardtui.domain.metrics import RATES, metrics_of
+from guardtui.domain.verdicts import outcomes
+
+OPEN = 9
+"""Marks a row that nobody asked yet, in the tables that Hypothesis makes."""
+
+
+def rows(*answers: int, most: int = 40) -> st.SearchStrategy[list[tuple[bool, int, int]]]:
+    """Label, answer, prediction of each row."""
+    one = st.tuples(st.booleans(), st.sampled_from(answers), st.sampled_from([-1, 0, 1]))
+    return st.lists(one, max_size=most)
+
+
+def columns(
+    table: list[tuple[bool, int, int]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Outcomes, labels, predictions and open rows."""
+    should = np.array([label for label, _, _ in table], bool)
+    answer = np.array([value for _, value, _ in table], np.int8)
+    predicted = np.array([value for _, _, value in table], np.int8)
+    waiting = answer == OPEN
+    answer[waiting] = -1
+    return outcomes(should, answer), should, predicted, np.flatnonzero(waiting)
+
+
+def test_the_bounded_rates_are_rates() -> None:
+    assert set(BOUNDED_RATES) < set(RATES)
+
+
+@given(rows(-1, 0, 1, most=7))
+def test_bounds_are_the_extremes_of_all_ways_to_answer(
+    table: list[tuple[bool, int, int]],
+) -> None:
+    codes, should, _, _ = columns(table)
+    given_answers = np.array([answer for _, answer, _ in table], np.int8)
+    missing = np.flatnonzero(given_answers == -1)
+    seen: dict[str, list[float]] = {name: [] for name in BOUNDED_RATES}
+    for answers in product([0, 1], repeat=len(missing)):
+        answer = given_answers.copy()
+        answer[missing] = answers
+        metrics = metrics_of(outcomes(should, answer))
+        for name in BOUNDED_RATES:
+            if (rate := getattr(metrics, name)) is not None:
+                seen[name].append(rate)
+    found = rate_bounds(codes, should)
+    assert list(found) == list(BOUNDED_RATES)
+    for name, bounds in found.items():
+        if bounds is None:
+            assert not seen[name]
+        else:
+            assert (bounds.low, bounds.high) == (min(seen[name]), max(seen[name]))
+    assert coverage_bounds(codes, should) == found["coverage"]
+
+
+def test_a_row_without_a_verdict_counts_in_its_class() -> None:
+    should = np.array([True, True, True, False, False])
+    codes = outcomes(should, np.array([1, 1, -1, 0, -1], np.int8))
+    assert denominators(codes, should) == {
+        "true_positive_rate": (2, 3),
+        "true_negative_rate": (1, 2),
+    }
+    bounds = coverage_bounds(codes, should)
+    assert bounds is not None
+    assert (bounds.low, bounds.high) == (0.5, 1.0)
+
+
+@given(rows(-1, 0, 1, OPEN))
+def test_an_estimate_is_ordered_and_within_the_bounds(
+    table: list[tuple[bool, int, int]],
+) -> None:
+    codes, should, predicted, waiting = columns(table)
+    found = estimate(codes, should, predicted, waiting)
+    bounds = rate_bounds(codes, should)
+    assert list(found.rates) == list(BOUNDED_RATES)
+    assert found.open_rows == len(waiting)
+    for name, rate in found.rates.items():
+        if rate is not None:
+            limits = bounds[name]
+            assert limits is not None
+            assert limits.low <= rate.low <= rate.value <= rate.high <= limits.high
+
+
+@given(rows(-1, 0, 1))
+def test_with_no_row_open_it_is_the_metric_and_nothing_else(
+    table: list[tuple[bool, int, int]],
+) -> None:
+    codes, should, predicted, waiting = columns(table)
+    metrics = metrics_of(codes)
+    for name, rate in estimate(codes, should, predicted, waiting).rates.items():
+        if rate is None:
+            assert getattr(metrics, name) is None
+        else:
+            assert rate.low == rate.value == rate.high == getattr(metrics, name)
+
+
+@given(rows(0, 1, OPEN))
+def test_predictions_that_come_true_leave_the_value_where_it_was(
+    table: list[tuple[bool, int, int]],
+) -> None:
+    assume(all(prediction != -1 for _, _, prediction in table))
+    codes, should, predicted, waiting = columns(table)
+    final = codes.copy()
+    final[waiting] = outcomes(should, predicted)[waiting]
+    metrics = metrics_of(final)
+    for name, rate in estimate(codes, should, predicted, waiting).rates.items():
+        assert (None if rate is None else rate.value) == getattr(metrics, name)
+
+
+@given(rows(OPEN))
+def test_with_nothing_asked_every_row_may_differ(table: list[tuple[bool, int, int]]) -> None:
+    codes, should, predicted, waiting = columns(table)
+    bounds = rate_bounds(codes, should)
+    found = estimate(codes, should, predicted, waiting)
+    assert (found.compared, found.differing) == (0, 0)
+    for name, rate in found.rates.items():
+        limits = bounds[name]
+        if rate is not None and limits is not None:
+            assert (rate.low, rate.high) == (limits.low, limits.high)
+
+
+def test_rows_without_a_prediction_are_taken_for_wrong_and_for_right() -> None:
+    should = np.array([True] * 4 + [False])
+    codes = outcomes(should, np.array([1, 0, -1, -1, 0], np.int8))
+    predicted = np.full(5, -1, np.int8)
+    rate = estimate(codes, should, predicted, np.array([2, 3])).rates["true_positive_rate"]
+    assert rate is not None
+    assert (rate.value, rate.low, rate.high) == (0.5, 0.25, 0.75)
+
+
+def test_many_answers_as_predicted_make_the_interval_narrow() -> None:
+    should = np.arange(1000) < 500
+    predicted = should.astype(np.int8)
+    answer = predicted.copy()
+    answer[::5] = -1
+    found = estimate(outcomes(should, answer), should, predicted, np.flatnonzero(answer < 0))
+    rate = found.rates["coverage"]
+    assert rate is not None
+    assert (found.compared, found.differing) == (800, 0)
+    assert rate.value == rate.high == 1.0
+    assert 0.99 < rate.low < 1.0
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
+def test_most_differing_is_the_hypergeometric_limit(
+    differing: int, same: int, waiting: int
+) -> None:
+    compared, tail = differing + same, 0.025
+    likely = [
+        more
+        for more in range(waiting + 1)
+        if stats.hypergeom.cdf(differing, compared + waiting, differing + more, compared) > tail
+    ]
+    assert most_differing(differing, compared, waiting, tail) == max(likely)
+    assert most_differing(differing, compared, 0, tail) == 0
+
+
+def test_most_differing_holds_for_large_sets() -> None:
+    # One per cent differed of nearly all: few of the rest may do so.
+    assert 100 <= most_differing(9_900, 990_000, 10_000, 0.025) <= 125
+    assert most_differing(0, 0, 1_000_000, 0.025) == 1_000_000
+
+
+@pytest.mark.parametrize("falling", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.7, 0.97])
+def test_the_interval_keeps_its_promise(falling: float, share: float) -> None:
+    """1 500 edits simulated: verdicts differ the less often the later they come in the order."""
+    draw = np.random.default_rng(20 + round(100 * share) + round(falling))
+    total, turns, held, width = 300, 1500, 0, 0.0
+    place = np.arange(total) / total
+    done = round(share * total)
+    for _ in range(turns):
+        should = draw.random(total) < 0.4
+        predicted = (draw.random(total) < np.where(should, 0.8, 0.1)).astype(np.int8)
+        differs = draw.random(total) < draw.choice([0.03, 0.2]) * np.exp(-falling * place)
+        answer = np.where(differs, 1 - predicted, predicted).astype(np.int8)
+        truth = metrics_of(outcomes(should, answer))
+        answer[done:] = -1
+        waiting = np.arange(done, total)
+        found = estimate(outcomes(should, answer), should, predicted, waiting).rates
+        inside = True
+        for name, rate in found.items():
+            assert rate is not None
+            inside &= rate.low <= getattr(truth, name) <= rate.high
+        held += inside
+        coverage = found["coverage"]
+        assert coverage is not None
+        width += coverage.high - coverage.low
+    assert held / turns >= 0.95
+    # Promising everything would be easy: what is left open also bounds the width.
+    assert width / turns <= (1 - share) * (0.75 if share >= 0.1 else 1.0)
+
+
+def test_an_open_row_with_a_verdict_is_refused() -> None:
+    with pytest.raises(ValueError, match="has a verdict"):
+        estimate(
+            np.zeros(2, np.int8), np.ones(2, bool), np.ones(2, np.int8), np.array([1], np.intp)
+        )
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    codes, open_rows = np.zeros(2, np.int8), np.zeros(0, np.intp)
+    with pytest.raises(ValueError, match="labels"):
+        rate_bounds(codes, np.ones(3, bool))
+    with pytest.raises(ValueError, match="labels"):
+        denominators(codes, np.ones(3, bool))
+    with pytest.raises(ValueError, match="predictions"):
+        estimate(codes, np.ones(2, bool), np.ones(3, np.int8), open_rows)
+    with pytest.raises(ValueError, match="differ of"):
+        most_differing(3, 2, 5, 0.025)
