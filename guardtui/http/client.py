@@ -30,6 +30,8 @@ LARGEST = 16 * 1024**2
 """Bytes of an answer from which on it is refused."""
 _CONNECT = 15.0
 """Seconds after which there is no connection."""
+_FIRST_CONTACT = 3
+"""Attempts to reach a service that was never reached: more likely a wrong address than a fault."""
 _TIMEOUT = httpx.Timeout(None, connect=_CONNECT).as_dict()
 _OWN_HEADERS = {
     "accept": "application/json",
@@ -98,6 +100,7 @@ class RemoteClient:
         self._preparing = asyncio.Lock()
         self._idle: list[httpx.AsyncClient] = []
         self._busy: set[httpx.AsyncClient] = set()
+        self._reached = False
         self._closed = False
 
     async def request(
@@ -117,8 +120,8 @@ class RemoteClient:
 
         `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
         repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
-        Raises ServiceError for every failure of the service or of the way to it, and ValueError
-        for what cannot be sent at all.
+        A service that was never reached is tried three times at most. Raises ServiceError for every
+        failure of the service or of the way to it, and ValueError for what cannot be sent at all.
         """
         call = self._call(method, path, json, form, params, credential, headers, timeout)
         if self._tls is None:
@@ -139,6 +142,8 @@ class RemoteClient:
             if isinstance(outcome, Reply):
                 return outcome
             wait = policy.wait(outcome, attempt, self._draw)
+            if not self._reached and attempt >= _FIRST_CONTACT:
+                wait = None
             if wait is None or self._clock.now() - start + wait > policy.total:
                 # Made by `_attempt` and raised here, outside of any `except`: what httpx raised
                 # holds the request with its headers, and must not hang on to this as its context.
@@ -238,12 +243,14 @@ class RemoteClient:
             outcome = await self._exchange(call)
             if isinstance(outcome, ServiceError):
                 outcome.attempts = attempt
+                self._reached = self._reached or outcome.kind is not Kind.UNREACHABLE
                 if outcome.kind is Kind.LIMITED:
                     permit.refused(outcome.retry_after)
                 elif outcome.retry_after:
                     self.limit.pause(outcome.retry_after)
                 return outcome
             permit.accepted()
+            self._reached = True
             status, data = outcome
             return Reply(data, status, self._clock.now() - start, attempt)
 

@@ -328,10 +328,20 @@ async def test_what_was_certainly_not_done_may_be_repeated() -> None:
         assert (await remote.request("POST", "/", retry=UNSENT)).attempts == 2
     with pytest.raises(ServiceError, match="cannot connect") as caught:
         await remote_to_nowhere(server.port, retry=UNSENT)
-    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 6)
+    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 3)
     with pytest.raises(ServiceError) as caught:
         await remote_to_nowhere(server.port, retry=False)
     assert caught.value.attempts == 1
+
+
+async def test_a_service_that_was_reached_before_is_tried_longer() -> None:
+    async with Server(OK) as server:
+        remote = client(server)
+        await remote.request("GET", "/")
+    with pytest.raises(ServiceError, match="cannot connect") as caught:
+        await remote.request("GET", "/")
+    assert (caught.value.kind, caught.value.attempts) == (Kind.UNREACHABLE, 6)
+    await remote.aclose()
 
 
 async def remote_to_nowhere(port: int, **options: Any) -> None:

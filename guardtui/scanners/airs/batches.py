@@ -29,6 +29,9 @@ _SOON = 0.01
 """Seconds that are not waited for."""
 PATIENCE = 300.0
 """Seconds without any news after which what is open is given up."""
+_AHEAD = 4 * IDS_AT_MOST
+"""Batches that wait for their results at most: enough to keep every query full while queues take
+ten seconds, and no more are lost when the run is ended."""
 _OVERHEAD = 64
 """Bytes that a batch adds to each request, at most."""
 
@@ -61,9 +64,10 @@ async def scan_in_batches(
             good.append((index, prompt))
     chunks = _chunks(client, good, size)
     news: asyncio.Queue[_News] = asyncio.Queue()
-    sender = asyncio.create_task(_send(client, chunks, news, submitted))
+    room = asyncio.Semaphore(_AHEAD)
+    sender = asyncio.create_task(_send(client, chunks, news, room, submitted))
     try:
-        collector = _Collector(client, topic, patience)
+        collector = _Collector(client, topic, patience, room)
         async with contextlib.aclosing(collector.run(news)) as outcomes:
             async for one in outcomes:
                 yield one
@@ -119,6 +123,7 @@ async def _send(
     client: ScanClient,
     chunks: Sequence[tuple[Indexed, ...]],
     news: asyncio.Queue[_News],
+    room: asyncio.Semaphore,
     submitted: Callable[[Batch], None] | None,
 ) -> None:
     """Submit all; a batch that was refused for what is in it (400) goes again prompt by prompt.
@@ -127,10 +132,10 @@ async def _send(
     there, for which a refusal may stand as well.
     """
     try:
-        refused, taken = await _send_once(client, chunks, news, submitted)
+        refused, taken = await _send_once(client, chunks, news, room, submitted)
         if taken or len(chunks) == 1:
             singles = [(one,) for chunk, _ in refused if len(chunk) > 1 for one in chunk]
-            again, _ = await _send_once(client, singles, news, submitted)
+            again, _ = await _send_once(client, singles, news, room, submitted)
             refused = [one for one in refused if len(one[0]) == 1] + again
         for chunk, error in refused:
             news.put_nowait(_Lost(tuple(index for index, _ in chunk), error))
@@ -142,12 +147,23 @@ async def _send_once(
     client: ScanClient,
     chunks: Sequence[tuple[Indexed, ...]],
     news: asyncio.Queue[_News],
+    room: asyncio.Semaphore,
     submitted: Callable[[Batch], None] | None,
 ) -> tuple[list[tuple[tuple[Indexed, ...], ServiceError]], bool]:
     """Submit all once; what was refused with status 400, and whether anything was taken."""
     refused: list[tuple[tuple[Indexed, ...], ServiceError]] = []
     taken = False
-    async with contextlib.aclosing(run_all(chunks, client.submit, client.limit)) as outcomes:
+
+    async def submit(chunk: tuple[Indexed, ...]) -> Batch:
+        """Takes room, which a batch that was taken keeps until all its results are there."""
+        await room.acquire()
+        try:
+            return await client.submit(chunk)
+        except BaseException:
+            room.release()
+            raise
+
+    async with contextlib.aclosing(run_all(chunks, submit, client.limit)) as outcomes:
         async for number, outcome in outcomes:
             chunk = chunks[number]
             if isinstance(outcome, Batch):
@@ -175,8 +191,10 @@ class _Open:
 class _Collector:
     """Asks for the results of what is open, the longest not asked for first."""
 
-    def __init__(self, client: ScanClient, topic: str, patience: float) -> None:
-        self._client, self._clock = client, client.clock
+    def __init__(
+        self, client: ScanClient, topic: str, patience: float, room: asyncio.Semaphore | None = None
+    ) -> None:
+        self._client, self._clock, self._room = client, client.clock, room
         self._topic, self._patience = topic, patience
         self._open: dict[str, _Open] = {}
         self._heard = self._clock.now()
@@ -209,12 +227,17 @@ class _Collector:
     def _take(self, batch: Batch) -> ServiceError | None:
         """Remember a batch; an id that stands for another one already cannot be told apart."""
         if batch.scan_id in self._open:
+            self._leave_room()
             return ServiceError(
                 Kind.CONTENT, f"unknown fate: two batches got the scan id {batch.scan_id}",
                 final=True,
             )  # fmt: skip
         self._open[batch.scan_id] = _Open(batch, set(batch.rows), self._clock.now() + FIRST_ASK)
         return None
+
+    def _leave_room(self) -> None:
+        if self._room is not None:
+            self._room.release()
 
     async def _ask(self) -> list[tuple[int, Outcome]]:
         """Ask once for up to five batches; what has come to an end by it."""
@@ -252,6 +275,7 @@ class _Collector:
         one.left.discard(number)
         if not one.left:
             del self._open[row.scan_id]
+            self._leave_room()
         if row.complete:
             answer = read_answer(row.result, topic=self._topic)
         else:
@@ -284,6 +308,7 @@ class _Collector:
         done: list[tuple[int, Outcome]] = []
         for one in lost:
             del self._open[one.batch.scan_id]
+            self._leave_room()
             message = f"submitted as scan {one.batch.scan_id}, but no result: {error.message}"
             told = reworded(error, message)
             done += [(one.batch.rows[number], told) for number in sorted(one.left)]

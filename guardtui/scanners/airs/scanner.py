@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +18,7 @@ from guardtui.http.errors import Kind, ServiceError, inert
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.batches import scan_in_batches
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
@@ -38,12 +39,15 @@ else:
 
 GIVE_UP_AFTER = 20
 """Prompts in a row without a verdict, after which the others are not sent: scans are paid for."""
+_UNREACHED = 2
+"""Prompts in a row, or as many as may be in flight, for which there was no connection at all."""
 OTHER_REVISION = "another revision of the profile judged; a change may not be in effect everywhere"
 _LOOKED_UP = 500
 """Prompts looked up in the cache between two chances to be cancelled."""
 
 _Settled: TypeAlias = "KeptVerdict | str | ServiceError"
 """What came of a prompt: a verdict, or why there is none."""
+_Results: TypeAlias = "AsyncGenerator[tuple[int, _Settled], None]"
 
 
 @dataclass(eq=False)
@@ -70,13 +74,14 @@ class _Run:
     known: int = 0
     verdicts: int = 0
     failed_in_a_row: int = 0
+    unreached_in_a_row: int = 0
     last_failure: str = ""
 
     def settle(self, text: str, what: _Settled, *, known: bool = False) -> None:
         """Write down what came of a text, in all its places."""
         places = self.places[text]
         if isinstance(what, KeptVerdict):
-            self.failed_in_a_row = 0
+            self.failed_in_a_row = self.unreached_in_a_row = 0
             self.verdicts += 1
             self.triggered[places] = what.triggered
             if note := self._note(what):
@@ -87,6 +92,8 @@ class _Run:
             # A prompt that was never sent says nothing about the service.
             unsent = isinstance(what, ServiceError) and not what.attempts
             self.failed_in_a_row += not unsent
+            unreached = isinstance(what, ServiceError) and what.kind is Kind.UNREACHABLE
+            self.unreached_in_a_row = self.unreached_in_a_row + 1 if unreached else 0
             self.last_failure = what.message if isinstance(what, ServiceError) else what
             self.errors.update(dict.fromkeys(places, self.last_failure))
         count = int(np.count_nonzero(self.wanted[places]))
@@ -146,7 +153,8 @@ class _Run:
 
     @property
     def given_up(self) -> bool:
-        return self.failed_in_a_row >= GIVE_UP_AFTER
+        cut_off = self.unreached_in_a_row >= max(_UNREACHED, self.limit.allowed)
+        return cut_off or self.failed_in_a_row >= GIVE_UP_AFTER
 
 
 class AirsScanner:
@@ -159,8 +167,10 @@ class AirsScanner:
     it is given, verdicts are kept under it, so that the same definition, pinned again, is not paid
     for again. `rate` is scans a second. A `cache` is asked before the service unless `fresh`, and
     keeps each verdict as soon as it comes, errors never. `companions` are names of topics that may
-    stop a prompt as well. Raises AirsError without a credential or profile, ValueError for a rate
-    that is none.
+    stop a prompt as well. `timeout` is for one attempt, in seconds. With `batches` prompts are
+    submitted five at a time and asked for later, which is slower and counts fewer requests; rows of
+    a batch whose fate is unknown have an error, and are not sent again in this scan. Raises
+    AirsError without a credential or profile, ValueError for a rate that is none.
     """
 
     live = False
@@ -177,6 +187,8 @@ class AirsScanner:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         companions: Collection[str] = (),
+        batches: bool = False,
+        timeout: float = 60.0,
         clock: Clock = CLOCK,
     ) -> None:
         self._airs = airs if airs is not None else AirsSettings.load()
@@ -187,6 +199,7 @@ class AirsScanner:
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._companions = frozenset(companions)
+        self._batches, self._timeout = batches, timeout
         self._limit: AdaptiveLimit | None = None
         self._held = False
 
@@ -245,11 +258,15 @@ class AirsScanner:
             np.full(len(texts), Triggered.NO_VERDICT, np.int8),
             total=int(np.count_nonzero(wanted)),
         )
-        async with ScanClient(self._airs, self._choice, limit=limit, clock=self._clock) as client:
+        async with ScanClient(
+            self._airs, self._choice, limit=limit, timeout=self._timeout, clock=self._clock
+        ) as client:
             while waiting and not (run.revision or run.verdicts or run.given_up):
-                await self._ask(client, run, [waiting.pop(0)])
+                first = [waiting.pop(0)]
+                await self._settle(run, first, self._at_once(client, run, first))
             waiting = await self._found(run, waiting)
-            await self._ask(client, run, waiting)
+            ask = self._in_batches if self._batches else self._at_once
+            await self._settle(run, waiting, ask(client, run, waiting))
         if run.given_up:
             self._leave(run)
         return run.partial()
@@ -269,7 +286,7 @@ class AirsScanner:
                 await asyncio.sleep(0)
         return left
 
-    async def _ask(self, client: ScanClient, run: _Run, texts: Sequence[str]) -> None:
+    def _at_once(self, client: ScanClient, run: _Run, texts: Sequence[str]) -> _Results:
         async def call(text: str) -> KeptVerdict | str:
             # The topic is left out: that another one stopped it is told when the verdict is read,
             # as it depends on the companions of now.
@@ -277,14 +294,25 @@ class AirsScanner:
             # Kept here and not by who reads the results: a cancelled run must not lose it.
             return self._judged(run, text, answer)
 
-        if run.given_up:
-            return
-        run.tell()
-        calls = run_all(texts, call, client.limit, counters=run.counters)
-        async with contextlib.aclosing(calls) as results:
+        return run_all(texts, call, client.limit, counters=run.counters)
+
+    async def _in_batches(self, client: ScanClient, run: _Run, texts: Sequence[str]) -> _Results:
+        async with contextlib.aclosing(scan_in_batches(client, list(enumerate(texts)))) as outcomes:
+            async for index, outcome in outcomes:
+                run.counters.count(isinstance(outcome, ServiceError))
+                if isinstance(outcome, ServiceError):
+                    yield index, outcome
+                else:
+                    yield index, self._judged(run, texts[index], outcome)
+
+    async def _settle(self, run: _Run, texts: Sequence[str], results: _Results) -> None:
+        """Write down what comes. Raises AirsError when it is clear that nothing will."""
+        async with contextlib.aclosing(results):
+            if run.given_up or not texts:
+                return
+            run.tell()
             async for index, result in results:
-                refused = isinstance(result, ServiceError) and result.kind is Kind.CREDENTIALS
-                if refused and not run.verdicts:
+                if isinstance(result, ServiceError) and not run.verdicts and _hopeless(result):
                     raise AirsError(f"nothing could be scanned: {result}")
                 run.settle(texts[index], result)
                 if run.given_up:
@@ -318,9 +346,14 @@ class AirsScanner:
     def _leave(self, run: _Run) -> None:
         """Say of all that is left why it was not sent."""
         reason = (
-            f"not sent: {GIVE_UP_AFTER} prompts in a row got no verdict, "
+            f"not sent: {run.failed_in_a_row} prompts in a row got no verdict, "
             f"the last: {run.last_failure}"
         )
         open_rows = np.flatnonzero((run.triggered == Triggered.NO_VERDICT) & run.wanted)
         for row in open_rows.tolist():
             run.errors.setdefault(row, reason)
+
+
+def _hopeless(error: ServiceError) -> bool:
+    """Whether it is the same for every prompt: the key is refused, or nobody is there."""
+    return error.kind in (Kind.CREDENTIALS, Kind.UNREACHABLE)

@@ -143,6 +143,26 @@ async def test_a_reader_that_stops_early_ends_it(stage: Stage) -> None:
     assert stage.scans.limit.in_flight == 0
 
 
+async def test_few_batches_wait_for_their_results_at_a_time(stage: Stage) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="0")
+    waiting: set[int] = set()
+    most = 0
+
+    def submitted(batch: Batch) -> None:
+        nonlocal most
+        waiting.update(batch.rows.values())
+        most = max(most, len(waiting))
+
+    prompts = [(k, f"{TAX} {k}") for k in range(100)]
+    async for index, outcome in scan_in_batches(stage.scans, prompts, size=2, submitted=submitted):
+        assert isinstance(outcome, Answer)
+        waiting.discard(index)
+    assert not waiting
+    # 20 batches, and those whose last results are read in this moment.
+    assert 40 <= most <= 60
+
+
 async def test_nothing_to_scan(stage: Stage) -> None:
     assert await outcomes(stage.scans, []) == {}
 
