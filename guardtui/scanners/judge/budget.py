@@ -1,0 +1,120 @@
+"""What judging costs: tokens and money, counted live, and a budget that ends a run in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guardtui.http.openai import Usage
+
+ANSWER_TOKENS = 512
+"""Tokens that an answer may have at most, as calls ask for it."""
+_OVERHEAD = 64
+"""Tokens of a call besides its texts: roles, marks between messages."""
+
+
+class BudgetError(Exception):
+    """The next call could go beyond the budget; it was not made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Money for a million tokens, in whatever currency the author counts in."""
+
+    input: float = 0.0
+    output: float = 0.0
+
+    def of(self, input_tokens: float, output_tokens: float) -> float:
+        """What so many tokens cost."""
+        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has used so far. `uncounted` calls came back without a count of tokens."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    uncounted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a call that is under way may come to."""
+
+    tokens: int
+    cost: float
+
+
+class Budget:
+    """Counts what calls use, and refuses one that could pass a limit. For one event loop.
+
+    `most_tokens` and `most_cost` are limits of a run, None without one. Before a call is sent, the
+    most that it may come to is reserved: no token is shorter than a byte, and the answer has at
+    most `answer_tokens`, which the call has to ask for.
+    """
+
+    def __init__(
+        self,
+        prices: Prices | None = None,
+        *,
+        most_tokens: int | None = None,
+        most_cost: float | None = None,
+        answer_tokens: int = ANSWER_TOKENS,
+    ) -> None:
+        self.prices = prices or Prices()
+        self.most_tokens, self.most_cost = most_tokens, most_cost
+        self.answer_tokens = answer_tokens
+        self.spent = Spent()
+        self._tokens_reserved = 0
+        self._cost_reserved = 0.0
+
+    def reserve(self, size: int) -> Reserved:
+        """Room for a call whose messages have so many bytes. Raises BudgetError without."""
+        asked = size + _OVERHEAD
+        cost = self.prices.of(asked, self.answer_tokens)
+        wanted = Reserved(asked + self.answer_tokens, cost)
+        spent = self.spent
+        used = spent.input_tokens + spent.output_tokens
+        if self.most_tokens is not None and (
+            used + self._tokens_reserved + wanted.tokens > self.most_tokens
+        ):
+            raise BudgetError(
+                f"not asked: the budget of {self.most_tokens} tokens could be passed "
+                f"({used} are used)"
+            )
+        if self.most_cost is not None and (
+            spent.cost + self._cost_reserved + wanted.cost > self.most_cost
+        ):
+            raise BudgetError(
+                f"not asked: the budget of {self.most_cost:g} could be passed "
+                f"({spent.cost:.4g} is spent)"
+            )
+        self._tokens_reserved += wanted.tokens
+        self._cost_reserved += wanted.cost
+        return wanted
+
+    def settle(self, reserved: Reserved, usage: Usage | None) -> None:
+        """Put what a call used in the place of what was reserved; None when nothing was used.
+
+        A call without a count of tokens is taken for all that was reserved.
+        """
+        self._tokens_reserved -= reserved.tokens
+        self._cost_reserved -= reserved.cost
+        if usage is None:
+            return
+        spent = self.spent
+        asked, answered = usage.input_tokens, usage.output_tokens
+        counted = asked is not None and answered is not None
+        if answered is None:
+            answered = self.answer_tokens
+        if asked is None:
+            asked = reserved.tokens - self.answer_tokens
+        self.spent = Spent(
+            calls=spent.calls + 1,
+            input_tokens=spent.input_tokens + asked,
+            output_tokens=spent.output_tokens + answered,
+            cost=spent.cost + self.prices.of(asked, answered),
+            uncounted=spent.uncounted + (not counted),
+        )
