@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,14 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import FILE, Fraction, PerSecond, output_option, scanner_options
+from guardtui.cli.options import (
+    FILE,
+    Fraction,
+    PerSecond,
+    address_options,
+    output_option,
+    scanner_options,
+)
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
@@ -92,7 +100,23 @@ _POLL_SECONDS = 0.1
     metavar="R",
     help="Requests a second that AIRS is sent at most.",
 )
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 5),
+    metavar="N",
+    help="How often AIRS is asked again for a prompt that failed (default: 5).",
+)
+@click.option("--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time.")
 @click.option("--fresh", is_flag=True, help="Ask AIRS again for verdicts that are kept.")
+@address_options
+@click.option(
+    "--with",
+    "companion_paths",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Another topic of the profile, measured together with this one (repeatable).",
+)
 def command(
     topic: Path,
     prompts: Path,
@@ -108,7 +132,12 @@ def command(
     profile: str,
     concurrency: int | None,
     rate: float | None,
+    retries: int | None,
+    batch: bool,
     fresh: bool,
+    region: str | None,
+    scan_endpoint: str | None,
+    companion_paths: tuple[Path, ...],
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
@@ -123,7 +152,15 @@ def command(
         scanner_name,
         {"--encoder": encoder, "--threshold": threshold}
         if remote
-        else {"--concurrency": concurrency, "--rate": rate, "--fresh": fresh or None},
+        else {
+            "--concurrency": concurrency,
+            "--rate": rate,
+            "--retries": retries,
+            "--batch": batch or None,
+            "--fresh": fresh or None,
+            "--region": region,
+            "--scan-endpoint": scan_endpoint,
+        },
     )
     from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.domain.comparison import compare
@@ -134,19 +171,34 @@ def command(
     writer = load_writer(format_name)  # an unknown format fails before the work, not after it
     recorded = baseline is not None and is_recorded(baseline)
     compared = [] if baseline is None or recorded else [Path(baseline)]
-    check_output(output, topic, prompts, session_file(topic), *compared)
+    check_output(output, topic, prompts, session_file(topic), *compared, *companion_paths)
     definition, prompt_set = load_inputs(topic, prompts)
+    companions = _load_companions(topic, definition, companion_paths)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
-    if remote:
-        from guardtui.cli.airs_scans import load_settings, say_incomplete, say_notes
+    from guardtui.cli.airs_scans import load_settings, say_incomplete, say_notes
 
-        settings = load_settings(profile, concurrency)
+    if remote:
+        settings = load_settings(
+            profile,
+            concurrency=concurrency,
+            retries=retries,
+            region=region,
+            scan_endpoint=scan_endpoint,
+        )
         profile = settings.profile
-        evaluation = _evaluate_remotely(definition, prompt_set, settings, rate, fresh)
-        say_notes(prompt_set, evaluation)
+        evaluation = _evaluate_remotely(
+            definition,
+            prompt_set,
+            settings,
+            rate=rate,
+            fresh=fresh,
+            batches=batch,
+            companions=companions,
+        )
     else:
-        evaluation = _evaluate(definition, prompt_set, encoder, threshold)
+        evaluation = _evaluate(definition, prompt_set, encoder, threshold, companions)
+    say_notes(prompt_set, evaluation)
     report = ReportInput(
         topic=definition,
         evaluation=evaluation,
@@ -156,6 +208,7 @@ def command(
         changes=describe_changes(before.topic, definition) if before else (),
         profile=profile,
         baseline_number=number,
+        companions=companions,
     )
     write(writer(report), output)
     failures = failed_gates(report, min_coverage, max_regressions, max_errors)
@@ -242,30 +295,61 @@ def _require_fitting(scanner: str, others: dict[str, object]) -> None:
             raise click.UsageError(f"{option} does not fit --scanner {scanner}: leave it out")
 
 
+def _load_companions(path: Path, topic: Topic, others: Sequence[Path]) -> tuple[Topic, ...]:
+    """The other topics of the profile. Raises `InputError` telling all that is wrong with them."""
+    from guardtui.session.companions import kept_path, load_companions
+
+    found = load_companions(path, [kept_path(path, one) for one in others], topic)
+    if found.problems:
+        raise InputError("\n".join(map(str, found.problems)))
+    return found.topics
+
+
 def _evaluate(
-    topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
+    topic: Topic,
+    prompts: PromptSet,
+    encoder: str | None,
+    threshold: float | None,
+    companions: Sequence[Topic],
 ) -> Evaluation:
     import asyncio
 
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.companions import WithCompanions
 
     scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
-    return asyncio.run(_evaluated(scanner, topic, prompts))
+    return asyncio.run(_evaluated(WithCompanions(scanner, companions), topic, prompts))
 
 
 def _evaluate_remotely(
-    topic: Topic, prompts: PromptSet, settings: AirsSettings, rate: float | None, fresh: bool
+    topic: Topic,
+    prompts: PromptSet,
+    settings: AirsSettings,
+    *,
+    rate: float | None,
+    fresh: bool,
+    batches: bool,
+    companions: Sequence[Topic],
 ) -> Evaluation:
     import asyncio
 
-    from guardtui.cli.airs_scans import make_scanner, open_verdicts, require_sendable
+    from guardtui.cli.airs_scans import make_scanner, open_verdicts, require_sendable, say_work
 
     require_sendable(topic)
     with open_verdicts() as cache:
 
         async def evaluate() -> Evaluation:
-            scanner = await make_scanner(settings, topic, rate=rate, cache=cache, fresh=fresh)
+            scanner = await make_scanner(
+                settings,
+                topic,
+                rate=rate,
+                cache=cache,
+                fresh=fresh,
+                batches=batches,
+                companions=[one.name for one in companions],
+            )
+            say_work(scanner, topic, prompts, rate=rate, fresh=fresh, batches=batches)
             return await _evaluated(scanner, topic, prompts)
 
         return asyncio.run(evaluate())

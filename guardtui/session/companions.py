@@ -94,8 +94,8 @@ def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = 
     that of `own`, the topic under test; none may have its name, or be its file.
     """
     files: list[Companion] = []
-    folder, taken = topic_path.absolute().parent, [own.name] if own is not None else []
-    seen = {_identity(topic_path.absolute())}
+    folder, taken = topic_path.parent, [own.name] if own is not None else []
+    seen = {_identity(topic_path)}
     for path in dict.fromkeys(paths):
         location = folder / path
         signature = _signature(location)
