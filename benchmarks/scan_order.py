@@ -8,6 +8,9 @@ which verdicts will change. The stand-ins: each encoder with the shipped scoring
 has less in common with it (`nearest`: the largest cosine of a `minilm` vector to any part of the
 topic, with the threshold that was best before the edit). A prompt that an edit makes an example is
 left out: any order would find it.
+
+The same scans, stopped after a share of the prompts, show what the estimate of coverage is worth
+that the screen shows meanwhile, with the verdicts before the edit as predictions.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from fidelity import Case, read_cases
 
-from guardtui.domain.verdicts import outcomes
+from guardtui.domain.estimates import estimate, rate_bounds
+from guardtui.domain.metrics import metrics_of
+from guardtui.domain.verdicts import Outcome, outcomes
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.calibration import best_coverage
@@ -212,8 +217,46 @@ def measure(found: Sequence[Foretold]) -> dict[str, object]:
         "flips": total,
         "found_after": {str(share): hits / total for share, hits in early.items()},
         "cuts": {str(cut): share_found(found, cut) for cut in CUTS},
+        "estimates": {str(share): estimates(found, share) for share in SHARES},
         "kinds": {kind: share_found(some, LIKELY_MOVE) for kind, some in kinds.items()},
     }
+
+
+def estimates(found: Sequence[Foretold], share: float) -> dict[str, float]:
+    """Means over all edits, after a share of the prompts.
+
+    `held`: how often all true rates lay within their intervals; `width` of the interval of
+    coverage, and that of its best and worst case; `error` of its value, and that of the coverage
+    of the prompts asked so far taken alone (0 where it has none).
+    """
+    rows = []
+    for one in found:
+        order = scan_order(one.moved, one.engine, one.earlier).rows
+        should = np.isin(one.earlier, [Outcome.TP, Outcome.FN])
+        before = np.isin(one.earlier, [Outcome.TP, Outcome.FP])
+        answer = (before ^ one.flips).astype(np.int8)
+        truth = metrics_of(outcomes(should, answer))
+        waiting = order[round(share * len(order)) :]
+        answer[waiting] = -1
+        codes = outcomes(should, answer)
+        rates = estimate(codes, should, before.astype(np.int8), waiting).rates
+        bounds, coverage = rate_bounds(codes, should)["coverage"], rates["coverage"]
+        if truth.coverage is None or bounds is None or coverage is None:
+            continue  # the prompt that became an example was the only one of its class
+        rows.append(
+            (
+                all(
+                    rate is None or rate.low <= getattr(truth, name) <= rate.high
+                    for name, rate in rates.items()
+                ),
+                coverage.high - coverage.low,
+                bounds.high - bounds.low,
+                abs(coverage.value - truth.coverage),
+                abs((metrics_of(codes).coverage or 0.0) - truth.coverage),
+            )
+        )
+    names = ("held", "width", "width_of_bounds", "error", "error_of_asked_alone")
+    return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
 
 
 def table(figures: dict[str, dict[str, object]]) -> str:
@@ -226,6 +269,9 @@ def table(figures: dict[str, dict[str, object]]) -> str:
         lines.append("  first " + "".join(f"{share:>8.0%}" for share in SHARES))
         found = one["found_after"].values()  # type: ignore[attr-defined]
         lines.append("  found " + "".join(f"{value:>8.1%}" for value in found))
+        for share, means in one["estimates"].items():  # type: ignore[attr-defined]
+            told = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
+            lines.append(f"  estimate after {float(share):.0%}: {told}")
         for title in ("cuts", "kinds"):
             lines.append(f"  {title:<20}{'found':>8}{'asked':>8}")
             for name, (hits, asked) in one[title].items():  # type: ignore[attr-defined]
