@@ -1,0 +1,375 @@
+"""Scans through what can happen on the way: no prompt lost, none counted twice, few sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import random
+import signal
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.verdicts import NOT_YET, Triggered, Verdicts
+from guardtui.http.clock import Clock
+from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import apply
+from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.scans import ScanClient
+from guardtui.scanners.base import Progress
+from guardtui.scanners.local.scanner import LocalScanner
+
+from .conftest import ENVIRONMENT, OTHER, TAX, TAX_TOPIC, Stage, Start, settings_for
+from .test_scanner import Memory, answered, few, nothing, scanner, sent
+
+MIXED = ["429=0.2", "500=0.05", "reset=0.02", "timeout=0.01", "topic-error=0.01"]
+
+
+def many(tmp_path: Path, count: int) -> PromptSet:
+    return few(tmp_path, *(f"{TAX if n % 3 else OTHER} {n}" for n in range(count)))
+
+
+async def truth(prompts: PromptSet) -> list[int]:
+    local = await LocalScanner("static").scan(TAX_TOPIC, prompts, nothing)
+    return [int(one) for one in local.triggered]
+
+
+def checked(verdicts: Verdicts, true: list[int]) -> int:
+    """How many have no verdict; each other one has its true one."""
+    missing = {row for row, one in enumerate(answered(verdicts)) if one == Triggered.NO_VERDICT}
+    assert missing == set(verdicts.errors)
+    assert all(verdicts.errors.values())
+    assert NOT_YET not in verdicts.errors.values()
+    wrong = [row for row, one in enumerate(answered(verdicts)) if one != true[row]]
+    assert set(wrong) == missing
+    return len(missing)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_mixed_faults_lose_nothing_and_count_nothing_twice(
+    start: Start, tmp_path: Path, seed: int
+) -> None:
+    stage = await start(seed=seed)
+    count = 250
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompts = many(tmp_path, count)
+    true = await truth(prompts)
+    stage.change(faults=MIXED, retry_after="20ms")
+    before = stage.answered["requests"]
+    progress: list[Progress] = []
+    cache = Memory()
+    verdicts = await scanner(stage, done, cache=cache, timeout=0.3).scan(
+        TAX_TOPIC, prompts, progress.append
+    )
+    counts = stage.answered["endpoints"]["sync"]
+    assert counts["429"] > 30
+    assert {"200", "500", "reset", "gone"} <= set(counts)
+    missing = checked(verdicts, true)
+    assert 0 < missing < 0.05 * count
+    assert len(cache.found) == count - missing
+    assert stage.answered["requests"] - before <= 1.5 * count
+    # Counted once each, and no more often than there are rows.
+    assert [one.done for one in progress] == sorted(one.done for one in progress)
+    assert (progress[-1].done, progress[-1].total, progress[-1].errors) == (count, count, missing)
+    assert progress[-1].traffic is not None
+    traffic = progress[-1].traffic()
+    assert traffic.refused == counts["429"]
+    assert traffic.in_flight == 0
+    # What has no verdict is asked for by the next run, and nothing else is.
+    stage.change(faults=[])
+    before = sent(stage)
+    again = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
+    assert checked(again, true) == 0
+    assert sent(stage) - before == missing
+
+
+async def test_a_rate_holds_where_requests_arrive(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the true clock, and seen by the service: no second has more than is allowed."""
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    arrivals: list[float] = []
+    arrived = stage.sandbox.control.stats.arrived
+
+    def noted() -> None:
+        arrivals.append(time.monotonic())
+        arrived()
+
+    monkeypatch.setattr(stage.sandbox.control.stats, "arrived", noted)
+    airs = AirsScanner(
+        "sandbox", airs=stage.settings, revision=done.profile.profile_id, rate=10, clock=Clock()
+    )
+    verdicts = await airs.scan(TAX_TOPIC, many(tmp_path, 25), nothing)
+    assert not verdicts.errors
+    assert len(arrivals) == 25
+    assert all(late - early > 1.0 for early, late in zip(arrivals, arrivals[10:], strict=False))
+    # And it is used: 24 gaps of a tenth of a second.
+    assert arrivals[-1] - arrivals[0] < 24 * 0.1 * 1.1
+
+
+async def test_a_held_scan_sends_nothing_and_goes_on(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(latency="5ms")
+    prompts = many(tmp_path, 40)
+    airs = scanner(stage, done, cache=Memory())
+    some, held = asyncio.Event(), asyncio.Event()
+    latest: list[Progress] = []
+
+    def report(progress: Progress) -> None:
+        latest[:] = [progress]
+        if progress.done >= 10 and not some.is_set():
+            some.set()
+            airs.hold(True)
+        traffic = None if progress.traffic is None else progress.traffic()
+        if traffic is not None and traffic.held and not traffic.in_flight:
+            held.set()
+
+    task = asyncio.create_task(airs.scan(TAX_TOPIC, prompts, report))
+    await held.wait()
+    before = sent(stage)
+    assert 10 <= before < 40
+    # What was under way has arrived: as many verdicts as were sent, and the rest is told as open.
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert latest[0].done == before == sent(stage)
+    assert latest[0].partial is not None
+    partial = latest[0].partial()
+    assert list(partial.errors.values()) == [NOT_YET] * (40 - before)
+    airs.hold(False)
+    assert checked(await task, await truth(prompts)) == 0
+    assert sent(stage) == 40
+
+
+async def test_a_held_scan_is_cancelled_at_once(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    airs = scanner(stage, done)
+    airs.hold(True)
+    began = asyncio.Event()
+    scan = airs.scan(TAX_TOPIC, many(tmp_path, 30), lambda _: began.set())
+    task = asyncio.create_task(scan)
+    await began.wait()
+    task.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert sent(stage) == 0
+
+
+async def test_nobody_there_is_said_soon(stage: Stage, tmp_path: Path) -> None:
+    await stage.sandbox.stop()
+    with pytest.raises(AirsError, match=r"nothing could be scanned: cannot connect to 127\.0"):
+        await scanner(stage).scan(TAX_TOPIC, many(tmp_path, 50), nothing)
+    assert len(stage.clock.waits) < 5 * stage.settings.concurrency
+
+
+async def test_a_cable_that_is_pulled_ends_the_scan_and_loses_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompts, cache = many(tmp_path, 60), Memory()
+    true = await truth(prompts)
+    pulled: list[asyncio.Task[None]] = []
+
+    def report(progress: Progress) -> None:
+        if progress.done >= 20 and not pulled:
+            pulled.append(asyncio.ensure_future(stage.sandbox.stop()))
+
+    verdicts = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, report)
+    await pulled[0]
+    missing = checked(verdicts, true)
+    assert 0 < missing <= 40
+    assert len(cache.found) == 60 - missing
+    told = Counter(verdicts.errors.values())
+    assert sum(told[one] for one in told if one.startswith("not sent: ")) >= missing - 20
+    assert any("cannot connect" in one for one in told)
+
+
+async def test_a_long_scan_keeps_its_results_only(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory beyond the results: what 4 000 prompts more leave behind, in bytes."""
+
+    async def scan(self: ScanClient, prompt: str, **_: Any) -> Answer:
+        await asyncio.sleep(0)
+        return Answer(False, scan_id=prompt * 20, profile_id="r")
+
+    monkeypatch.setattr(ScanClient, "scan", scan)
+    used: list[int] = []
+
+    def report(progress: Progress) -> None:
+        if progress.done in (500, 4500):
+            gc.collect()
+            used.append(tracemalloc.get_traced_memory()[0])
+
+    prompts = many(tmp_path, 5000)
+    tracemalloc.start()
+    try:
+        verdicts = await scanner(stage).scan(TAX_TOPIC, prompts, report)
+    finally:
+        tracemalloc.stop()
+    assert not verdicts.errors
+    assert used[1] - used[0] < 20_000
+
+
+# In batches
+
+
+async def test_batches_give_the_same_verdicts(start: Start, tmp_path: Path) -> None:
+    stage = await start(poll_limit=10, pending="12s")
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompts, cache = many(tmp_path, 63), Memory()
+    progress: list[Progress] = []
+    airs = scanner(stage, done, cache=cache, batches=True)
+    verdicts = await airs.scan(TAX_TOPIC, prompts, progress.append)
+    assert checked(verdicts, await truth(prompts)) == 0
+    counts = stage.answered["endpoints"]
+    assert counts["async"] == {"200": 13}
+    assert "sync" not in counts
+    assert set(counts["results"]) == {"200"}
+    assert progress[-1] == Progress("scanning", 63, 63, 0)
+    assert progress[-1].traffic is not None
+    assert progress[-1].traffic().sent == 13
+    assert len(cache.found) == 63
+    # The stopped ones name their topic, as in single scans.
+    assert set(verdicts.stopped_by.values()) == {(TAX_TOPIC.name,)}
+    await scanner(stage, done, cache=cache, batches=True).scan(TAX_TOPIC, prompts, nothing)
+    assert stage.answered["endpoints"]["async"] == {"200": 13}
+
+
+async def test_batches_learn_the_revision_by_one_single_scan(stage: Stage, tmp_path: Path) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="0")
+    prompts = many(tmp_path, 11)
+    verdicts = await scanner(stage, batches=True).scan(TAX_TOPIC, prompts, nothing)
+    assert checked(verdicts, await truth(prompts)) == 0
+    counts = stage.answered["endpoints"]
+    assert (counts["sync"], counts["async"]) == ({"200": 1}, {"200": 2})
+
+
+async def test_a_batch_of_unknown_fate_is_an_error_and_not_sent_again(
+    start: Start, tmp_path: Path
+) -> None:
+    stage = await start(
+        faults=["500-after@async=every:4", "reset-after@async=every:7", "429@async=0.2"],
+        pending="0",
+        retry_after="10ms",
+    )
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    prompts, cache = many(tmp_path, 100), Memory()
+    verdicts = await scanner(stage, done, cache=cache, batches=True).scan(
+        TAX_TOPIC, prompts, nothing
+    )
+    missing = checked(verdicts, await truth(prompts))
+    assert missing % 5 == 0
+    assert missing > 0
+    assert all("unknown fate" in reason for reason in verdicts.errors.values())
+    assert stage.answered["prompts"]["asked"]["duplicates"] == 0
+    assert len(cache.found) == 100 - missing
+
+
+async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(pending="0")
+    airs = scanner(stage, done, batches=True)
+    airs.hold(True)
+    began = asyncio.Event()
+    prompts = many(tmp_path, 20)
+    task = asyncio.create_task(airs.scan(TAX_TOPIC, prompts, lambda _: began.set()))
+    await began.wait()
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert "async" not in stage.answered["endpoints"]
+    airs.hold(False)
+    assert checked(await task, await truth(prompts)) == 0
+
+
+async def test_a_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: Path) -> None:
+    done = await apply(stage.management, TAX_TOPIC, "sandbox")
+    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
+    airs = AirsScanner(
+        "sandbox",
+        airs=wrong,
+        revision=done.profile.profile_id,
+        batches=True,
+        clock=stage.clock,
+    )
+    with pytest.raises(AirsError, match=r"nothing could be scanned: .*403"):
+        await airs.scan(TAX_TOPIC, many(tmp_path, 50), nothing)
+
+
+# Killed
+
+KILLS, KILLED_PROMPTS, CONCURRENCY = 3, 200, 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("seed", [3])
+async def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_was_not(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    await apply(stage.management, TAX_TOPIC, "sandbox")
+    stage.change(latency="5ms..15ms")
+    many(tmp_path, KILLED_PROMPTS)
+    (tmp_path / "topic.json").write_text(TAX_TOPIC.model_dump_json(), "utf-8")
+    url = str(stage.settings.scan_endpoint)
+    draw = random.Random(seed)
+    target, reached = 10**9, asyncio.Event()
+    stats = stage.sandbox.control.stats
+    delivered = stats.delivered
+
+    def noted(key: bytes) -> None:
+        delivered(key)
+        if stats.shown()["prompts"]["delivered"]["total"] >= target:
+            reached.set()
+
+    monkeypatch.setattr(stats, "delivered", noted)
+
+    async def start(cache: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "guardtui", "eval", "topic.json", "--prompts", "few.csv"),
+            *("--scanner", "airs", "--profile", "sandbox", "--format", "json"),
+            *("--concurrency", str(CONCURRENCY)),
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                **ENVIRONMENT,
+                "PYTHONPATH": str(Path(__file__).parents[3]),
+                "HOME": str(tmp_path),
+                "GUARDTUI_CACHE": str(tmp_path / cache),
+                "PANW_AI_SEC_API_ENDPOINT": url,
+                "PANW_MGMT_ENDPOINT": f"{url}/aisec",
+                "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    for _ in range(KILLS):
+        reached.clear()
+        so_far = stats.shown()["prompts"]["delivered"]["total"]
+        target = so_far + draw.randint(1, KILLED_PROMPTS // (KILLS + 1))
+        process = await start("cache")
+        await reached.wait()
+        process.send_signal(signal.SIGKILL)
+        await process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    target = 10**9
+    process = await start("cache")
+    out, err = await process.communicate()
+    assert process.returncode == 0, err
+    asked = stats.shown()["prompts"]["asked"]
+    assert asked["distinct"] == KILLED_PROMPTS
+    assert asked["duplicates"] <= CONCURRENCY * KILLS
+    undisturbed = await start("another-cache")
+    expected, _ = await undisturbed.communicate()
+    assert undisturbed.returncode == 0
+    assert json.loads(out) == json.loads(expected)
