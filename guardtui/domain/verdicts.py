@@ -48,7 +48,7 @@ class Verdicts:
     there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
     for single rows why there is no verdict (`NOT_YET`, `UNTESTED`: nobody asked so far), `notes`
     what is doubtful about one, `stopped_by` which topics of a profile stopped it, where that is
-    known.
+    known, `reasons` what a judge gave as its reason.
     """
 
     triggered: NDArray[np.int8]
@@ -57,6 +57,7 @@ class Verdicts:
     errors: Mapping[int, str] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
     stopped_by: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
@@ -90,6 +91,7 @@ class Verdicts:
             errors=texts(self.errors, newer.errors),
             notes=texts(self.notes, newer.notes),
             stopped_by=texts(self.stopped_by, newer.stopped_by),
+            reasons=texts(self.reasons, newer.reasons),
         )
 
 

@@ -92,8 +92,12 @@ class RemoteScanner(Scanner, Protocol):
         report: Report,
         *,
         rows: NDArray[np.intp] | None = None,
+        epoch: int = 1,
     ) -> Verdicts:
-        """As `Scanner.scan`; with `rows` only these, in this order, and the others are UNTESTED."""
+        """As `Scanner.scan`; with `rows` only these, in this order, and the others are UNTESTED.
+
+        Another `epoch` (from 1) asks again: what another one was answered is not known to it.
+        """
 
     def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
         """Which prompts would be answered without a call, bool [N]."""
@@ -106,12 +110,14 @@ class RemoteScanner(Scanner, Protocol):
 class KeptVerdict:
     """A remote scanner's verdict on one prompt.
 
-    `note` is what an author should know of it, `topics` are those that stopped the prompt.
+    `note` is what an author should know of it, `topics` are those that stopped the prompt, `reason`
+    is what the scanner gave as its reason.
     """
 
     triggered: bool
     note: str = ""
     topics: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class VerdictCache(Protocol):

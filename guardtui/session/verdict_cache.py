@@ -9,7 +9,7 @@ from pathlib import Path
 from guardtui.scanners.base import KeptVerdict
 from guardtui.session.kept_file import KeptFile
 
-FILE = "verdicts-2.sqlite3"
+FILE = "verdicts-3.sqlite3"
 """Name in the cache folder; the number is that of the file's form."""
 
 LIMIT = 2_000_000
@@ -17,7 +17,10 @@ LIMIT = 2_000_000
 
 
 class SqliteVerdicts(KeptFile):
-    """Verdicts; of what was asked the file holds hashes only."""
+    """Verdicts by hashes of what was asked.
+
+    Prompts are not in the file, but a judge's reasons are, which may quote them.
+    """
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -27,7 +30,7 @@ class SqliteVerdicts(KeptFile):
         database.execute(
             "CREATE TABLE IF NOT EXISTS verdicts(number INTEGER PRIMARY KEY,"
             " key BLOB UNIQUE NOT NULL, triggered INTEGER NOT NULL, note TEXT NOT NULL,"
-            " topics TEXT NOT NULL)"
+            " details TEXT NOT NULL)"
         )
         database.execute(
             "DELETE FROM verdicts WHERE number <= (SELECT max(number) FROM verdicts) - ?",
@@ -39,10 +42,10 @@ class SqliteVerdicts(KeptFile):
         with self._failing_softly() as database:
             if database is not None:
                 row = database.execute(
-                    "SELECT triggered, note, topics FROM verdicts WHERE key = ?", (key,)
+                    "SELECT triggered, note, details FROM verdicts WHERE key = ?", (key,)
                 ).fetchone()
                 if row is not None and row[0] in (0, 1):
-                    return KeptVerdict(bool(row[0]), str(row[1]), _names(row[2]))
+                    return KeptVerdict(bool(row[0]), str(row[1]), *_details(row[2]))
         return None
 
     def keep(self, key: bytes, verdict: KeptVerdict) -> None:
@@ -50,16 +53,18 @@ class SqliteVerdicts(KeptFile):
         with self._failing_softly() as database:
             if database is not None:
                 note = verdict.note.encode("utf-8", "replace").decode()
+                details = {"topics": verdict.topics, "reason": verdict.reason}
                 database.execute(
-                    "INSERT OR REPLACE INTO verdicts(key, triggered, note, topics)"
+                    "INSERT OR REPLACE INTO verdicts(key, triggered, note, details)"
                     " VALUES (?, ?, ?, ?)",
-                    (key, int(verdict.triggered), note, json.dumps(verdict.topics)),
+                    (key, int(verdict.triggered), note, json.dumps(details)),
                 )
 
 
-def _names(text: object) -> tuple[str, ...]:
+def _details(text: object) -> tuple[tuple[str, ...], str]:
+    """Topics and reason as they were kept; none of what cannot be read."""
     try:
-        names = json.loads(str(text))
-    except ValueError:
-        return ()
-    return tuple(map(str, names)) if isinstance(names, list) else ()
+        details = json.loads(str(text))
+        return tuple(map(str, details["topics"])), str(details["reason"])
+    except (ValueError, KeyError, TypeError):
+        return (), ""

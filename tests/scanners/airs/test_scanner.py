@@ -16,10 +16,11 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, apply
-from guardtui.scanners.airs.scanner import GIVE_UP_AFTER, OTHER_REVISION, AirsScanner
+from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import KeptVerdict, Progress, Scanner
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.remote import GIVE_UP_AFTER
 
 from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage, settings_for
 
