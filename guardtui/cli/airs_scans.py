@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,29 +14,20 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.lifecycle import Plan
     from guardtui.scanners.airs.scanner import AirsScanner
     from guardtui.session.verdict_cache import SqliteVerdicts
 
 _LISTED = 5
 
 
-def load_settings(profile: str, concurrency: int | None) -> AirsSettings:
+def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
     """Settings that are enough to scan with. Raises `InputError` naming what is missing."""
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.errors import AirsError
-    from guardtui.scanners.airs.scans import ProfileChoice
+    from guardtui.cli import airs_service
+    from guardtui.scanners.airs.connection import AirsConnection
 
-    try:
-        settings = AirsSettings.load({"profile": profile, "concurrency": concurrency})
-        settings.scan_credential()
-        if not settings.profile:
-            raise InputError(
-                "no security profile is named: give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
-            )
-        ProfileChoice(settings.profile)
-    except AirsError as error:
-        raise InputError(str(error)) from error
+    settings = airs_service.load_settings(profile=profile, **flags)
+    with airs_service.failures_told():
+        AirsConnection(settings)
     return settings
 
 
@@ -80,49 +71,89 @@ async def make_scanner(
     rate: float | None,
     cache: SqliteVerdicts,
     fresh: bool,
+    batches: bool = False,
+    companions: Collection[str] = (),
 ) -> AirsScanner:
-    """The scanner, told which revision of the profile is the newest where that can be looked up.
+    """The scanner, told what the profile has in effect where that can be looked up.
 
-    Warns when that is not the definition. Raises `InputError` and `ScannerError`.
+    Warns when that is not the definition. `companions` are names of other topics that may stop a
+    prompt as well. Raises `InputError` and `ScannerError`.
     """
-    from guardtui.scanners.airs.scanner import AirsScanner
-
-    plan = await _in_effect(settings, topic)
-    if plan is not None and plan.changes:
-        diagnostics.warn(
-            f"profile {settings.profile} does not have this definition: the verdicts are on what "
-            "it has\n  to have it in effect: " + "; ".join(plan.changes)
-        )
-    return AirsScanner(
-        settings.profile,
-        airs=settings,
-        revision="" if plan is None else plan.profile.profile_id,
-        number=None if plan is None else plan.profile.revision,
-        rate=rate,
-        cache=cache,
-        fresh=fresh,
-    )
-
-
-async def _in_effect(settings: AirsSettings, topic: Topic) -> Plan | None:
-    """What the profile has and lacks; None without any credential of a service account."""
-    from guardtui.http.errors import ServiceError
+    from guardtui.http.errors import ServiceError, inert
+    from guardtui.scanners.airs.connection import AirsConnection
     from guardtui.scanners.airs.errors import AirsError
-    from guardtui.scanners.airs.lifecycle import plan
-    from guardtui.scanners.airs.management import ManagementClient
+    from guardtui.scanners.airs.places import PolicyProblem
 
-    if not (settings.client_id or settings.client_secret):
-        return None
+    connection = AirsConnection(settings, rate=rate)
+    profile = inert(settings.profile)[:60]
     try:
-        async with ManagementClient(settings.management()) as client:
-            return await plan(client, topic, settings.profile)
+        try:
+            plan = await connection.look(topic)
+        except PolicyProblem as problem:
+            # No obstacle to a scan: it is only not known what applying would change.
+            diagnostics.warn(
+                f"whether profile {profile} has this definition is not told: {problem}"
+            )
+            now = await connection.seen()
+        else:
+            now = connection.in_effect(topic, plan)
+            if plan is not None and plan.changes:
+                diagnostics.warn(
+                    f"profile {profile} does not have this definition: the verdicts are on what "
+                    "it has\n  to have it in effect: " + "; ".join(plan.changes)
+                )
     except ServiceError as error:
         raise AirsError(
-            f"the profile {settings.profile} could not be looked up: {error.message}\n"
+            f"the profile {profile} could not be looked up: {error.message}\n"
             "  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret nothing is looked up"
         ) from error
     except AirsError as error:
         raise InputError(str(error)) from error
+    return connection.scanner(now, cache=cache, fresh=fresh, companions=companions, batches=batches)
+
+
+def say_work(
+    scanner: AirsScanner,
+    topic: Topic,
+    prompts: PromptSet,
+    *,
+    rate: float | None,
+    fresh: bool,
+    batches: bool,
+) -> None:
+    """Say how many calls a scan will take, and how long where that can be told."""
+    texts = prompts.prompts.to_list()
+    known = scanner.known(topic, prompts).tolist()
+    calls = len({text for text, one in zip(texts, known, strict=True) if not one})
+    count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
+    if not calls:
+        diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
+        return
+    said = f"{_calls(calls, batches)} for {count}"
+    if not scanner.settings.revision and not fresh:
+        said = f"up to {said}: the first tells what the cache knows"
+    elif kept := sum(known):
+        said += f", {kept} of them from the cache"
+    if rate is not None and not batches:
+        said += f", about {_duration(calls / rate)} at {rate:g} a second"
+    diagnostics.note(said)
+
+
+def _calls(count: int, batches: bool) -> str:
+    from guardtui.scanners.airs.batches import BATCH
+
+    if batches:
+        count = -(-count // BATCH)
+        return f"{count} batch{'es' * (count != 1)} of up to {BATCH}"
+    return f"{count} call{'s' * (count != 1)}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "a second"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:

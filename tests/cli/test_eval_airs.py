@@ -89,7 +89,8 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     cloud.apply()
     local = json.loads(run(*LOCAL, "--format", "json").out)
     done = run(*NAMED, "--format", "json", "--concurrency", "3", "--rate", "200", **cloud.all)
-    assert (done.code, done.err) == (0, "")
+    told = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
+    assert (done.code, done.err) == (0, told)
     silent_on_secrets(done)
     document = json.loads(done.out)
     same = ("metrics", "rates", "error_count", "by_category")
@@ -109,6 +110,7 @@ def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) 
     assert (first.code, cloud.prompts["asked"]["total"]) == (0, COUNT)
     second = run(*AIRS, **cloud.all, PANW_AI_SEC_PROFILE_NAME="sandbox")
     assert (second.out, second.code) == (first.out, 0)
+    assert second.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == COUNT
     assert run(*NAMED, "--fresh", **cloud.all).out == first.out
     assert cloud.prompts["asked"]["total"] == 2 * COUNT
@@ -120,7 +122,7 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     done = run(*NAMED, "--format", "json", **cloud.all)
     assert done.code == 3
     missing = COUNT // 2
-    assert done.err.startswith(f"error: {missing} of {COUNT} prompts have no verdict; ")
+    assert f"\nerror: {missing} of {COUNT} prompts have no verdict; " in done.err
     assert "run the same command again to ask for the others only" in done.err
     document = json.loads(done.out)
     assert document["error_count"] == len(document["errors"]) == missing
@@ -128,7 +130,8 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     assert document["metrics"]["total"] == COUNT - missing
     cloud.faults(faults=[])
     allowed = run(*NAMED, "--max-errors", "0", "--min-coverage", "0.1", **cloud.all)
-    assert (allowed.code, allowed.err) == (0, "")
+    told = f"{missing} calls for {COUNT} prompts, {COUNT - missing} of them from the cache\n"
+    assert (allowed.code, allowed.err) == (0, told)
     assert cloud.prompts["asked"]["total"] == COUNT + missing
 
 
@@ -136,7 +139,7 @@ def test_errors_that_are_allowed(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(faults=["topic-error=every:2"])
     allowed = run(*NAMED, "--max-errors", "5", **cloud.all)
-    assert (allowed.code, allowed.err.startswith("warning: 5 of 10 prompts")) == (0, True)
+    assert (allowed.code, "\nwarning: 5 of 10 prompts" in allowed.err) == (0, True)
     refused = run(*NAMED, "--max-errors", "0", "--fresh", **cloud.all)
     assert (refused.code, "gate failed: 5 prompts without" in refused.err) == (1, True)
     assert "run the same command again without --fresh" in refused.err
@@ -148,10 +151,13 @@ def test_what_is_not_in_effect_is_said(cloud: Cloud, run: Run) -> None:
     assert "no verdict on the topic" in before.err
     assert before.code == 3
     cloud.apply()
-    assert run(*NAMED, **cloud.all).err == ""
+    assert run(*NAMED, **cloud.all).err == f"{COUNT} calls for {COUNT} prompts\n"
     # Without a service account nothing is looked up, and one prompt tells which revision judges.
+    blind = run(*NAMED, **cloud.scans)
+    assert blind.code == 0
+    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first tells")
     asked = cloud.prompts["asked"]["total"]
-    assert run(*NAMED, **cloud.scans).code == 0
+    assert run(*NAMED, **cloud.scans).out == blind.out
     assert cloud.prompts["asked"]["total"] == asked + 1
 
 
@@ -197,6 +203,13 @@ def test_kill_9_loses_at_most_what_was_in_flight(
         ((*LOCAL, "--concurrency", "2"), "", "--concurrency does not fit --scanner local"),
         ((*LOCAL, "--rate", "2"), "", "--rate does not fit --scanner local"),
         ((*LOCAL, "--fresh"), "", "--fresh does not fit --scanner local"),
+        ((*LOCAL, "--batch"), "", "--batch does not fit --scanner local"),
+        ((*LOCAL, "--retries", "0"), "", "--retries does not fit --scanner local"),
+        ((*LOCAL, "--region", "de"), "", "--region does not fit --scanner local"),
+        ((*NAMED, "--region", "mars"), "", "'mars' is not one of"),
+        ((*NAMED, "--retries", "6"), "", "--retries"),
+        ((*NAMED, "--region", "de", "--scan-endpoint", "https://x.example"), "", "not both"),
+        ((*NAMED, "--scan-endpoint", "http://x.example"), "", "--scan-endpoint: http://x.example"),
         ((*NAMED, "--rate", "nan"), "", "--rate"),
         ((*NAMED, "--rate", "0"), "", "--rate"),
         ((*NAMED, "--rate", "fast"), "", "--rate"),
@@ -237,3 +250,66 @@ def test_nothing_of_prompts_or_keys_is_in_the_cache(cloud: Cloud, run: Run) -> N
     content = b"".join(path.read_bytes() for path in files)
     assert KEY.encode() not in content
     assert not [one for one in (*POSITIVE, *NEGATIVE) if one.encode() in content]
+
+
+def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
+    """The same definition pinned again judges the same: nothing is paid for twice."""
+    cloud.apply()
+    assert run(*NAMED, **cloud.all).code == 0
+    path = cloud.folder / "topic.yaml"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("personal income", "business"), "utf-8")
+    cloud.apply()
+    path.write_text(text, "utf-8")
+    cloud.apply()
+    again = run(*NAMED, **cloud.all)
+    assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
+    assert cloud.prompts["asked"]["total"] == COUNT
+
+
+def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    batched = run(*NAMED, "--batch", **cloud.all)
+    assert (batched.code, batched.err) == (0, f"2 batches of up to 5 for {COUNT} prompts\n")
+    stats = cloud.server.ask("/_sandbox/stats")[1]
+    assert run(*NAMED, "--fresh", **cloud.all).out == batched.out
+    assert "async" in json.dumps(stats)
+
+
+def test_no_retries_are_none(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    cloud.faults(faults=["500=first:1"])
+    done = run(*NAMED, "--retries", "0", **cloud.all)
+    assert (done.code, f"1 of {COUNT} prompts have no verdict" in done.err) == (3, True)
+    assert cloud.prompts["asked"]["total"] == COUNT - 1  # one was refused before it counted
+
+
+def test_an_empty_variable_is_told(cloud: Cloud, run: Run) -> None:
+    variables = cloud.all | {"PANW_AI_SEC_API_ENDPOINT": ""}
+    done = run(*NAMED, "--scan-endpoint", cloud.server.url, **variables)
+    assert "is set but empty" not in done.err  # it was not needed
+    missing = {name: text for name, text in variables.items() if "KEY" not in name}
+    told = run(*NAMED, **missing)
+    assert told.code == 2
+    assert "warning: PANW_AI_SEC_API_ENDPOINT is set but empty" in told.err
+    assert "the address in use is https://service.api.aisecurity" in told.err
+
+
+def test_a_profile_with_several_places_is_scanned_all_the_same(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    settings = AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
+
+    async def doubled() -> None:
+        async with ManagementClient(settings.management()) as client:
+            row = await client.profile("sandbox")
+            assert row is not None
+            entries = row.policy["ai-security-profiles"]
+            await client.update_profile(
+                row, {**row.policy, "ai-security-profiles": [*entries, *entries]}
+            )
+
+    asyncio.run(doubled())
+    done = run(*NAMED, **cloud.all)
+    assert done.code == 0
+    assert "choose one of entry 1; entry 2" in done.err
+    assert f"{COUNT} calls for {COUNT} prompts" in done.err

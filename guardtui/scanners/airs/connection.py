@@ -122,15 +122,16 @@ class AirsConnection:
         async with ManagementClient(self.settings.management()) as client:
             return await lifecycle.revert(client, before)
 
-    async def newest(self) -> SecurityProfile | None:
-        """The profile's newest revision; None when there is no such profile, or no service account.
+    async def seen(self) -> InEffect | None:
+        """What is in effect, of whatever topic; None without a service account.
 
         Raises AirsError and ServiceError.
         """
         if not self.manages:
             return None
         async with ManagementClient(self.settings.management()) as client:
-            return await client.profile(self.profile)
+            row = await lifecycle.newest(client, self.profile)
+        return InEffect(row, effect_of(row, ""))
 
     async def wait(
         self,

@@ -95,6 +95,8 @@ _BLIND = "answers do not name the revision, and nothing is expected of the probe
 def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
     if seen is False:
         return "an older revision of the profile answers still"
+    if seen and expected is None:
+        return ""  # also of a profile without topics, which gives no verdict on any
     if answer.triggered is None:
         return answer.reason
     if expected is not None and answer.triggered is not expected:
