@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
+from guardtui.domain.profile import rows_stopped
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome, is_correct, is_wrong
 
@@ -47,10 +48,10 @@ CHANGES: Mapping[str, Change] = {
 }
 """Words for what became of a prompt since the baseline."""
 
-WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "all")
-"""Words with a meaning of their own; the plural does as well."""
+WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "open", "all")
+"""Words with a meaning of their own; the plural does as well. `open` rows wait to be scanned."""
 
-FIELDS = ("score", "line", "match", "was", "expected")
+FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 """Fields besides the prompt set's own columns. `match` is 0 for the description."""
 
 _PLURALS = {f"{word}s": word for word in WORDS} | {"fixes": "fix"}
@@ -167,7 +168,15 @@ def _word(word: str) -> _Test:
         return lambda rows: is_wrong(rows.evaluation.codes)
     if word == "right":
         return lambda rows: is_correct(rows.evaluation.codes)
+    if word == "open":
+        return _is_open
     return lambda rows: np.ones(len(rows.evaluation.keys), bool)
+
+
+def _is_open(rows: Rows) -> Mask:
+    mask = np.zeros(len(rows.evaluation.keys), bool)
+    mask[rows.evaluation.verdicts.open_rows] = True
+    return mask
 
 
 def _changes(rows: Rows) -> NDArray[np.int8]:
@@ -202,7 +211,7 @@ def _field(name: str, sign: str, value: str, term: re.Match[str]) -> _Test:
     def wrong(message: str) -> FilterError:
         return FilterError(message, term.start(), term.end())
 
-    if name in ("was", "expected"):
+    if name in ("was", "expected", "stopped"):
         if sign not in (":", "="):
             raise wrong(f"{name} is compared with : only")
         if name == "was":
@@ -210,6 +219,11 @@ def _field(name: str, sign: str, value: str, term: re.Match[str]) -> _Test:
             if outcome is None:
                 raise wrong(f"was: one of {', '.join(OUTCOMES)}")
             return lambda rows: _before(rows) == int(outcome)
+        if name == "stopped":
+            wanted = value.lower()
+            return lambda rows: rows_stopped(
+                rows.evaluation.verdicts, lambda topic: wanted in topic.lower()
+            )
         if value.lower() not in ("true", "false", "yes", "no"):
             raise wrong("expected: true or false")
         label = value.lower() in ("true", "yes")

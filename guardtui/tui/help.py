@@ -15,6 +15,7 @@ FILTER_EXAMPLES = (
     ("category:short,story", "by a column of the prompt set; commas mean or"),
     ("score>0.4 score<=0.6", "by score; also line, and match: 0 the description, 2 example 2"),
     ("was:fn expected:true", "by the outcome in the baseline, and by the label"),
+    ("stopped:weapons, open", "by a topic that stopped it; rows that wait to be scanned"),
 )
 """Terms of the filter language and what they let through."""
 

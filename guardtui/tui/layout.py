@@ -23,6 +23,7 @@ _OURS: dict[str, tuple[str, int, Literal["left", "right"], str]] = {
     "matched": ("match", 5, "left", "matched part of the definition"),
     "was": ("was", 7, "left", "outcome in the baseline"),
     "category": ("category", 18, "left", "category"),
+    "stopped": ("stopped by", 18, "left", "stopped by (topics of the profile)"),
     "line": ("line", 6, "right", "line of the file"),
     "expected": ("label", 6, "left", "expected label"),
     "length": ("length", 6, "right", "length in characters"),

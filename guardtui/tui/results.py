@@ -12,9 +12,10 @@ from weakref import WeakKeyDictionary
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
+from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterError, Rows, parse_filter
-from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome, is_wrong
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ FILTERS: dict[str, str] = {
 DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
 """Columns that are shown at first; sorting by "change" puts regressions first."""
 
-COLUMNS = (*DEFAULT_COLUMNS, "line", "expected", "length")
+COLUMNS = (*DEFAULT_COLUMNS, "stopped", "line", "expected", "length")
 """Every column that does not come from the prompt set's own file."""
 
 _EXTRA = "column:"
@@ -78,6 +79,7 @@ _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
 # Looked up for every row drawn: making an enumeration's member costs more than the rest of a cell.
 _WAS = [f"was {outcome.name}" for outcome in Outcome]
+_OPEN_CELLS: dict[str, Cell] = {NOT_YET: ("…", "dim"), UNTESTED: ("–", "dim")}
 _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
 
 
@@ -210,7 +212,14 @@ def _change_cells(results: Results, rows: _Rows) -> list[Cell]:
 
 
 def _outcome_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
+    cells = [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
+    errors = results.evaluation.verdicts.errors
+    if errors:
+        # That nobody asked so far is no error.
+        for place, row in enumerate(rows.tolist()):
+            if row in errors:
+                cells[place] = _OPEN_CELLS.get(errors[row], cells[place])
+    return cells
 
 
 def _prompt_cells(results: Results, rows: _Rows) -> list[Cell]:
@@ -223,7 +232,20 @@ def _score_cells(results: Results, rows: _Rows) -> list[Cell]:
 
 
 def _matched_cells(results: Results, rows: _Rows) -> list[Cell]:
-    return [_part_cell(part) for part in results.evaluation.verdicts.matched[rows].tolist()]
+    verdicts = results.evaluation.verdicts
+    cells = [_part_cell(part) for part in verdicts.matched[rows].tolist()]
+    if verdicts.stopped_by:
+        for place, row in enumerate(rows.tolist()):
+            # What the definition matched says nothing where another topic stopped the prompt.
+            names = only_others(results.evaluation.topic, verdicts.stopped_by.get(row, ()))
+            if names:
+                cells[place] = (f"→ {', '.join(names)}", "dim")
+    return cells
+
+
+def _stopped_cells(results: Results, rows: _Rows) -> list[Cell]:
+    stopped_by = results.evaluation.verdicts.stopped_by
+    return [(", ".join(stopped_by.get(row, ())), "dim") for row in rows.tolist()]
 
 
 def _was_cells(results: Results, rows: _Rows) -> list[Cell]:
@@ -273,6 +295,7 @@ _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
     "matched": _matched_cells,
     "was": _was_cells,
     "category": _category_cells,
+    "stopped": _stopped_cells,
     "line": _line_cells,
     "expected": _expected_cells,
     "length": _length_cells,
@@ -366,9 +389,20 @@ def _sort_column(
         return prompts.groups(prompts.category_column)[0]
     if name == "expected":
         return evaluation.expected
+    if name == "stopped":
+        return _stopped_ranks(evaluation)
     if name in ("line", "length") or extra_name(name) is not None:
         return _text_column(name, prompts)
     return evaluation.codes
+
+
+def _stopped_ranks(evaluation: Evaluation) -> NDArray[np.generic]:
+    """Places of the names of topics in their order, [N]; 0 for a prompt that none stopped."""
+    texts = {row: ", ".join(names) for row, names in evaluation.verdicts.stopped_by.items()}
+    ranks = {text: place for place, text in enumerate(sorted(set(texts.values())), start=1)}
+    found = np.zeros(len(evaluation.keys), np.int32)
+    found[list(texts)] = [ranks[text] for text in texts.values()]
+    return found
 
 
 _KEPT: WeakKeyDictionary[PromptSet, dict[str, NDArray[np.generic]]] = WeakKeyDictionary()

@@ -14,7 +14,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, WORDS, FilterError, Rows, parse_filter
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import NOT_YET, Verdicts
 from guardtui.files.prompt_files import load_prompts
 
 TEXTS = ("Pay less tax", "pay LESS, -regression fn", "soup", "score>0.4 http://x.y", "[a] \\d+ “q”")
@@ -48,7 +48,11 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         prompts.keys,
         prompts.expected,
         Verdicts(
-            np.array(answers, np.int8), np.array(SCORES, np.float32), np.array(MATCHED, np.int16)
+            np.array(answers, np.int8),
+            np.array(SCORES, np.float32),
+            np.array(MATCHED, np.int16),
+            {4: NOT_YET if answers is NOW else "timeout"},
+            stopped_by={0: ("Tax", "Money laundering"), 2: ("Money laundering",)},
         ),
     )
 
@@ -75,6 +79,13 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         ("fp", [2]),
         ("tn", [3]),
         ("error", [4]),
+        ("open", [4]),
+        ("-open", [0, 1, 2, 3]),
+        ('"open"', []),
+        ("stopped:tax", [0]),
+        ("stopped:LAUND", [0, 2]),
+        ('stopped:"money laundering" -stopped:tax', [2]),
+        ("stopped=nobody", []),
         ("mistakes", [1, 2]),
         ("right", [0, 3]),
         ("regression", [1]),

@@ -13,8 +13,9 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
+from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.main import MainScreen
@@ -44,6 +45,35 @@ def detail(prompt: str, *words: Contribution) -> PromptDetail:
     return PromptDetail(
         prompt, 2, True, FN, 0.4, 0.5, 0, "", Topic(), [(0, FN)], explanation if words else None
     )
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "note", "told", "missing"),
+    [
+        ((), "", [], ["stopped by", "!"]),
+        (("mine", "other"), "", ["stopped by: mine, other"], ["not by this topic"]),
+        (("other \x1b[31m",), "", ["stopped by: other ␛[31m  (not by this topic)"], ["\x1b"]),
+        ((NO_ALLOW,), "", ["stopped by: (no allow topic matched)"], ["not by this topic"]),
+        (tuple("abcdefg"), "", ["a, b, c, d, e and 2 more"], [", f"]),
+        ((), "odd\x07 [b]", ["! odd␇ [b]"], ["stopped by", "\x07"]),
+    ],
+)
+def test_who_stopped_it_and_what_is_doubtful(
+    stopped_by: tuple[str, ...], note: str, told: list[str], missing: list[str]
+) -> None:
+    one = replace(detail("A prompt"), topic=Topic(name="mine"), note=note, stopped_by=stopped_by)
+    text, _ = detail_text(one, 80, marked=True)
+    assert all(part in text.plain for part in told)
+    assert not any(part in text.plain for part in missing)
+
+
+@pytest.mark.parametrize(("reason", "sign"), [(NOT_YET, "…"), (UNTESTED, "–")])
+def test_what_waits_is_no_error(reason: str, sign: str) -> None:
+    one = replace(detail("A prompt"), outcome=ERROR, error=reason)
+    first = detail_text(one, 80, marked=True)[0].plain.splitlines()[0]
+    assert f"{sign} no verdict" in first
+    assert reason in first
+    assert "ERROR" not in first
 
 
 # --- the strip ------------------------------------------------------------------------------

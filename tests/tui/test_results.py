@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import Change, Comparison, compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome, Verdicts
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Results, View, build_results
 
@@ -130,6 +132,32 @@ def test_cells_say_what_happened(prompts: PromptSet) -> None:
         assert category == f"c{row % 4}"
         marks = {Change.REGRESSION: "✗R", Change.FIX: "✓F", Change.NO_VERDICT: "?", Change.SAME: ""}
         assert mark == marks[Change(int(comparison.changes[row]))]
+
+
+def test_who_stopped_a_prompt_and_what_waits(prompts: PromptSet) -> None:
+    plain = evaluation(prompts, 1)
+    topic = Topic(name="own")
+    stopped_by = {0: ("own", "other"), 1: ("other",), 2: ("b", "[/b]"), 3: (NO_ALLOW,)}
+    triggered = plain.verdicts.triggered.copy()
+    triggered[:4], triggered[4:7] = 1, -1
+    errors = {4: NOT_YET, 5: UNTESTED, 6: "timeout"}
+    verdicts = replace(
+        plain.verdicts, triggered=triggered, errors=errors, stopped_by=stopped_by,
+        matched=np.zeros(COUNT, np.int16),
+    )  # fmt: skip
+    now = replace(plain, topic=topic, verdicts=verdicts)
+    results = build_results(prompts, now, None, View(filter="all", sort="line"))
+    results = results.with_columns(("outcome", "matched", "stopped"))
+    cells = results.cells(0, COUNT)
+    assert [one[0] for one in cells[4:7]] == [("…", "dim"), ("–", "dim"), ("ERROR", "error")]
+    matched = [one[1][0] for one in cells[:5]]
+    assert matched == ["desc", "→ other", "→ b, [/b]", "desc", "desc"]
+    assert [one[2][0] for one in cells[:5]] == ["own, other", "other", "b, [/b]", NO_ALLOW, ""]
+    view = View(filter="all", sort="stopped", descending=True)
+    results = build_results(prompts, now, None, view).with_columns(("stopped",))
+    assert [cells[0][0] for cells in results.cells(0, 5)] == [
+        "own, other", "other", "b, [/b]", NO_ALLOW, "",
+    ]  # fmt: skip
 
 
 def test_the_next_regression_goes_round(prompts: PromptSet) -> None:

@@ -13,9 +13,10 @@ from textual.containers import VerticalScroll
 from textual.selection import Selection
 from textual.widgets import Static
 
-from guardtui.domain.text import display_text, hidden_characters
+from guardtui.domain.profile import only_others
+from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.actions import DETAIL, bindings
 from guardtui.tui.content import themed
@@ -46,6 +47,13 @@ _STYLES = {
     Outcome.ERROR: "bold $text-error",
 }
 
+_WAITING = {NOT_YET: "…", UNTESTED: "–"}
+"""Signs for rows that nobody asked for a verdict so far, which is no error."""
+
+_NAMES = 5
+_NAME_CHARACTERS = 60
+_NOTE_CHARACTERS = 300
+
 _NOT_EVALUATED = (
     "Nothing is evaluated yet: that happens by itself in a moment, and after every edit.\n"
     "Then choose a prompt in the results to see here why it was judged so."
@@ -58,7 +66,10 @@ _NOT_SELECTED = (
 
 @dataclass(frozen=True, eq=False)
 class PromptDetail:
-    """Everything the pane shows of a prompt; `history` has (iteration, outcome or None)."""
+    """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
+
+    `note` says what is doubtful about the verdict, `stopped_by` which topics stopped the prompt.
+    """
 
     prompt: str
     line: int
@@ -71,6 +82,8 @@ class PromptDetail:
     topic: Topic
     history: Sequence[tuple[int, Outcome | None]]
     explanation: Explanation | None = None
+    note: str = ""
+    stopped_by: Sequence[str] = ()
 
 
 class MarkedText(Static):
@@ -163,7 +176,7 @@ def detail_text(
 ) -> tuple[Text, list[tuple[int, int]]]:
     """All that is told of a prompt, for so many cells, and the places of the signs in it."""
     prompt, signs = _prompt(detail, marked)
-    lines = [_verdict(detail)]
+    lines = [_verdict(detail), *_told(detail)]
     # The prompt comes first where it leaves room for the reason on a small screen.
     first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
     if first:
@@ -183,12 +196,18 @@ def detail_text(
 def _verdict(detail: PromptDetail) -> Text:
     line = Text()
     line.append(f"line {detail.line}  ", "$text-muted")
-    line.append(
-        f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
-    )
+    waits = detail.error in _WAITING
+    if waits:
+        line.append(f"{_WAITING[detail.error]} no verdict", "$text-muted")
+    else:
+        line.append(
+            f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
+        )
     belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
     line.append(f"  label: {belongs}")
-    if detail.error:
+    if waits:
+        line.append(f"  {detail.error}", "$text-muted")
+    elif detail.error:
         line.append(f"  no verdict: {display_text(detail.error)}", "$text-error")
     elif detail.score is not None and detail.threshold is not None:
         sign = "≥" if detail.score >= detail.threshold else "<"
@@ -197,6 +216,28 @@ def _verdict(detail: PromptDetail) -> Text:
     if hidden:
         line.append(f"  {hidden} hidden characters", "bold $text-accent")
     return line
+
+
+def _told(detail: PromptDetail) -> list[Text]:
+    """Who stopped the prompt, where that is known, and what is doubtful about it."""
+    lines = []
+    if detail.stopped_by:
+        names = ", ".join(
+            display_start(name, _NAME_CHARACTERS) for name in detail.stopped_by[:_NAMES]
+        )
+        left = len(detail.stopped_by) - _NAMES
+        line = Text()
+        line.append("stopped by: ", "$text-muted")
+        line.append(f"{names} and {left} more" if left > 0 else names)
+        if only_others(detail.topic, detail.stopped_by):
+            line.append("  (not by this topic)", "$text-warning")
+        lines.append(line)
+    if detail.note:
+        line = Text()
+        line.append("! ", "bold $text-warning")
+        line.append(display_start(detail.note, _NOTE_CHARACTERS), "$text-warning")
+        lines.append(line)
+    return lines
 
 
 def _reason(detail: PromptDetail) -> Text | None:
