@@ -160,6 +160,17 @@ def test_many_answers_as_predicted_make_the_interval_narrow() -> None:
     assert 0.99 < rate.low < 1.0
 
 
+@given(rows(-1, 0, 1, OPEN))
+def test_only_answers_to_a_prediction_are_held_against_it(
+    table: list[tuple[bool, int, int]],
+) -> None:
+    codes, should, predicted, waiting = columns(table)
+    found = estimate(codes, should, predicted, waiting)
+    both = [(answer, said) for _, answer, said in table if answer in (0, 1) and said != -1]
+    assert found.compared == len(both)
+    assert found.differing == sum(answer != said for answer, said in both)
+
+
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
 def test_most_differing_is_the_hypergeometric_limit(
     differing: int, same: int, waiting: int
