@@ -98,6 +98,7 @@ class RemoteEvaluator(Evaluator):
         super().__init__(scanner)
         self._remote = scanner
         self._asked: tuple[Topic, PromptSet, Evaluation | None] | None = None
+        self._latest: Progress | None = None
         self.held = False
 
     def hold(self, held: bool) -> None:
@@ -121,7 +122,7 @@ class RemoteEvaluator(Evaluator):
         """
         if onto is not None and onto.prompt_set != prompts.fingerprint:
             raise ValueError("the earlier evaluation is of other prompts")
-        self._asked = topic, prompts, onto
+        self._asked, self._latest = (topic, prompts, onto), None
         return await self._newest(self._run_rows(topic, prompts, rows, onto, report))
 
     @property
@@ -130,8 +131,8 @@ class RemoteEvaluator(Evaluator):
         return None if self._asked is None else self._asked[:2]
 
     def so_far(self) -> Evaluation | None:
-        """The evaluation as far as it is; None before the first verdict can be told."""
-        progress, asked = self.progress, self._asked
+        """The evaluation as far as it is, or was when the run was stopped; None before that."""
+        progress, asked = self._latest, self._asked
         if progress is None or progress.partial is None or asked is None:
             return None
         topic, prompts, onto = asked
@@ -145,8 +146,12 @@ class RemoteEvaluator(Evaluator):
         onto: Evaluation | None,
         report: Report | None,
     ) -> Evaluation:
-        store = self._storing(report)
-        verdicts = await self._remote.scan(topic, prompts, store, rows=rows)
+        def keep(progress: Progress) -> None:
+            self._latest = progress
+            if report is not None:
+                report(progress)
+
+        verdicts = await self._remote.scan(topic, prompts, self._storing(keep), rows=rows)
         return _joined(topic, prompts, self._remote.settings, verdicts, onto)
 
 

@@ -12,11 +12,11 @@ from guardtui.domain.text import display_text
 from guardtui.session.session import PLATEAU, Decision, Iteration
 from guardtui.tui.pages import iteration_options
 from guardtui.tui.screens.dialogs import Confirm, Iterations
+from guardtui.tui.screens.remote_topics import RemoteTopicsScreen
 from guardtui.tui.screens.scan_dialogs import Answers
-from guardtui.tui.screens.scanning import ScanningScreen
 
 
-class DecisionsScreen(ScanningScreen):
+class DecisionsScreen(RemoteTopicsScreen):
     """Actions that record an iteration, go back to one, or choose the baseline."""
 
     async def _current(self) -> Evaluation | None:
@@ -112,7 +112,7 @@ class DecisionsScreen(ScanningScreen):
             )
         self._after_decision()
         self._topic_replaced()
-        await self.restore_remotely(self.session.topic)
+        self.restore_remotely(self.session.topic)
 
     async def _complete_enough(self, evaluation: Evaluation) -> bool:
         """Whether to keep an evaluation though not every prompt has a verdict on it."""

@@ -6,34 +6,32 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual import work
+from textual.worker import Worker
 
 from guardtui.domain.comparison import ABSENT, answers_for, codes_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
-from guardtui.scanners.airs.connection import AirsConnection, InEffect
-from guardtui.scanners.airs.lifecycle import Applied, Plan
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.applied import AppliedLog
 from guardtui.session.evaluator import RemoteEvaluator
-from guardtui.session.scan_order import Order, scan_order
+from guardtui.session.scan_order import Order, movement, scan_order
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import StoreError
 from guardtui.session.verdict_cache import SqliteVerdicts
-from guardtui.tui.remote import RemoteOptions, profile_names
-from guardtui.tui.screens.dialogs import Choice, Confirm
-from guardtui.tui.screens.files import FilesScreen
+from guardtui.session.workspace import Workspace
+from guardtui.tui.screens.applying import AIRS, ApplyingScreen
 from guardtui.tui.screens.scan_dialogs import Cost, ScanChoice, ScanDialog, ScanPlan
-from guardtui.tui.widgets.scan_pane import ScanPane, ScanState
+from guardtui.tui.widgets.scan_pane import ScanState
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,10 +39,8 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-AIRS = "airs"
 SHOW_EVERY = 0.25
 """Seconds between two looks at the verdicts that came in."""
-_SETTING = "airs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +51,9 @@ class Wish:
     missing: bool = False
 
 
-class ScanningScreen(FilesScreen):
+class ScanningScreen(ApplyingScreen):
     """The actions of a remote scan; what is shown is a scan wherever there is one."""
 
-    remote_options = RemoteOptions()
-    connection: AirsConnection | None = None
     remote: RemoteEvaluator | None = None
     """The scan under way, or the last one."""
     companions: tuple[str, ...] = ()
@@ -70,11 +64,17 @@ class ScanningScreen(FilesScreen):
     _prefers_preview = False
     _predicted: tuple[Topic, str, NDArray[np.int8]] | None = None
     """What is expected of the definition that is scanned, on which prompts."""
-    _in_effect: InEffect | None = None
     _verdicts: SqliteVerdicts | None = None
     _rate: float | None = None
     _shown_at = 0.0
-    _step = ""
+    _worker: Worker[None] | None = None
+    """From a scan's key to its end: dialogs, changes and waits are part of it."""
+    _asked_on: tuple[Topic, str] | None = None
+    """What that scan is of: the definition, and which prompts."""
+
+    def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
+        super().__init__(workspace, scanner)
+        self._one_scan = asyncio.Lock()
 
     # --- what is shown --------------------------------------------------------------------
 
@@ -93,6 +93,16 @@ class ScanningScreen(FilesScreen):
             if evaluation is not None and self._is_current(evaluation):
                 return evaluation
         return None
+
+    @property
+    def _now(self) -> tuple[Topic, str]:
+        return self.session.topic, self.workspace.prompts.fingerprint
+
+    @property
+    def _under_way(self) -> bool:
+        """Whether a scan was asked for that has not ended, and was not told to."""
+        worker = self._worker
+        return worker is not None and not worker.is_finished and not worker.is_cancelled
 
     def _is_current(self, evaluation: Evaluation) -> bool:
         return (
@@ -130,36 +140,12 @@ class ScanningScreen(FilesScreen):
 
     def _changed(self) -> None:
         self._prefers_preview = False
-        scan = self.remote
-        asked = scan.asked if scan is not None and scan.busy else None
-        if asked is not None and scan is not None:
-            topic, prompts = asked
-            if (
-                topic != self.session.topic
-                or prompts.fingerprint != self.workspace.prompts.fingerprint
-            ):
-                scan.cancel()  # the newest edit wins; what came is kept
-        elif not self.scanning and not self._step:
-            self._pane.show(None)
+        if self._under_way:
+            if self._asked_on not in (None, self._now):
+                self.action_stop_scan()  # the newest edit wins; what came is kept
+        else:
+            self._show_scan(None)
         super()._changed()
-
-    def header_note(self) -> Text:
-        """Which guardrail is connected."""
-        if self.connection is None:
-            return super().header_note()
-        text = Text("  AIRS ", "bold $text-success")
-        text.append(display_text(self.connection.place))
-        if self._in_effect is not None:
-            text.append(f" r{self._in_effect.profile.revision}")
-        return text
-
-    @property
-    def _pane(self) -> ScanPane:
-        return self.query_one(ScanPane)
-
-    def _tell_scan(self, step: str, *, problem: bool = False) -> None:
-        self._step = "" if problem else step
-        self._pane.show(ScanState(step, problem=problem) if step else None)
 
     def _poll(self) -> None:
         super()._poll()
@@ -168,7 +154,7 @@ class ScanningScreen(FilesScreen):
         if scan is None or progress is None:
             return
         traffic = progress.traffic() if progress.traffic is not None else None
-        self._pane.show(ScanState(progress.phase, progress, traffic))
+        self._show_scan(ScanState(progress.phase, progress, traffic))
         if traffic is not None and traffic.rate > 0:
             self._rate = traffic.rate
         if time.monotonic() - self._shown_at >= SHOW_EVERY:
@@ -184,21 +170,28 @@ class ScanningScreen(FilesScreen):
     # --- the actions ----------------------------------------------------------------------
 
     def action_scan(self) -> None:
-        self._scan(Wish())
+        self._start(Wish())
 
     def action_scan_options(self) -> None:
-        self._scan(Wish(ask=True))
+        self._start(Wish(ask=True))
 
     def action_scan_missing(self) -> None:
         shown = self.standing_scan()
-        if self.scanning:
-            self.notify("A scan is under way.")
+        if self._under_way:
+            self._start(Wish(missing=True))
         elif shown is None:
             self.notify("This definition was not scanned yet.")
         elif not shown.metrics.errors:
             self.notify("Every prompt has a verdict.")
         else:
-            self._scan(Wish(missing=True))
+            self._start(Wish(missing=True))
+
+    def _start(self, wish: Wish) -> None:
+        if self._under_way:
+            self.notify("A scan is under way.")
+            return
+        self._asked_on = None
+        self._worker = self._scan(wish)
 
     def action_pause_scan(self) -> None:
         scan = self.remote
@@ -209,8 +202,8 @@ class ScanningScreen(FilesScreen):
         self.notify("Paused: nothing more is sent." if scan.held else "The scan goes on.")
 
     def action_stop_scan(self) -> None:
-        if self.scanning or self._step:
-            self.workers.cancel_group(self, "scan")
+        if self._under_way and self._worker is not None:
+            self._worker.cancel()
         else:
             self.notify("No scan is under way.")
 
@@ -224,55 +217,57 @@ class ScanningScreen(FilesScreen):
         self.notify(f"Shown: {shown}.")
         self._preview()
 
-    @work(exclusive=True, group="scan")
+    @work(group="scan")
     async def _scan(self, wish: Wish) -> None:
-        try:
-            await self._scan_now(wish)
-        except (ScannerError, ServiceError, StoreError) as error:
-            self._tell_scan(f"not scanned: {error}", problem=True)
-            self.notify(str(error), title="AIRS", severity="error", timeout=15)
-        except asyncio.CancelledError:
-            self._stopped()
-            raise
-        finally:
-            self._step = ""
-            if self.is_mounted:
+        async with self._one_scan:  # one that was stopped comes to its end first
+            try:
+                self.remote = None
+                await self._scan_now(wish)
+            except (ScannerError, ServiceError, StoreError) as error:
+                self._tell_scan(f"not scanned: {error}", problem=True)
+                self._warn(str(error), error=True)
+            except asyncio.CancelledError:
+                self._stopped()
+                raise
+            finally:
+                self._step = ""
                 self._show_header()
 
     def _stopped(self) -> None:
         """Keep in sight what came of a scan that was stopped."""
         scan = self.remote
         evaluation = scan.so_far() if scan is not None else None
-        if evaluation is not None:
-            self._scanned = evaluation
-        if not self.is_mounted:
-            return
         if evaluation is None:
             self._tell_scan("stopped before anything was scanned", problem=True)
             return
-        left = evaluation.metrics.errors
-        total = len(evaluation.keys)
+        left, total = evaluation.metrics.errors, len(evaluation.keys)
+        shown = self.standing_scan()
+        if shown is None or left <= shown.metrics.errors:
+            self._scanned = evaluation
         self._tell_scan(f"stopped: {total - left} of {total} verdicts, kept", problem=True)
-        self._preview()
+        if self.is_running:
+            self._preview()
 
     # --- a scan ---------------------------------------------------------------------------
 
     async def _scan_now(self, wish: Wish) -> None:
         await self._take_typed()
         topic, prompts = self.session.topic, self.workspace.prompts
+        self._asked_on = self._now
         connection = await self._connected()
         if connection is None:
             return
         if connection.manages and (broken := violations(topic)):
-            self.notify(f"Not sent: {broken[0].message}", severity="error", timeout=8)
+            self._warn(f"Not sent: {broken[0].message}", error=True)
             return
         onto = self.standing_scan() if wish.missing else None
         self._tell_scan(f"looks at profile {connection.place} …")
-        plan = await connection.look(topic)
+        plan = await self._planned(connection, topic)
         order, cost = await self._costs(connection, topic, prompts, plan)
         choice = await self._choose(connection, plan, cost, wish)
         if choice is None:
             self._tell_scan("")
+            self._left()
             return
         now = connection.in_effect(topic, plan)
         if choice.apply and plan is not None:
@@ -286,45 +281,6 @@ class ScanningScreen(FilesScreen):
         if onto is not None:
             rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
         await self._ask_for(connection, topic, prompts, rows, onto)
-
-    async def _connected(self) -> AirsConnection | None:
-        """The connection of this session, made when it is first needed; None when left."""
-        if self.connection is not None:
-            return self.connection
-        settings = self.remote_options.settings()
-        name = settings.profile or str(self._remembered().get("profile", ""))
-        if not name:
-            if not settings.client_id:
-                self.notify(
-                    "No security profile is named: start with --profile NAME, or set "
-                    "PANW_AI_SEC_PROFILE_NAME.",
-                    severity="error",
-                    timeout=10,
-                )
-                return None
-            self._tell_scan("looks for profiles …")
-            names = await profile_names(settings)
-            self._tell_scan("")
-            options = [(str(place), Text(display_text(one))) for place, one in enumerate(names)]
-            chosen = await self.app.push_screen_wait(Choice("Security profile", options))
-            if chosen is None:
-                return None
-            name = names[int(chosen)]
-        self.connection = self.remote_options.connect(settings, name)
-        self._show_header()
-        return self.connection
-
-    def _remembered(self) -> dict[str, Any]:
-        """What the session knows of the guardrail: its profile, and whether to apply unasked."""
-        known = self.workspace.store.settings().get(_SETTING)
-        return known if isinstance(known, dict) else {}
-
-    @property
-    def agreed(self) -> bool:
-        """Whether the author wants definitions put into effect here without being asked."""
-        return (
-            self.connection is not None and self._remembered().get("agreed") == self.connection.key
-        )
 
     async def _costs(
         self, connection: AirsConnection, topic: Topic, prompts: PromptSet, plan: Plan | None
@@ -371,7 +327,13 @@ class ScanningScreen(FilesScreen):
         expected = np.where((answers >= 0) & ~flipped, answers, now.triggered)
         self._predicted = topic, prompts.fingerprint, expected.astype(np.int8)
         earlier = codes_for(before, prompts.keys, prompts.expected)
-        return scan_order(np.abs(now.score - then.score), flipped, earlier)
+        moved = movement(then.score, now.score, self._threshold)
+        return scan_order(moved, flipped, earlier)
+
+    @property
+    def _threshold(self) -> float:
+        threshold = self.scanner.settings.threshold
+        return 0.5 if threshold is None else min(max(threshold, 0.001), 0.999)
 
     async def _choose(
         self, connection: AirsConnection, plan: Plan | None, cost: Cost, wish: Wish
@@ -389,47 +351,8 @@ class ScanningScreen(FilesScreen):
         )
         choice = await self.app.push_screen_wait(ScanDialog(shown))
         if choice is not None:
-            agreed = connection.key if choice.agreed else ""
-            known = {"profile": connection.profile, "told": connection.key, "agreed": agreed}
-            self._remember({_SETTING: known})
+            self._remember_choice(connection, agreed=choice.agreed)
         return choice
-
-    async def _apply(
-        self, connection: AirsConnection, topic: Topic, plan: Plan | None
-    ) -> Applied | None:
-        """Put the definition into effect and wait until scans know it; None when left."""
-        self._tell_scan(f"puts the definition into profile {connection.place} …")
-        applied = await self._applied(connection, topic, plan)
-        while True:
-            self._tell_scan(f"waits until revision {applied.profile.revision} judges …")
-            live = await connection.wait(topic, applied.profile)
-            if live.live:
-                return applied
-            question = (
-                f"After {live.seconds:.0f} s the change is not in effect: {live.reason}.\n"
-                "Verdicts of an older revision would not be counted."
-            )
-            if not await self.app.push_screen_wait(Confirm(question, "Wait on", "Scan later")):
-                self._tell_scan(f"not scanned: {live.reason}", problem=True)
-                return None
-
-    async def _applied(
-        self, connection: AirsConnection, topic: Topic, plan: Plan | None
-    ) -> Applied:
-        """Put the definition into effect, remember the way back, and tell what is doubtful."""
-        log = AppliedLog(self.workspace.store, connection.key)
-
-        async def apply() -> Applied:
-            applied = await connection.apply(topic, plan)
-            if applied.changes:
-                await asyncio.to_thread(log.push, applied.before.model_dump(mode="json"))
-            return applied
-
-        # A change that was begun is finished, and its way back is known, whatever comes.
-        applied = await asyncio.shield(asyncio.ensure_future(apply()))
-        for warning in applied.warnings:
-            self.notify(warning, title="AIRS", severity="warning", timeout=15)
-        return applied
 
     async def _ask_for(
         self,
@@ -442,10 +365,7 @@ class ScanningScreen(FilesScreen):
         if self._verdicts is None:
             self._verdicts = SqliteVerdicts(cache_folder())
         if not self._verdicts.works:
-            self.notify(
-                f"{self._verdicts.path}: cannot be used, so verdicts are not kept",
-                severity="warning",
-            )
+            self._warn(f"{self._verdicts.path}: cannot be used, so verdicts are not kept")
         scanner = connection.scanner(
             self._in_effect,
             cache=self._verdicts,
@@ -459,6 +379,9 @@ class ScanningScreen(FilesScreen):
         self._scanned = evaluation
         await self._record(evaluation, onto)
         if self._is_current(evaluation):
+            # What is being worked out of less than this must not come after it.
+            for group in ("so-far", "preview"):
+                self.workers.cancel_group(self, group)
             await self._show(evaluation)
 
     async def _record(self, evaluation: Evaluation, onto: Evaluation | None) -> None:
@@ -468,19 +391,19 @@ class ScanningScreen(FilesScreen):
         if left == total:
             reason = next(iter(evaluation.verdicts.errors.values()), "")
             self._tell_scan(f"no prompt got a verdict: {reason}", problem=True)
-            self.notify(
-                f"No prompt got a verdict: {reason}", title="AIRS", severity="error", timeout=15
-            )
+            self._warn(f"No prompt got a verdict: {reason}", error=True)
             return
-        first = all(one.evaluation.settings.name != AIRS for one in self.session.iterations)
         known = self.iteration_of(onto) if onto is not None else None
+        keep = not left and self._is_first(known)
+        keep = keep and evaluation.topic == self.workspace.topic_file.topic
         if known is not None:
             iteration = replace(known, evaluation=evaluation)
             await asyncio.to_thread(self.workspace.complete, iteration)
             self.session.complete(iteration)
+            if keep:
+                await asyncio.to_thread(self.workspace.write_decision, known.number, Decision.KEEP)
+                self.session.decide(known.number, Decision.KEEP)
         else:
-            unchanged = evaluation.topic == self.workspace.topic_file.topic
-            keep = first and not left and unchanged
             decision = Decision.KEEP if keep else Decision.UNDECIDED
             iteration = await asyncio.to_thread(self.workspace.write, evaluation, decision)
             self.session.record(iteration)
@@ -494,30 +417,16 @@ class ScanningScreen(FilesScreen):
         self._step = ""
         self._show_header()
 
-    # --- what was put into effect -----------------------------------------------------------
+    def _is_first(self, completed: Iteration | None) -> bool:
+        """Whether no other scan of the session was complete, or kept."""
+        return not any(
+            one.decision is Decision.KEEP or not one.evaluation.metrics.errors
+            for one in self.session.iterations
+            if one.evaluation.settings.name == AIRS
+            and (completed is None or one.number != completed.number)
+        )
 
-    async def restore_remotely(self, topic: Topic) -> None:
-        """Put a definition back into effect, as after a discard, when the author agreed to that."""
-        connection = self.connection
-        if connection is None or not connection.manages or not self.agreed:
-            return
-        try:
-            plan = await connection.look(topic)
-            if plan is None or not plan.changes:
-                return
-            applied = await self._applied(connection, topic, plan)
-        except (ScannerError, ServiceError, StoreError) as error:
-            self.notify(
-                f"The profile still has the discarded definition: {error}",
-                title="AIRS",
-                severity="error",
-                timeout=15,
-            )
-            return
-        self._in_effect = connection.in_effect(topic, applied)
-        self._show_header()
-        self.notify("The profile has the best definition again.", title="AIRS")
-
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
+        # The handler of the class above is called as well.
         if self._verdicts is not None:
             self._verdicts.close()
