@@ -60,8 +60,8 @@ class ApplyingScreen(FilesScreen):
 
     def __init__(self, workspace: Workspace, scanner: LocalScanner) -> None:
         super().__init__(workspace, scanner)
-        self._changing = asyncio.Lock()  # one looks at the profile or changes it, not two
-        self._changes: set[asyncio.Task[Applied]] = set()
+        self._profile_lock = asyncio.Lock()  # one looks at the profile or changes it, not two
+        self._begun: set[asyncio.Task[Applied]] = set()
 
     # --- what is told -----------------------------------------------------------------------
 
@@ -79,9 +79,13 @@ class ApplyingScreen(FilesScreen):
         self._step = "" if problem else step
         self._show_scan(ScanState(step, problem=problem) if step else None)
 
+    @property
+    def _pane(self) -> ScanPane:
+        return self.query_one(ScanPane)
+
     def _show_scan(self, state: ScanState | None) -> None:
         with contextlib.suppress(NoMatches):  # the screen is being left
-            self.query_one(ScanPane).show(state)
+            self._pane.show(state)
 
     def _warn(self, message: str, *, error: bool = False) -> None:
         """Tell what a service, or a name from it, has a part in: nothing in it is markup."""
@@ -155,7 +159,7 @@ class ApplyingScreen(FilesScreen):
     # --- changes ----------------------------------------------------------------------------
 
     async def _planned(self, connection: AirsConnection, topic: Topic) -> Plan | None:
-        async with self._changing:
+        async with self._profile_lock:
             return await connection.look(topic)
 
     async def _apply(
@@ -163,8 +167,8 @@ class ApplyingScreen(FilesScreen):
     ) -> Applied | None:
         """Put the definition into effect and wait until scans know it; None when left."""
         self._tell_scan(f"puts the definition into profile {connection.place} …")
-        await self._changing.acquire()
-        applied = await self._applied(connection, topic, plan, lock=self._changing)
+        await self._profile_lock.acquire()
+        applied = await self._applied(connection, topic, plan, lock=self._profile_lock)
         while True:
             self._tell_scan(f"waits until revision {applied.profile.revision} judges …")
             live = await connection.wait(topic, applied.profile)
@@ -198,8 +202,8 @@ class ApplyingScreen(FilesScreen):
                     lock.release()
 
         task = asyncio.ensure_future(apply())
-        self._changes.add(task)
-        task.add_done_callback(self._changes.discard)
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
         applied = await asyncio.shield(task)
         for warning in applied.warnings:
             self._warn(warning)
@@ -216,7 +220,7 @@ class ApplyingScreen(FilesScreen):
             connection = self._agreed_connection()
             if connection is None:
                 return
-            async with self._changing:
+            async with self._profile_lock:
                 plan = await connection.look(topic)
                 if plan is None or not plan.changes:
                     return
@@ -240,8 +244,8 @@ class ApplyingScreen(FilesScreen):
         return connection if connection is not None and connection.manages and self.agreed else None
 
     async def on_unmount(self) -> None:
-        if self._changes:
-            await asyncio.wait(self._changes, timeout=_LEAVING)
+        if self._begun:
+            await asyncio.wait(self._begun, timeout=_LEAVING)
 
 
 def _not_live(live: Live) -> Answers:
