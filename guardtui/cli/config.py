@@ -54,6 +54,25 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@command.command("show")
+def show() -> None:
+    """List the settings of guardtui and of AIRS, with where each value comes from.
+
+    Keys and secrets are masked. AIRS is set by the variables and the file of `airs`.
+    """
+    from guardtui.cli.airs_service import load_settings
+    from guardtui.config import SETTINGS, load_config
+
+    config = load_config()
+    rows = [
+        (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
+        for setting in SETTINGS
+    ]
+    airs = load_settings()
+    rows += [(f"airs.{name}", text, origin) for name, (text, origin) in airs.shown().items()]
+    write(_table(rows))
+
+
 @command.command("check")
 def check() -> None:
     """Look for mistakes: unknown settings, values, themes and keys. Exit code 2 when there are."""

@@ -17,9 +17,12 @@ import click
 
 from guardtui import __version__
 from guardtui.cli.diagnostics import Exit
+from guardtui.cli.options import REGIONS
 from guardtui.cli.output import write
 
 SCHEMA_VERSION = 1
+BAD = ("missing", "failed")
+"""States that hinder work."""
 
 _DEPENDENCIES = (
     "click",
@@ -37,7 +40,10 @@ _DEPENDENCIES = (
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing looked at. `state` is `ok`, `warning` (works, but less well) or `missing`."""
+    """One thing looked at.
+
+    `state` is `ok`, `warning` (works, but less well), `missing` or `failed` (there, but unusable).
+    """
 
     name: str
     state: str
@@ -47,13 +53,35 @@ class Fact:
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> int:
+@click.option("--airs", is_flag=True, help="Look at AIRS instead; sends one harmless prompt.")
+@click.option("--profile", metavar="NAME", help="With --airs: the security profile.")
+@click.option(
+    "--region",
+    type=click.Choice([*REGIONS, "all"]),
+    help="With --airs: the region; 'all' sends a key that is refused to every region's host.",
+)
+@click.option("--scan-endpoint", metavar="URL", help="With --airs: where scans go.")
+def command(
+    as_json: bool,
+    airs: bool,
+    profile: str | None,
+    region: str | None,
+    scan_endpoint: str | None,
+) -> int:
     """Say what is installed, what works and what is missing.
 
-    Exit code 3 when something is missing that guardtui needs.
+    With --airs: whether credentials, addresses, clock, profile and topics of AIRS are in order.
+    Exit code 3 when something is missing that guardtui needs, or does not work.
     """
-    facts = list(examine())
-    missing = any(fact.state == "missing" for fact in facts)
+    if airs:
+        from guardtui.cli.doctor_airs import examine_airs
+
+        facts = list(examine_airs(profile=profile, region=region, scan_endpoint=scan_endpoint))
+    elif profile or region or scan_endpoint:
+        raise click.UsageError("--profile, --region and --scan-endpoint need --airs")
+    else:
+        facts = list(examine())
+    missing = any(fact.state in BAD for fact in facts)
     if as_json:
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -202,6 +230,7 @@ def _table(facts: list[Fact]) -> str:
     for fact in facts:
         remedy = f" ({display_text(fact.remedy)})" if fact.remedy else ""
         lines.append(f"{fact.state:<7}  {fact.name:<{width}}  {display_text(fact.value)}{remedy}")
-    missing = [fact.name for fact in facts if fact.state == "missing"]
-    lines.append(f"missing: {', '.join(missing)}" if missing else "nothing is missing")
+    named = {state: [fact.name for fact in facts if fact.state == state] for state in BAD}
+    bad = [f"{state}: {', '.join(dict.fromkeys(names))}" for state, names in named.items() if names]
+    lines.append("; ".join(bad) or "nothing is missing")
     return "\n".join(lines) + "\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from guardtui.domain.topic import Topic
 from guardtui.http.clock import CLOCK, Clock
@@ -189,7 +188,6 @@ class AirsConnection:
         batches: bool = False,
     ) -> AirsScanner:
         """A scanner that asks by the revision in effect; where it is not known, by any."""
-        more: dict[str, Any] = {"batches": True} if batches else {}
         return AirsScanner(
             self.profile,
             airs=self.settings,
@@ -200,6 +198,6 @@ class AirsConnection:
             cache=cache,
             fresh=fresh,
             companions=companions,
+            batches=batches,
             clock=self._clock,
-            **more,
         )

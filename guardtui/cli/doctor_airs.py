@@ -1,0 +1,320 @@
+"""`guardtui doctor --airs`: credentials, addresses, clock, key, account, profile and its topics."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from guardtui.cli import diagnostics
+from guardtui.cli.airs_service import run_async
+from guardtui.cli.doctor import Fact
+
+if TYPE_CHECKING:
+    from guardtui.http.address import Endpoint
+    from guardtui.http.errors import ServiceError
+    from guardtui.scanners.airs.answers import Answer
+    from guardtui.scanners.airs.credentials import AirsSettings
+    from guardtui.scanners.airs.management import ManagementClient
+    from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+
+ALL_REGIONS = "all"
+PROBE = "What is the capital of France?"
+"""A harmless prompt, scanned once to see whether the key is accepted."""
+
+_CLOCK_SECONDS = 60.0
+_TIMEOUT = 20.0
+_TOPICS_SHOWN = 20
+_USED_UP = ("quota", "exhaust", "used up", "licens", "exceed")
+_ASK_OTHERS = (
+    "the service does not say which; 'guardtui doctor --airs --region all' asks the other regions, "
+    "whose hosts then see the key"
+)
+
+
+def examine_airs(
+    *, profile: str | None, region: str | None, scan_endpoint: str | None
+) -> Iterator[Fact]:
+    """Look at everything that AIRS needs; never fails. One scan is sent, and nothing is changed.
+
+    The key goes to the address in use only, and with the region "all" to those of all regions
+    when it was refused there.
+    """
+    from guardtui.scanners.airs.credentials import AirsSettings
+    from guardtui.scanners.airs.errors import AirsError
+
+    everywhere = region == ALL_REGIONS
+    flags = {
+        "profile": profile,
+        "region": None if everywhere else region,
+        "scan_endpoint": scan_endpoint,
+    }
+    try:
+        settings = AirsSettings.load(flags)
+    except AirsError as error:
+        yield Fact("settings", "failed", str(error))
+        return
+    yield from _given(settings)
+    diagnostics.progress("asking AIRS")
+    try:
+        yield from run_async(_asked(settings, everywhere))
+    finally:
+        diagnostics.progress("")
+
+
+def _given(settings: AirsSettings) -> Iterator[Fact]:
+    """What is set, where it stands, and what is missing."""
+    from guardtui.scanners.airs.credentials import REGIONS, SOURCES
+
+    shown = settings.shown()
+    variables = {source.name: source.variable for source in SOURCES}
+
+    def told(name: str) -> str:
+        text, origin = shown[name]
+        empty = variables[name] in settings.empty
+        return f"{text} ({origin})" if text else f"not set{', but empty' if empty else ''}"
+
+    has_key = settings.api_key is not None or settings.api_token is not None
+    for name, label in (("api_key", "API key"), ("api_token", "bearer token")):
+        if shown[name][0]:
+            yield Fact(label, "ok", told(name))
+    if not has_key:
+        yield Fact("API key", "missing", told("api_key"), "set PANW_AI_SEC_API_KEY")
+    names = ("client_id", "client_secret", "tsg_id")
+    wanted = any(shown[name][0] for name in names)
+    for name in names:
+        label = name.replace("_", " ").replace("tsg", "TSG")
+        if shown[name][0]:
+            yield Fact(label, "ok", told(name))
+        else:
+            remedy = (
+                f"set {variables[name]}, without which topics are neither looked up nor changed"
+            )
+            yield Fact(label, "missing" if wanted else "warning", told(name), remedy)
+    if shown["profile"][0]:
+        yield Fact("profile", "ok", told("profile"))
+    else:
+        remedy = "give --profile NAME, or set PANW_AI_SEC_PROFILE_NAME"
+        yield Fact("profile", "warning", told("profile"), remedy)
+    here = settings.scan_endpoint.url
+    region = next((name for name, url in REGIONS.items() if url == here), "")
+    for name in ("scan_endpoint", "management_endpoint", "token_endpoint"):
+        text = told(name)
+        if name == "scan_endpoint":
+            text += f", region {region}" if region else ", no region's"
+        empty = variables[name] in settings.empty
+        remedy = f"{variables[name]} is set but empty, which counts as not set" if empty else ""
+        yield Fact(name.replace("_", " "), "warning" if empty else "ok", text, remedy)
+
+
+async def _asked(settings: AirsSettings, everywhere: bool) -> list[Fact]:
+    """What the services say."""
+    facts = [fact async for fact in _contacts(settings)]
+    found = [fact async for fact in _management(settings)] if settings.client_id else []
+    scans = [fact async for fact in _key(settings, everywhere)]
+    return [*facts, *scans, *found]
+
+
+async def _contacts(settings: AirsSettings) -> AsyncIterator[Fact]:
+    """Whether the addresses answer, without any credential, and what time it is there."""
+    from guardtui.http.errors import ServiceError
+    from guardtui.scanners.airs.reach import contact
+
+    ahead: float | None = None
+    seen: set[str] = set()
+    for name, endpoint in _addresses(settings):
+        where = endpoint.authority
+        if where in seen:
+            continue
+        seen.add(where)
+        try:
+            reached = await contact(endpoint, timeout=_TIMEOUT)
+        except ServiceError as error:
+            remedy = "check the address, the network, and a proxy in HTTPS_PROXY"
+            yield Fact(f"reach {name}", "failed", error.message, remedy)
+            continue
+        yield Fact(f"reach {name}", "ok", f"{where} answers in {reached.seconds * 1000:.0f} ms")
+        ahead = reached.ahead if ahead is None else ahead
+    if ahead is None:
+        yield Fact("clock", "warning", "no service said what time it has")
+    elif abs(ahead) > _CLOCK_SECONDS:
+        way = "behind" if ahead > 0 else "ahead"
+        remedy = "set the clock: certificates are judged by it"
+        yield Fact("clock", "warning", f"{abs(ahead):.0f} s {way} of the service's", remedy)
+    else:
+        yield Fact("clock", "ok", "as the service's, within a minute")
+
+
+def _addresses(settings: AirsSettings) -> list[tuple[str, Endpoint]]:
+    addresses = [("scans", settings.scan_endpoint)]
+    if settings.client_id:
+        addresses += [
+            ("management", settings.management_endpoint),
+            ("tokens", settings.token_endpoint),
+        ]
+    return addresses
+
+
+async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
+    """Whether the key is accepted, here and, when asked for, in the other regions."""
+    from guardtui.http.errors import ServiceError
+
+    if settings.api_key is None and settings.api_token is None:
+        return
+    if not settings.profile:
+        yield Fact("key accepted", "warning", "not asked: a scan needs a profile")
+        return
+    try:
+        answer = await _scan(settings)
+    except ServiceError as error:
+        yield _refusal(error, everywhere)
+        if everywhere and error.status in (401, 403):
+            async for fact in _regions(settings):
+                yield fact
+        return
+    yield Fact("key accepted", "ok", f"by {settings.scan_endpoint.authority}{_judged(answer)}")
+    if everywhere:
+        yield Fact("other regions", "ok", "not asked: the key is accepted here")
+
+
+def _judged(answer: Answer) -> str:
+    took = "" if answer.seconds is None else f", a scan takes {answer.seconds * 1000:.0f} ms"
+    if answer.triggered is None:
+        return f"{took}; {answer.reason}"
+    return f"{took}; a harmless prompt is {'' if answer.triggered else 'not '}stopped"
+
+
+async def _scan(settings: AirsSettings) -> Answer:
+    """One scan of a harmless prompt. Raises ServiceError."""
+    from guardtui.http.retries import Retries
+    from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+
+    retries = Retries(attempts=2, total=_TIMEOUT)
+    choice = ProfileChoice(settings.profile)
+    async with ScanClient(settings, choice, retries=retries, timeout=_TIMEOUT) as client:
+        return await client.scan(PROBE)
+
+
+def _refusal(error: ServiceError, everywhere: bool) -> Fact:
+    """What a refused scan says of the key, as far as the service lets one tell."""
+    name, said = "key accepted", error.message
+    own = said.partition(" (")[0].lower()  # what stands behind is a guess of ours
+    if error.status == 429:
+        remedy = "the key is known: wait, or see what is left of its quota"
+        return Fact(name, "warning", f"a limit or the quota is used up: {said}", remedy)
+    if error.status == 403 and any(word in own for word in _USED_UP):
+        remedy = "the key is known: wait for the next day or month, or have the quota raised"
+        return Fact(name, "failed", f"its quota is used up: {said}", remedy)
+    if error.status == 403:
+        return Fact(name, "failed", said, "" if everywhere else _ASK_OTHERS)
+    if error.status == 401:
+        return Fact(name, "failed", said, "make a new key or token in Strata Cloud Manager")
+    if error.status in (400, 404):
+        remedy = "the key was not refused: check the profile's name, and that it is of this tenant"
+        return Fact("scan", "failed", said, remedy)
+    return Fact("scan", "failed", said)
+
+
+async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
+    """Whether another region accepts the key; its host gets to see it."""
+    from guardtui.http.address import Endpoint
+    from guardtui.http.errors import Kind, ServiceError
+    from guardtui.scanners.airs.credentials import REGIONS
+
+    accepted = False
+    for name, url in REGIONS.items():
+        endpoint = Endpoint.parse(url)
+        if endpoint == settings.scan_endpoint:
+            continue
+        try:
+            await _scan(replace(settings, scan_endpoint=endpoint))
+        except ServiceError as error:
+            # No refusal of the key: there is only no such profile, or too many requests.
+            if error.status not in (400, 404, 429):
+                reached = error.kind in (Kind.CREDENTIALS, Kind.REQUEST)
+                said = "refuses the key" if reached else error.message
+                yield Fact(f"region {name}", "warning", said)
+                continue
+        accepted = True
+        remedy = f"give --region {name}, or set PANW_AI_SEC_API_ENDPOINT={url}"
+        yield Fact(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
+    if not accepted:
+        said = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
+        yield Fact("other regions", "failed", said, "look at the key in Strata Cloud Manager")
+
+
+async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
+    """Whether the service account is accepted, and what the profile has."""
+    from guardtui.http.errors import ServiceError
+    from guardtui.http.retries import Retries
+    from guardtui.scanners.airs.errors import AirsError
+    from guardtui.scanners.airs.management import ManagementClient
+    from guardtui.scanners.airs.tokens import Tokens
+
+    try:
+        account = settings.management()
+    except AirsError:
+        return  # what is missing was told
+    tokens = Tokens(account)
+    retries = Retries(attempts=2, total=_TIMEOUT)
+    async with ManagementClient(
+        account, tokens=tokens, retries=retries, timeout=_TIMEOUT
+    ) as client:
+        try:
+            await tokens.get()
+        except ServiceError as error:
+            yield Fact("management login", "failed", error.message)
+            return
+        yield Fact("management login", "ok", "accepted, a token was given")
+        try:
+            async for fact in _profile(client, settings.profile):
+                yield fact
+        except ServiceError as error:
+            yield Fact("management API", "failed", error.message)
+        except AirsError as error:
+            yield Fact("profile there", "failed", str(error))
+
+
+async def _profile(client: ManagementClient, name: str) -> AsyncIterator[Fact]:
+    """The profile and its topics. Raises ServiceError, and AirsError when it is not there."""
+    from guardtui.http.errors import inert
+    from guardtui.scanners.airs import lifecycle
+
+    if not name:
+        count = len(await client.profiles(latest=True))
+        yield Fact("profiles", "ok", f"{count} in the tenant")
+        return
+    row = await lifecycle.newest(client, name)
+    told = f"{inert(row.profile_name)[:60]}, revision {row.revision}"
+    if row.active:
+        yield Fact("profile there", "ok", told)
+    else:
+        yield Fact("profile there", "warning", f"{told}, not active", "activate it")
+    for fact in _topics(row, await client.topics()):
+        yield fact
+
+
+def _topics(row: SecurityProfile, topics: list[CustomTopic]) -> Iterator[Fact]:
+    from guardtui.http.errors import inert
+    from guardtui.scanners.airs.places import guardrails, members, revision_of
+
+    known = {one.topic_id.lower(): one for one in topics}
+    facts = []
+    for place, item in guardrails(row.policy):
+        for action, member in members(item):
+            pinned = revision_of(member)
+            name = inert(str(member.get("topic_name")))[:60]
+            told = f"{name}: {inert(action)[:20]}, revision {pinned} ({place})"
+            topic = known.get(str(member.get("topic_id")).lower())
+            if topic is None:
+                facts.append(Fact("topic", "warning", told, "it is no longer in the tenant"))
+            elif topic.revision != pinned:
+                older = f"the newest text is revision {topic.revision}, which nobody applied here"
+                facts.append(Fact("topic", "warning", told, older))
+            else:
+                facts.append(Fact("topic", "ok", told))
+    if not facts:
+        yield Fact("topics", "ok", "the profile has none")
+    yield from facts[:_TOPICS_SHOWN]
+    if len(facts) > _TOPICS_SHOWN:
+        yield Fact("topics", "ok", f"and {len(facts) - _TOPICS_SHOWN} more")
