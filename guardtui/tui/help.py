@@ -204,6 +204,51 @@ kept, and the next scan asks for what is missing only.""",
         (),
         (("Tab, Shift+Tab", "The next button"), ("Enter", "Press it"), ("Esc", "Send nothing")),
     ),
+    "remote_topics": PaneHelp(
+        "Topics in AIRS",
+        """\
+All topics of the tenant: name and newest revision, and what the profile pins of each, “older” when
+that is not the newest text. → marks the one with the name of yours. Enter shows a text word by word
+against yours; from there it can be taken over into the editor, as one edit that Undo takes back.
+
+Apply gives the topic of this name your text, pins it in the profile and waits until scans are
+judged by it; what changes is shown first. Take back undoes the last apply of this session: the text of
+before, and its pin; what others changed meanwhile stays. Create makes the topic without putting it
+into a profile. Delete is for good; a topic that profiles have goes out of all of them, when you say
+who does it.""",
+        ("topic", "intent"),
+        (),
+        (
+            ("Enter", "Look at the topic"),
+            ("p", "Apply your definition"),
+            ("r", "Take the last apply back"),
+            ("c", "Create the topic, in no profile"),
+            ("d, Del", "Delete the topic"),
+            ("l", "Load the list again"),
+            _MOVE,
+            ("Esc, q", "Leave; a change under way is finished"),
+        ),
+    ),
+    "remote_text": PaneHelp(
+        "A topic of AIRS against yours",
+        """\
+Its newest text: {+words+} are only in AIRS, [-words-] only in yours. The service gives no older
+text, so where the profile pins an older revision, this is not what it judges by. Taken over, it
+takes the place of your definition, with the intent that the profile gives it; Undo brings yours
+back.""",
+        ("topic", "intent"),
+        (),
+        (("t", "Take it over"), _MOVE, _NEXT, _CLOSE),
+    ),
+    "remote_delete": PaneHelp(
+        "A topic that profiles have",
+        """\
+AIRS deletes such a topic only when it may take it out of every revision of every profile that names
+it, and when it is told who does that. Verdicts of those profiles change at once.""",
+        ("topic",),
+        (),
+        (("Enter", "Delete the topic, with the address that was typed"), _NEXT, _CLOSE),
+    ),
     "agreement": PaneHelp(
         "AIRS and the embedded engine",
         """\
@@ -312,6 +357,22 @@ Six short steps over the live app. Everything works while it is shown: try what 
             ("alt+→ or alt+n", "Next step"),
             ("alt+← or alt+w", "The step before"),
             ("Esc", "Leave the tour"),
+        ),
+    ),
+    "companions": PaneHelp(
+        "Topics measured together",
+        """\
+A profile holds several topics, and stops a prompt when any of those to block matches it, unless one
+to allow matches as well. Name the files of the other topics here, and the prompt set measures them
+all together: a prompt that only another topic stops shows its name after an arrow. A file that
+cannot be used is marked, says why, and is left out. What you change counts once you leave.""",
+        ("intent",),
+        keys=(
+            ("Enter", "In the line: add this file"),
+            ("→", "Take what is offered behind the cursor"),
+            ("Del, d, x", "In the list: remove the chosen one"),
+            _NEXT,
+            ("Esc", "Leave, and measure with what is listed"),
         ),
     ),
     "open_outputs": PaneHelp(

@@ -71,7 +71,7 @@ class PathSuggester(Suggester):
             return None
         try:
             names = sorted(os.listdir(Path(folder or ".").expanduser()))  # noqa: PTH208
-        except (OSError, ValueError):
+        except (OSError, RuntimeError, ValueError):  # also a home that nobody has
             return None
         for name in names:
             if name.startswith(begun) and name != begun and display_text(name) == name:
