@@ -115,7 +115,7 @@ def statements(path: Path) -> set[str]:
         ("domain", ("domain",)),
         ("files", ("files", "domain")),
         ("http", ("http", "files.problems", "domain")),
-        ("scanners", ("scanners", "http", "domain")),
+        ("scanners", ("scanners", "http", "scorer", "domain")),
         ("session", ("session", "scanners.base", "scorer", "files", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),

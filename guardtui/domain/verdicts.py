@@ -40,6 +40,29 @@ UNTESTED = "not scanned: its verdict was unlikely to change"
 _OPEN = frozenset({NOT_YET, UNTESTED})
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model used: calls, tokens, and money in the currency of the author's prices.
+
+    Of `uncounted` calls the service did not tell the tokens: they count by their upper limit.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    uncounted: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+            self.uncounted + other.uncounted,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """The verdicts of one evaluation; all columns have shape [N], in the prompt set's order.
@@ -48,7 +71,7 @@ class Verdicts:
     there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
     for single rows why there is no verdict (`NOT_YET`, `UNTESTED`: nobody asked so far), `notes`
     what is doubtful about one, `stopped_by` which topics of a profile stopped it, where that is
-    known, `reasons` what a judge gave as its reason.
+    known, `reasons` what a judge gave as its reason, `used` what asking for these cost, now.
     """
 
     triggered: NDArray[np.int8]
@@ -58,6 +81,7 @@ class Verdicts:
     notes: Mapping[int, str] = field(default_factory=dict)
     stopped_by: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    used: Usage | None = None
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
@@ -92,6 +116,7 @@ class Verdicts:
             notes=texts(self.notes, newer.notes),
             stopped_by=texts(self.stopped_by, newer.stopped_by),
             reasons=texts(self.reasons, newer.reasons),
+            used=newer.used if self.used is None else self.used + (newer.used or Usage()),
         )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from guardtui.domain.evaluation import ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-    from guardtui.domain.verdicts import Verdicts
+    from guardtui.domain.verdicts import Usage, Verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Traffic:
 
     `in_flight` of at most `limit` are under way; `sent`, `retries` and `refused` (answers with
     status 429) are counted since the scan began; `paused` is how many seconds the service asked to
-    wait, `held` whether the author did; `rate` is prompts per second over the last seconds.
+    wait, `held` whether the author did; `rate` is prompts per second over the last seconds; `used`
+    is what a model has cost so far.
     """
 
     in_flight: int = 0
@@ -35,6 +36,7 @@ class Traffic:
     paused: float = 0.0
     held: bool = False
     rate: float = 0.0
+    used: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)

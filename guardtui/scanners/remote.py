@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Triggered, Verdicts
+from guardtui.domain.verdicts import NOT_YET, UNTESTED, Triggered, Usage, Verdicts
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.pool import Counters
@@ -19,7 +19,6 @@ from guardtui.scanners.base import (
     Report,
     ScannerError,
     Traffic,
-    VerdictCache,
 )
 
 if TYPE_CHECKING:
@@ -45,8 +44,8 @@ class RemoteRun:
     """One scan under way, of all rows or of `rows` (intp [k]) in their order.
 
     A text that stands in several rows is asked for once. `waiting` are the texts that nothing is
-    known of yet. `note` tells what an author should know of a verdict. `errors`, `notes`,
-    `stopped_by` and `reasons` are by row.
+    known of yet. `note` tells what an author should know of a verdict, `used` what a model has
+    cost. `errors`, `notes`, `stopped_by` and `reasons` are by row.
     """
 
     def __init__(
@@ -57,6 +56,7 @@ class RemoteRun:
         limit: AdaptiveLimit,
         *,
         note: Callable[[KeptVerdict], str] = lambda kept: kept.note,
+        used: Callable[[], Usage | None] = lambda: None,
     ) -> None:
         texts = prompts.prompts.to_list()
         self._places: dict[str, list[int]] = {}
@@ -74,7 +74,7 @@ class RemoteRun:
         self.stopped_by: dict[int, tuple[str, ...]] = {}
         self.reasons: dict[int, str] = {}
         self.verdicts = 0
-        self._report, self._limit, self._note = report, limit, note
+        self._report, self._limit, self._note, self._used = report, limit, note, used
         self._triggered = np.full(len(texts), Triggered.NO_VERDICT, np.int8)
         self._total = int(np.count_nonzero(self._wanted))
         self._done = self._known = 0
@@ -87,11 +87,11 @@ class RemoteRun:
         cut_off = self._unreached_in_a_row >= max(_UNREACHED, self._limit.allowed)
         return cut_off or self._failed_in_a_row >= GIVE_UP_AFTER
 
-    async def take_known(self, cache: VerdictCache, key: Callable[[str], bytes]) -> None:
-        """Settle what the cache knows; the others stay waiting."""
+    async def take_known(self, find: Callable[[str], KeptVerdict | str | None]) -> None:
+        """Settle what is known of the texts that wait; the others stay waiting."""
         left = []
         for count, text in enumerate(self.waiting):
-            kept = cache.find(key(text))
+            kept = find(text)
             if kept is None:
                 left.append(text)
             else:
@@ -174,6 +174,7 @@ class RemoteRun:
             paused=now.paused,
             held=self._limit.held,
             rate=now.rate,
+            used=self._used(),
         )
 
     def partial(self) -> Verdicts:
@@ -191,6 +192,7 @@ class RemoteRun:
             notes=dict(self.notes),
             stopped_by=dict(self.stopped_by),
             reasons=dict(self.reasons),
+            used=self._used(),
         )
 
     def finished(self) -> Verdicts:

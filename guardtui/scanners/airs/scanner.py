@@ -141,9 +141,9 @@ class AirsScanner:
                 first = [run.waiting.pop(0)]
                 await self._collect(run, first, self._at_once(client, run, judging, first))
             if self._cache is not None and not self._fresh and judging.revision:
-                revision = judging.revision
+                cache, revision = self._cache, judging.revision
                 await run.take_known(
-                    self._cache, lambda text: self._key(topic, text, revision, epoch)
+                    lambda text: cache.find(self._key(topic, text, revision, epoch))
                 )
             ask = self._in_batches if self._batches else self._at_once
             await self._collect(run, run.waiting, ask(client, run, judging, run.waiting))

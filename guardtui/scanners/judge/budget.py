@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from guardtui.http.openai import Usage
+from guardtui.domain.verdicts import Usage
+
+if TYPE_CHECKING:
+    from guardtui.http.openai import Usage as Tokens
 
 ANSWER_TOKENS = 512
 """Tokens that an answer may have at most, as calls ask for it."""
@@ -26,17 +30,6 @@ class Prices:
     def of(self, input_tokens: float, output_tokens: float) -> float:
         """What so many tokens cost."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run has used so far. `uncounted` calls came back without a count of tokens."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,7 @@ class Budget:
         self.prices = prices or Prices()
         self.most_tokens, self.most_cost = most_tokens, most_cost
         self.answer_tokens = answer_tokens
-        self.spent = Spent()
+        self.spent = Usage()
         self._tokens_reserved = 0
         self._cost_reserved = 0.0
 
@@ -95,7 +88,7 @@ class Budget:
         self._cost_reserved += wanted.cost
         return wanted
 
-    def settle(self, reserved: Reserved, usage: Usage | None) -> None:
+    def settle(self, reserved: Reserved, usage: Tokens | None) -> None:
         """Put what a call used in the place of what was reserved; None when nothing was used.
 
         A call without a count of tokens is taken for all that was reserved.
@@ -111,7 +104,7 @@ class Budget:
             answered = self.answer_tokens
         if asked is None:
             asked = reserved.tokens - self.answer_tokens
-        self.spent = Spent(
+        self.spent = Usage(
             calls=spent.calls + 1,
             input_tokens=spent.input_tokens + asked,
             output_tokens=spent.output_tokens + answered,

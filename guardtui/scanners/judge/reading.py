@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guardtui.http.openai import Completion
 from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
+
+if TYPE_CHECKING:
+    from guardtui.http.openai import Completion
 
 YES = ("yes", "true")
 NO = ("no", "false")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.scanners.base import ScannerError
 
 PLACES = ("name", "description", "examples", "prompt")
 """What a template can stand for, each in braces. The prompt has to be there."""
@@ -80,17 +80,39 @@ def default_template() -> Template:
     return parse_template(text, "")
 
 
+class TemplateError(ScannerError):
+    """A template cannot be used; the message names file, line and remedy."""
+
+    def __init__(self, source: str, problem: str, remedy: str, line: int | None = None) -> None:
+        where = display_text(source or "the shipped template")
+        where += f":{line}" if line is not None else ""
+        super().__init__(f"{where}: {problem}\n  {remedy}")
+
+
 def load_template(path: Path) -> Template:
-    """A template from a file. Raises FileProblem naming the line."""
-    return parse_template(decode(path, read_bytes(path, limit=_LARGEST)), str(path))
+    """A template from a file. Raises TemplateError naming the line."""
+    source = str(path)
+    try:
+        if not path.is_file():
+            raise TemplateError(source, "is no file", "name a text file with {prompt} in it")
+        if path.stat().st_size > _LARGEST:
+            raise TemplateError(source, "is too large for a template", "at most 64 KiB are taken")
+        data = path.read_bytes()
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise TemplateError(source, why, "see that you may read it") from error
+    try:
+        return parse_template(data.decode("utf-8-sig"), source)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TemplateError(source, "is not UTF-8", "save it as UTF-8", line) from error
 
 
 def parse_template(text: str, source: str) -> Template:
     """A template from its text; sections begin with a line `[system]` or `[user]`.
 
-    Without any, all of it is the user's message. Raises FileProblem.
+    Without any, all of it is the user's message. Raises TemplateError.
     """
-    where = Path(source or "default.txt")
     messages: list[tuple[str, list[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         begun = _SECTION.fullmatch(line)
@@ -100,27 +122,27 @@ def parse_template(text: str, source: str) -> Template:
             messages[-1][1].append(line)
         elif line.strip():
             messages.append(("user", [line]))
-        _check(where, line, number)
+        _check(source, line, number)
     said = tuple((role, "\n".join(lines).strip()) for role, lines in messages)
     said = tuple((role, body) for role, body in said if body)
     if not any("{prompt}" in body for role, body in said if role == "user"):
-        raise FileProblem(
-            where,
+        raise TemplateError(
+            source,
             "has no place {prompt} in a message of the user",
             "write {prompt} where the prompt to judge shall stand, with its fence",
         )
     return Template(said, source)
 
 
-def _check(where: Path, line: str, number: int) -> None:
-    """Raise FileProblem for a word in braces that was surely meant as a place."""
+def _check(source: str, line: str, number: int) -> None:
+    """Raise TemplateError for a word in braces that was surely meant as a place."""
     for found in _PLACE.finditer(line):
         word = found[1].strip()
         if found[1] not in PLACES and re.fullmatch(r"[a-z_]+", word):
             places = ", ".join(f"{{{one}}}" for one in PLACES)
-            raise FileProblem(
-                where,
+            raise TemplateError(
+                source,
                 f"{{{display_text(word[:40])}}} stands for nothing",
                 f"places are {places}",
-                line=number,
+                number,
             )

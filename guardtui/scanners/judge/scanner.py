@@ -1,0 +1,297 @@
+"""The scanner that asks language models: each prompt once for a model, several models vote."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Usage, Verdicts
+from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.errors import ServiceError, inert
+from guardtui.http.limits import AdaptiveLimit, Rate
+from guardtui.http.pool import run_all
+from guardtui.http.retries import Retries
+from guardtui.http.secret import Secret
+from guardtui.scanners.base import KeptVerdict, Report, ScannerError, VerdictCache, verdict_key
+from guardtui.scanners.judge.asking import Dialect, Judge, first_options
+from guardtui.scanners.judge.budget import Budget
+from guardtui.scanners.judge.reading import Form
+from guardtui.scanners.judge.template import Template, default_template
+from guardtui.scanners.remote import RemoteRun
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+CONCURRENCY = 5
+_SHOWN_NAMES = 3
+
+_Vote: TypeAlias = "KeptVerdict | str"
+"""What a model said of a prompt: whether it belongs, or why that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """Where a model is, what the service calls it, and the key for it."""
+
+    url: str
+    name: str
+    key: Secret | None = None
+
+    @classmethod
+    def parse(
+        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
+    ) -> ModelAddress:
+        """A model written as `URL#name`, its key from the environment.
+
+        Raises AddressError, and ValueError for a key that is none.
+        """
+        from guardtui.http.openai import model_key, parse_model
+
+        url, name = parse_model(text, allow_http=allow_http)
+        return cls(url, name, model_key(url, environment))
+
+    @property
+    def full(self) -> str:
+        """`URL#name`."""
+        return f"{self.url}#{self.name}"
+
+
+class JudgeScanner:
+    """Asks models whether a prompt belongs to the topic; more than half of them decide.
+
+    `models` are asked side by side; where neither side has more than half, a tie or an answer that
+    cannot be read among them, there is no verdict. `template` words the question, `form` reads the
+    answer, `options` go with every call (temperature is 0 unless said otherwise). `concurrency`
+    calls at a time and `rate` calls a second hold for all models together. A `cache` is asked
+    before a model unless `fresh`, and keeps each answer as soon as it comes. `retries` repeat one
+    call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model, ValueError
+    for a rate that is none.
+    """
+
+    live = False
+
+    def __init__(
+        self,
+        models: Sequence[ModelAddress],
+        *,
+        template: Template | None = None,
+        form: Form | None = None,
+        budget: Budget | None = None,
+        options: Mapping[str, Any] | None = None,
+        concurrency: int = CONCURRENCY,
+        rate: float | None = None,
+        retries: int = 5,
+        timeout: float = 120.0,
+        cache: VerdictCache | None = None,
+        fresh: bool = False,
+        allow_http: bool = False,
+        clock: Clock = CLOCK,
+    ) -> None:
+        if not models:
+            raise ScannerError(
+                "the judge needs a model: write URL#name, http://localhost:11434/v1#m"
+            )
+        self._models = tuple(dict.fromkeys(models))
+        self.template = template or default_template()
+        self._form = form or Form.parse("answer")
+        self.budget = budget or Budget()
+        self._options = dict(options or {})
+        self._concurrency, self._retries, self._timeout = concurrency, retries, timeout
+        self._rate = None if rate is None else Rate.per_second(rate)
+        self._cache, self._fresh, self._clock = cache, fresh, clock
+        self._allow_http = allow_http
+        self._limit: AdaptiveLimit | None = None
+        self._held = False
+        # What a server takes is learnt once, not in every scan.
+        self._dialects = {
+            model: Dialect(first_options(self._form, self._options)) for model in self._models
+        }
+
+    @property
+    def settings(self) -> ScannerSettings:
+        names = [inert(model.name)[:60] for model in self._models]
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        identity = f"judge, {', '.join(names[:_SHOWN_NAMES])}{more}, template {self.template.id}"
+        if self._form.spec != "answer":
+            identity += f", {inert(self._form.spec)[:60]}"
+        if self._options:
+            identity += f", {inert(json.dumps(self._options, sort_keys=True))[:120]}"
+        return ScannerSettings("judge", identity)
+
+    def hold(self, held: bool) -> None:
+        """Send nothing more for now, or go on; what is under way is finished."""
+        self._held = held
+        if self._limit is not None:
+            self._limit.hold(held)
+
+    def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
+        """Which prompts the cache answers for every model, bool [N]."""
+        known = np.zeros(len(prompts), bool)
+        for row, text in enumerate(prompts.prompts.to_list()):
+            known[row] = all(self._kept(model, topic, text, 1) for model in self._models)
+        return known
+
+    async def scan(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        report: Report,
+        *,
+        rows: NDArray[np.intp] | None = None,
+        epoch: int = 1,
+    ) -> Verdicts:
+        limit = AdaptiveLimit(self._concurrency, rate=self._rate, clock=self._clock)
+        self._limit = limit
+        limit.hold(self._held)
+        before = self.budget.spent
+
+        def used() -> Usage:
+            return _difference(self.budget.spent, before)
+
+        run = RemoteRun(prompts, rows, report, limit, used=used)
+        async with contextlib.AsyncExitStack() as opened:
+            judges = {model: await self._open(opened, model, limit) for model in self._models}
+
+            def find(text: str) -> _Vote | None:
+                votes: list[_Vote] = []
+                for model in self._models:
+                    kept = self._kept(model, topic, text, epoch)
+                    if kept is None:
+                        return None
+                    votes.append(kept)
+                return self._decided(run, topic, text, votes)
+
+            async def call(text: str) -> _Vote:
+                votes = await _all_of(
+                    [self._vote(judges[model], model, topic, text, epoch) for model in judges]
+                )
+                return self._decided(run, topic, text, votes)
+
+            await run.take_known(find)
+            waiting = run.waiting
+            await run.collect(waiting, run_all(waiting, call, limit, counters=run.counters))
+        return run.finished()
+
+    async def _open(
+        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: AdaptiveLimit
+    ) -> Judge:
+        from guardtui.http.openai import ChatModel
+
+        chat = ChatModel(
+            model.url,
+            model.name,
+            model.key,
+            limit=limit,
+            retries=Retries(attempts=self._retries + 1, base=0.5),
+            timeout=self._timeout,
+            allow_http=self._allow_http,
+            clock=self._clock,
+        )
+        await opened.enter_async_context(chat)
+        return Judge(
+            model.full, chat, self.template, self._form, self.budget, self._dialects[model]
+        )
+
+    async def _vote(
+        self, judge: Judge, model: ModelAddress, topic: Topic, text: str, epoch: int
+    ) -> _Vote:
+        """What one model says, known or new. Raises ServiceError."""
+        kept = self._kept(model, topic, text, epoch)
+        if kept is not None:
+            return kept
+        reading = await judge.ask(topic, text)
+        if reading.belongs is None:
+            return f"{reading.problem}: {reading.reason}" if reading.reason else reading.problem
+        vote = KeptVerdict(reading.belongs, reason=reading.reason)
+        if self._cache is not None:
+            # Kept here and not by who reads the results: a cancelled run must not lose it.
+            self._cache.keep(self._key(model, topic, text, epoch), vote)
+        return vote
+
+    def _decided(
+        self, run: RemoteRun, topic: Topic, text: str, votes: Sequence[_Vote]
+    ) -> KeptVerdict | str:
+        """The verdict of all models on a prompt, or why there is none."""
+        reasons = [
+            f"{'yes' if vote.triggered else 'no'}: {vote.reason}"
+            if isinstance(vote, KeptVerdict)
+            else vote
+            for vote in votes
+        ]
+        if len(votes) > 1:
+            named = zip(self._models, reasons, strict=True)
+            reasons = [f"{model.name}: {reason}" for model, reason in named]
+        reason = "\n".join(reasons)
+        decided = [vote for vote in votes if isinstance(vote, KeptVerdict)]
+        yes = sum(vote.triggered for vote in decided)
+        for belongs, count in ((True, yes), (False, len(decided) - yes)):
+            if 2 * count > len(votes):
+                triggered = belongs == (topic.intent is Intent.BLOCK)
+                note = "" if count == len(votes) else f"{count} of {len(votes)} models"
+                return KeptVerdict(triggered, note, reason=reason)
+        run.explain(text, reason)
+        if len(votes) == 1:
+            return str(votes[0]).partition(": ")[0]
+        unread = len(votes) - len(decided)
+        told = f"no majority of {len(votes)} models: {yes} yes, {len(decided) - yes} no"
+        return told + (f", {unread} without an answer" if unread else "")
+
+    def _kept(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> KeptVerdict | None:
+        if self._cache is None or self._fresh:
+            return None
+        return self._cache.find(self._key(model, topic, text, epoch))
+
+    def _key(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> bytes:
+        """All that an answer depends on; the intent only says what to make of it."""
+        return verdict_key(
+            "judge",
+            model.full,
+            self.template.text,
+            self._form.spec,
+            json.dumps([self._options, self.budget.answer_tokens], sort_keys=True),
+            json.dumps([topic.name, topic.description, *topic.examples]),
+            text,
+            str(epoch),
+        )
+
+
+async def _all_of(votes: Sequence[Any]) -> list[_Vote]:
+    """All votes; one model that fails is a vote without an answer where others may decide.
+
+    Raises its ServiceError when it is the only one, or when all fail.
+    """
+    results = await asyncio.gather(*votes, return_exceptions=True)
+    told: list[_Vote] = []
+    failures: list[ServiceError] = []
+    for one in results:
+        if isinstance(one, ServiceError):
+            failures.append(one)
+            told.append(one.message)
+        elif isinstance(one, BaseException):
+            raise one
+        else:
+            told.append(one)
+    if failures and len(failures) == len(results):
+        raise failures[0]
+    return told
+
+
+def _difference(now: Usage, before: Usage) -> Usage:
+    return Usage(
+        now.calls - before.calls,
+        now.input_tokens - before.input_tokens,
+        now.output_tokens - before.output_tokens,
+        now.cost - before.cost,
+        now.uncounted - before.uncounted,
+    )
