@@ -87,9 +87,7 @@ def _given(settings: AirsSettings) -> Iterator[Fact]:
         if shown[name][0]:
             yield Fact(label, "ok", told(name))
         else:
-            remedy = (
-                f"set {variables[name]}, without which topics are neither looked up nor changed"
-            )
+            remedy = f"set {variables[name]}, for topics to be looked up and changed"
             yield Fact(label, "missing" if wanted else "warning", told(name), remedy)
     if shown["profile"][0]:
         yield Fact("profile", "ok", told("profile"))
@@ -221,7 +219,7 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
     from guardtui.http.errors import Kind, ServiceError
     from guardtui.scanners.airs.credentials import REGIONS
 
-    accepted = False
+    accepted, unasked = False, False
     for name, url in REGIONS.items():
         endpoint = Endpoint.parse(url)
         if endpoint == settings.scan_endpoint:
@@ -231,8 +229,9 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
         except ServiceError as error:
             # No refusal of the key: there is only no such profile, or too many requests.
             if error.status not in (400, 404, 429):
-                reached = error.kind in (Kind.CREDENTIALS, Kind.REQUEST)
-                said = "refuses the key" if reached else error.message
+                refused = error.kind is Kind.CREDENTIALS
+                unasked = unasked or not refused
+                said = "refuses the key" if refused else error.message
                 yield Fact(f"region {name}", "warning", said)
                 continue
         accepted = True
@@ -240,6 +239,8 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
         yield Fact(f"region {name}", "ok", "accepts the key: it is of this region", remedy)
     if not accepted:
         said = "no region accepts the key: it is wrong, expired or revoked, or its quota is used up"
+        if unasked:
+            said = "no region that could be asked accepts the key; others could not be asked"
         yield Fact("other regions", "failed", said, "look at the key in Strata Cloud Manager")
 
 
