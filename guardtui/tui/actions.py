@@ -180,6 +180,18 @@ ACTIONS: tuple[Action, ...] = (
         "AIRS and the engine",
         "How well the embedded engine predicts AIRS; its threshold calibrated on that",
     ),
+    Action(
+        "remote_topics",
+        "shift+f11,ctrl+right_square_bracket",
+        "Topics in AIRS",
+        "All of the tenant: look, take one over, apply, take back, create, delete",
+    ),
+    Action(
+        "revert_remote",
+        "shift+f12,ctrl+circumflex_accent",
+        "Take back in AIRS",
+        "Go back to what was in effect before the last apply",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
@@ -354,6 +366,8 @@ def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
 _NAMES = {
     "slash": "/",
     "backslash": "\\",
+    "right_square_bracket": "]",
+    "circumflex_accent": "^",
     "underscore": "_",
     "comma": ",",
     "escape": "Esc",

@@ -212,10 +212,10 @@ that is not the newest text. → marks the one with the name of yours. Enter sho
 against yours; from there it can be taken over into the editor, as one edit that Undo takes back.
 
 Apply gives the topic of this name your text, pins it in the profile and waits until scans are
-judged by it; what changes is shown first. Take back undoes the last apply of this session: the text of
-before, and its pin; what others changed meanwhile stays. Create makes the topic without putting it
-into a profile. Delete is for good; a topic that profiles have goes out of all of them, when you say
-who does it.""",
+judged by it; what changes is shown first. Take back undoes the last apply of this session: the text
+of before, and its pin; what others changed meanwhile stays. Create makes the topic without putting
+it into a profile. Delete is for good; a topic that profiles have goes out of all of them, when you
+say who does it.""",
         ("topic", "intent"),
         (),
         (

@@ -1,0 +1,369 @@
+"""Dialogs of the topics in AIRS: the list, one of them word by word, changes, a forced delete."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.http.errors import ServiceError
+from guardtui.scanners.airs.models import CustomTopic
+from guardtui.scanners.base import ScannerError
+from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
+from guardtui.tui.remote_listing import Listing, same_text, too_large
+from guardtui.tui.widgets.line_input import LineInput
+
+_WIDEST_NAME = 40
+_NARROWEST_NAME = 12
+_BESIDE_NAME = 44
+"""Cells that all but the name takes in a row, frames included."""
+_EXAMPLES = 12
+_SIGNS = {
+    Kind.SAME: ("{}", ""),
+    Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
+    Kind.REMOVED: ("[-{}-]", "strike $text-error"),
+}
+
+
+class RemoteTopics(Modal[None]):
+    """The topics of the tenant. Asks `read` for them, and has all else done by `act`.
+
+    `act` is called with the name of a key's action and the chosen topic, None without any.
+    """
+
+    BINDINGS = [
+        ("escape,q", "close", "Leave"),
+        ("p", "act('apply')", "Apply"),
+        ("c", "act('create')", "Create"),
+        ("r", "act('revert')", "Take back"),
+        ("d,delete", "act('delete')", "Delete"),
+        ("l", "load", "Load again"),
+    ]
+
+    help_pane = "remote_topics"
+
+    def __init__(
+        self,
+        place: str,
+        here: Callable[[], Topic],
+        read: Callable[[], Awaitable[Listing]],
+        act: Callable[[str, CustomTopic | None], None],
+    ) -> None:
+        super().__init__()
+        self._place, self._here, self._read, self._act = place, here, read, act
+        self.listing: Listing | None = None
+        """What is listed; None until it came."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Topics in AIRS"
+            page.border_subtitle = "Esc leaves"
+            yield Static("", id="remote-place", markup=False)
+            yield OptionList(markup=False, compact=True)
+            yield Static("", id="remote-told", markup=False)
+            yield Static(
+                "Enter: look, take over · p: apply yours · r: take back · c: create · d: delete",
+                classes="remote-keys",
+                markup=False,
+            )
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self._show_place()
+        self.action_load()
+
+    @property
+    def topic(self) -> CustomTopic | None:
+        """The topic under the cursor."""
+        place = self.query_one(OptionList).highlighted
+        if self.listing is None or place is None:
+            return None
+        return self.listing.topics[place]
+
+    def tell(self, text: str, *, problem: bool = False) -> None:
+        """Say something below the list."""
+        sign = "✗ " if problem else ""
+        line = Text(f"{sign}{display_text(text, newlines=True)}", "$text-error" if problem else "")
+        self.query_one("#remote-told", Static).update(themed(line))
+
+    def action_load(self) -> None:
+        self.load()
+
+    @work(exclusive=True, group="load")
+    async def load(self, then: str = "", *, problem: bool = False) -> None:
+        """Read the list anew, and say `then`, what was done before."""
+        self.tell(then or "loading …", problem=problem)
+        try:
+            listing = await self._read()
+        except (ScannerError, ServiceError) as error:
+            self.tell(f"{then}\n{error}" if then else str(error), problem=True)
+            return
+        known = self.topic
+        self.listing = listing
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options([Option(themed(line)) for line in self._lines(listing)])
+        if listing.topics:
+            names = [one.topic_id for one in listing.topics]
+            mine = [one.topic_name for one in listing.topics]
+            here = self._here().name
+            place = mine.index(here) if here in mine else 0
+            if known is not None and known.topic_id in names:
+                place = names.index(known.topic_id)
+            options.highlighted = place
+        self._show_place()
+        self.tell(then or self._note(listing), problem=problem)
+
+    def _show_place(self) -> None:
+        text = Text(f"Profile {display_text(self._place)}")
+        if self.listing is not None:
+            profile, count = self.listing.profile, len(self.listing.topics)
+            if profile is None:
+                text.append(": there is no such profile", "$text-error")
+            else:
+                text.append(f", revision {profile.revision}")
+            text.append(f" · {count} topic{'s' * (count != 1)} in the tenant", "$text-muted")
+        self.query_one("#remote-place", Static).update(themed(text))
+
+    def _note(self, listing: Listing) -> str:
+        if strangers := listing.strangers():
+            named = ", ".join(strangers[:3]) + (" …" if len(strangers) > 3 else "")
+            return f"! the profile names what the tenant does not have: {named}"
+        return "" if listing.topics else "There are no topics yet: c makes one of yours."
+
+    def _lines(self, listing: Listing) -> list[Text]:
+        """A line for each topic: its name, revision, pin, and how it stands to the one here."""
+        names = [display_start(one.topic_name, 2 * _WIDEST_NAME) for one in listing.topics]
+        room = max(_NARROWEST_NAME, min(_WIDEST_NAME, self.app.size.width - _BESIDE_NAME))
+        width = min(room, max(map(cell_len, names), default=0))
+        here = self._here()
+        lines = []
+        for name, topic in zip(names, listing.topics, strict=True):
+            if cell_len(name) > width:
+                name = set_cell_size(name, width - 1) + "…"
+            mine = topic.topic_name == here.name
+            line = Text("→ " if mine else "  ", "bold")
+            line.append(set_cell_size(name, width), "bold")
+            line.append(f" r{topic.revision:<3} ")
+            line.append_text(_pins_text(listing, topic))
+            if mine:
+                same = same_text(topic, here)
+                line.append(" · " + ("text as here" if same else "another text here"))
+            if not topic.active:
+                line.append(" · not active", "$text-warning")
+            lines.append(line)
+        return lines
+
+    @on(OptionList.OptionSelected)
+    def chosen(self) -> None:
+        self._act("show", self.topic)
+
+    def action_act(self, name: str) -> None:
+        self._act(name, self.topic)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def _pins_text(listing: Listing, topic: CustomTopic) -> Text:
+    pins = listing.pins(topic)
+    if not pins:
+        return Text("not pinned", "$text-muted")
+    text = Text()
+    for number, (action, revision) in enumerate(pins[:3]):
+        text.append(", " if number else "")
+        older = revision != topic.revision
+        style = "$text-warning" if older else "$text-success"
+        words = f"{display_start(action, 10)} r{revision}{' older' if older else ''}"
+        text.append(words, style)
+    return text.append(" …") if len(pins) > 3 else text
+
+
+class TopicText(Modal[bool]):
+    """A topic of the service word by word against the definition here; True takes it over."""
+
+    BINDINGS = [("escape,q", "answer(False)", "Leave"), ("t", "answer(True)", "Take it over")]
+
+    help_pane = "remote_text"
+
+    def __init__(self, topic: CustomTopic, intent: Intent | None, here: Topic) -> None:
+        """`intent` is what the profile does with the topic, None where it does not have it."""
+        super().__init__()
+        self._topic, self._intent, self._here = topic, intent, here
+        self._large = too_large(topic)
+
+    def compose(self) -> ComposeResult:
+        topic = self._topic
+        with Vertical(classes="page") as page:
+            page.border_title = f"The text of revision {topic.revision}, the newest"
+            page.border_subtitle = "Esc leaves"
+            with VerticalScroll():
+                yield Static(themed(self._told()), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(
+                    Text("Take it over (t)"),
+                    id="take",
+                    variant="primary",
+                    compact=True,
+                    disabled=self._large,
+                )
+                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+
+    def _told(self) -> Text:
+        topic, here = self._topic, self._here
+        if self._large:
+            text = Text("Too large for a definition: it cannot be taken over.\n", "$text-error")
+            return text.append(display_start(topic.description, 1000), "not bold")
+        text = Text("Against yours: ")
+        _pieces(text, [(Kind.ADDED, "in AIRS"), (Kind.SAME, " "), (Kind.REMOVED, "here")])
+        text.append("\n\nname         ", "$text-muted")
+        _compare(text, here.name, topic.topic_name)
+        text.append("\nintent       ", "$text-muted")
+        if self._intent is None:
+            text.append(f"stays {here.intent}: the profile does not say")
+        else:
+            _compare(text, str(here.intent), str(self._intent))
+        text.append("\ndescription  ", "$text-muted")
+        _compare(text, here.description, topic.description)
+        for number, (before, after) in enumerate(_paired(here.examples, topic.examples), 1):
+            text.append(f"\nexample {number:<4} ", "$text-muted")
+            _compare(text, before, after)
+        return text
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id == "take")
+
+    def action_answer(self, answer: bool) -> None:
+        if not (answer and self._large):
+            self.dismiss(answer)
+
+
+def _compare(text: Text, before: str, after: str) -> None:
+    _pieces(text, word_diff(before, after) if before != after else [(Kind.SAME, after)])
+
+
+def _pieces(text: Text, pieces: Sequence[tuple[Kind, str]]) -> None:
+    for kind, part in pieces:
+        form, style = _SIGNS[kind]
+        text.append(form.format(display_text(part)), style)
+
+
+def _paired(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
+    """Examples of the service in their order, each with the one here that it is held against.
+
+    An example that is here at any place is the same; what is left is paired in order.
+    """
+    left = [one for one in before[:_EXAMPLES] if one not in after]
+    fresh = [one for one in after[:_EXAMPLES] if one not in before]
+    partner = dict(zip(fresh, left, strict=False))
+    pairs = [(one if one in before else partner.get(one, ""), one) for one in after[:_EXAMPLES]]
+    return pairs + [(one, "") for one in left[len(fresh) :]]
+
+
+class Changes(Modal[bool]):
+    """What would be sent, and what is doubtful in it; Escape is no."""
+
+    BINDINGS = [("escape,n", "answer(False)", "No"), ("y", "answer(True)", "Yes")]
+
+    help_pane = "confirm"
+
+    def __init__(
+        self, title: str, place: str, changes: Sequence[str], warnings: Sequence[str], yes: str
+    ) -> None:
+        super().__init__()
+        self._title, self._place, self._yes = title, place, yes
+        self._changes, self._warnings = changes, warnings
+
+    def compose(self) -> ComposeResult:
+        text = Text(display_text(self._place))
+        for change in self._changes:
+            text.append(f"\n  + {display_text(change)}")
+        for warning in self._warnings:
+            text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = Text(self._title).plain
+            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            with VerticalScroll(classes="scan-changes"):
+                yield Static(themed(text), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Text(f"{self._yes} (y)"), id="yes", variant="primary", compact=True)
+                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#yes", Button).focus()
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)
+
+
+class DeleteHeld(Modal[str | None]):
+    """A topic that profiles hold: gives the e-mail address of who deletes it all the same."""
+
+    BINDINGS = [("escape", "close", "Leave")]
+
+    help_pane = "remote_delete"
+
+    def __init__(self, name: str, lines: Sequence[str]) -> None:
+        """`lines` say which profiles, inert."""
+        super().__init__()
+        self._topic_name, self._lines = name, lines
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Profiles have this topic"
+            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            with VerticalScroll(classes="scan-changes"):
+                yield Label(
+                    f"Topic {display_start(self._topic_name, 60)} is named by\n"
+                    + "\n".join(f"  {display_text(line)}" for line in self._lines)
+                    + "\nDeleted all the same, it is taken out of all of them, and no way leads "
+                    "back. For that the service wants to know who does it:",
+                    markup=False,
+                )
+            yield LineInput(placeholder="your e-mail address", max_length=254, compact=True)
+            yield Label("", id="problem", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(
+                    Text("Delete all the same (Enter)"), id="yes", variant="error", compact=True
+                )
+                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        address = self.query_one(Input).value.strip()
+        name, sign, host = address.partition("@")
+        if name and sign and host and address.isprintable() and not set(address) & set(" ,;<>"):
+            self.dismiss(address)
+        else:
+            self.query_one("#problem", Label).update("! that is no e-mail address")
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.submitted()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
