@@ -9,12 +9,11 @@ import random
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
+import httpcore
 import httpx
 
 import guardtui
@@ -25,6 +24,7 @@ from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit
 from guardtui.http.retries import ONCE, Retries
 from guardtui.http.secret import Credential, Secret
+from guardtui.http.wire import Connection, proxy_for
 
 LARGEST = 16 * 1024**2
 """Bytes of an answer from which on it is refused."""
@@ -32,7 +32,6 @@ _CONNECT = 15.0
 """Seconds after which there is no connection."""
 _FIRST_CONTACT = 3
 """Attempts to reach a service that was never reached: more likely a wrong address than a fault."""
-_TIMEOUT = httpx.Timeout(None, connect=_CONNECT).as_dict()
 _OWN_HEADERS = {
     "accept": "application/json",
     # What is not compressed cannot swell; answers are small.
@@ -98,8 +97,9 @@ class RemoteClient:
         self._environment = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
         self._preparing = asyncio.Lock()
-        self._idle: list[httpx.AsyncClient] = []
-        self._busy: set[httpx.AsyncClient] = set()
+        self._proxy: httpcore.Proxy | None = None
+        self._idle: list[Connection] = []
+        self._busy: set[Connection] = set()
         self._reached = False
         self._closed = False
 
@@ -145,7 +145,7 @@ class RemoteClient:
             if not self._reached and attempt >= _FIRST_CONTACT:
                 wait = None
             if wait is None or self._clock.now() - start + wait > policy.total:
-                # Made by `_attempt` and raised here, outside of any `except`: what httpx raised
+                # Made by `_attempt` and raised here, outside of any `except`: what httpcore raised
                 # holds the request with its headers, and must not hang on to this as its context.
                 raise outcome
             if outcome.retry_after is None or wait != outcome.retry_after:
@@ -154,10 +154,10 @@ class RemoteClient:
     async def aclose(self) -> None:
         """Close all connections; calls that are under way fail."""
         self._closed = True
-        clients = [*self._idle, *self._busy]
+        connections = [*self._idle, *self._busy]
         self._idle.clear()
-        for client in clients:
-            await client.aclose()
+        for connection in connections:
+            await connection.aclose()
 
     async def __aenter__(self) -> RemoteClient:
         return self
@@ -214,15 +214,14 @@ class RemoteClient:
             try:
                 tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
                 problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
-                # A thread of its own for this as well: with a proxy it loads what speaks to it.
-                client = await asyncio.to_thread(self._new, tls)
+                if self._environment:
+                    self._proxy = await asyncio.to_thread(proxy_for, self.endpoint)
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
             except (ValueError, ImportError, httpx.InvalidURL):
                 pass  # their texts may hold the password of the proxy
             else:
                 self._tls = tls
-                self._idle.append(client)
                 return
         raise ServiceError(Kind.UNREACHABLE, problem, final=True, attempts=0)
 
@@ -256,10 +255,18 @@ class RemoteClient:
 
     async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
         """Status and JSON of a 2xx answer; any failure as the error it is, not raised."""
-        client, kept = self._take(), False
+        connection, kept = self._take(), False
         try:
             async with asyncio.timeout(call.timeout):
-                status, headers, body = await self._received(client, call)
+                status, headers, body = await connection.exchange(
+                    call.method,
+                    call.url,
+                    call.headers,
+                    call.content,
+                    connect=_CONNECT,
+                    largest=self._largest,
+                )
+            body = plain_body(body, headers.get("content-encoding", ""), self._largest)
             kept = True
             if not 200 <= status < 300:
                 return read_failure(status, body, headers, self._clock.wall(), call.secrets)
@@ -270,65 +277,30 @@ class RemoteClient:
             return ServiceError(
                 Kind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
-        except Exception as error:  # noqa: BLE001 - httpx lets errors of all its layers through
+        except Exception as error:  # noqa: BLE001 - httpcore lets errors of all its layers through
             return _described(error, self.endpoint, call)
         finally:
-            await self._give_back(client, kept)
+            await self._give_back(connection, kept)
 
-    async def _received(
-        self, client: httpx.AsyncClient, call: _Call
-    ) -> tuple[int, dict[str, str], bytes]:
-        # Not by `client.build_request`, which parses the URL and merges all headers every time.
-        request = httpx.Request(
-            call.method,
-            _parsed(call.url),
-            content=call.content,
-            headers=call.headers,
-            extensions={"timeout": _TIMEOUT},
-        )
-        response = await client.send(request, stream=True)
-        try:
-            headers = {name.lower(): text for name, text in response.headers.items()}
-            announced = headers.get("content-length", "")
-            if announced.isdecimal() and int(announced[:20]) > self._largest:
-                raise TooLarge
-            body = bytearray()
-            async for part in response.aiter_raw():
-                body += part
-                if len(body) > self._largest:
-                    raise TooLarge
-        finally:
-            await response.aclose()
-        plain = plain_body(bytes(body), headers.get("content-encoding", ""), self._largest)
-        return response.status_code, headers, plain
+    def _take(self) -> Connection:
+        """A pool of one connection, from a stack of them.
 
-    def _take(self) -> httpx.AsyncClient:
-        """A client of one connection. httpx looks at all connections of a pool for each request,
-
-        which at 32 of them costs more than the request itself; a stack of pools of one does not.
+        A pool of many looks at all its connections for each request, which at 32 of them costs more
+        than the request itself.
         """
         if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        client = self._idle.pop() if self._idle else self._new(self._tls)
-        self._busy.add(client)
-        return client
+        connection = self._idle.pop() if self._idle else Connection(self._tls, self._proxy)
+        self._busy.add(connection)
+        return connection
 
-    async def _give_back(self, client: httpx.AsyncClient, kept: bool) -> None:
-        """Keep it for the next call; after a failure nobody knows what its connection holds."""
-        self._busy.discard(client)
+    async def _give_back(self, connection: Connection, kept: bool) -> None:
+        """Keep it for the next call; after a failure nobody knows what it holds."""
+        self._busy.discard(connection)
         if kept and not self._closed:
-            self._idle.append(client)
+            self._idle.append(connection)
         else:
-            await client.aclose()
-
-    def _new(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            verify=tls,
-            trust_env=self._environment,
-            follow_redirects=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            limits=httpx.Limits(max_connections=1, keepalive_expiry=30.0),
-        )
+            await connection.aclose()
 
 
 def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
@@ -336,11 +308,6 @@ def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
     if endpoint.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return httpx.create_ssl_context(trust_env=environment)
-
-
-@lru_cache(maxsize=64)
-def _parsed(url: str) -> httpx.URL:
-    return httpx.URL(url)
 
 
 def _plain(value: str | Secret) -> str:
@@ -365,9 +332,9 @@ def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceErro
 def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str, bool]:
     """Kind, message, and whether repeating cannot help."""
     reason = str(error)
-    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
+    if isinstance(error, httpcore.ConnectTimeout | httpcore.PoolTimeout):
         return Kind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
-    if isinstance(error, TimeoutError | httpx.TimeoutException):
+    if isinstance(error, TimeoutError | httpcore.TimeoutException):
         return Kind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
@@ -375,9 +342,11 @@ def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str,
         return Kind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
     if "WRONG_VERSION_NUMBER" in reason:
         return Kind.UNREACHABLE, f"{where} does not speak https: is it an http:// address?", True
-    if isinstance(error, httpx.ConnectError | httpx.ProxyError):
+    if isinstance(error, httpcore.ConnectError | httpcore.ProxyError):
         return Kind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
-    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
+    if isinstance(
+        error, httpcore.UnsupportedProtocol | httpx.InvalidURL | httpcore.LocalProtocolError
+    ):
         return Kind.REQUEST, f"this cannot be sent to {where}: {reason}", True
     if isinstance(error, ValueError):
         return Kind.CONTENT, f"the answer cannot be used: {reason}", True
