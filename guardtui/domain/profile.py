@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.late import late
@@ -109,10 +110,9 @@ def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdi
     names = [*(name for name, _ in blocks), NO_ALLOW]
     hits = np.stack([*((matches == _YES) & stopped for _, matches in blocks), stopped])
     hits[-1] &= ~hits[:-1].any(axis=0)
-    return Verdicts(
+    return replace(
+        own,
         triggered=triggered,
-        score=own.score,
-        matched=own.matched,
         errors=_errors(triggered, members),
         notes=_notes(own, (allowed == _YES) & (blocked == _YES)),
         stopped_by=StoppedBy(names, hits),
