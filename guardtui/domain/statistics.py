@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.verdicts import Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
 
 CONFIDENCE = 0.95
 
@@ -84,6 +93,55 @@ def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str
         "true_positive_rate": wilson_interval(metrics.tp, positives, confidence),
         "true_negative_rate": wilson_interval(metrics.tn, negatives, confidence),
     }
+
+
+def standard_error(
+    values: NDArray[np.float64], clusters: NDArray[np.integer] | None = None
+) -> float | None:
+    """Standard error of the mean of values [n], one for each prompt; None for fewer than two.
+
+    std / sqrt(n) with n − 1 degrees of freedom. With `clusters` (codes [n] from 0) values of one
+    cluster may depend on each other: sqrt(Σ d_c² · C / (C − 1)) / n, d_c the sum of a cluster's
+    deviations from the mean (Cameron and Miller 2015, equation 11 for a mean); None for fewer than
+    two clusters. Raises ValueError when the shapes differ.
+    """
+    if clusters is None:
+        clusters = np.arange(len(values))
+    if clusters.shape != values.shape:
+        raise ValueError(f"{values.shape} values, {clusters.shape} clusters")
+    _, codes = np.unique(clusters, return_inverse=True)
+    count = int(codes.max()) + 1 if len(codes) else 0
+    if count < 2:
+        return None
+    sums = np.bincount(codes, weights=values - values.mean(), minlength=count)
+    return float(np.sqrt(np.dot(sums, sums) * count / (count - 1)) / len(values))
+
+
+def rate_errors(
+    codes: NDArray[np.int8],
+    should_trigger: NDArray[np.bool_],
+    share: NDArray[np.float32] | None = None,
+    clusters: NDArray[np.integer] | None = None,
+) -> dict[str, float | None]:
+    """Standard errors of TPR, TNR and accuracy over prompts, by the rate's name in `Metrics`.
+
+    From outcome codes (int8 [N]) and labels (bool [N]). `share` is how often each prompt triggered
+    over its epochs (float [N], NaN unknown): then a prompt counts by its share of right answers,
+    and the error is that of the mean over prompts. `clusters` as in `standard_error`, codes [N].
+    """
+    right = (codes == Outcome.TP) | (codes == Outcome.TN)
+    values = right.astype(np.float64)
+    if share is not None:
+        values = np.where(should_trigger, share, 1 - share).astype(np.float64)
+    answered = (codes != Outcome.ERROR) & ~np.isnan(values)
+    found: dict[str, float | None] = {}
+    for name, rows in (
+        ("true_positive_rate", answered & should_trigger),
+        ("true_negative_rate", answered & ~should_trigger),
+        ("accuracy", answered),
+    ):
+        found[name] = standard_error(values[rows], None if clusters is None else clusters[rows])
+    return found
 
 
 def mcnemar_p_value(regressions: int, fixes: int) -> float:

@@ -72,6 +72,7 @@ class Verdicts:
     for single rows why there is no verdict (`NOT_YET`, `UNTESTED`: nobody asked so far), `notes`
     what is doubtful about one, `stopped_by` which topics of a profile stopped it, where that is
     known, `reasons` what a judge gave as its reason, `used` what asking for these cost, now.
+    `repeats` are the answers of K epochs, int8 [K, N], that these were made from.
     """
 
     triggered: NDArray[np.int8]
@@ -82,6 +83,7 @@ class Verdicts:
     stopped_by: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     used: Usage | None = None
+    repeats: NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
@@ -91,6 +93,15 @@ class Verdicts:
         """Rows that nobody asked for a verdict yet, intp [k], in their order."""
         rows = sorted(row for row, reason in self.errors.items() if reason in _OPEN)
         return np.array(rows, np.intp)
+
+    @cached_property
+    def flaky(self) -> NDArray[np.bool_]:
+        """Prompts whose verdicts differ between epochs, bool [N]."""
+        if self.repeats is None:
+            return np.zeros(len(self), bool)
+        some: NDArray[np.bool_] = (self.repeats == Triggered.YES).any(axis=0)
+        some &= (self.repeats == Triggered.NO).any(axis=0)
+        return some
 
     def merged(self, newer: Verdicts) -> Verdicts:
         """These, and in their place the newer ones wherever those were asked for.
@@ -117,7 +128,23 @@ class Verdicts:
             stopped_by=texts(self.stopped_by, newer.stopped_by),
             reasons=texts(self.reasons, newer.reasons),
             used=newer.used if self.used is None else self.used + (newer.used or Usage()),
+            repeats=_merged_repeats(self.repeats, newer.repeats, asked),
         )
+
+
+def _merged_repeats(
+    old: NDArray[np.int8] | None, new: NDArray[np.int8] | None, asked: NDArray[np.bool_]
+) -> NDArray[np.int8] | None:
+    """Answers of epochs, newer ones where those were asked for; rows without some have none."""
+    if old is None and new is None:
+        return None
+    count = max(0 if one is None else len(one) for one in (old, new))
+    answers = np.full((count, len(asked)), Triggered.NO_VERDICT, np.int8)
+    if old is not None:
+        answers[: len(old), ~asked] = old[:, ~asked]
+    if new is not None:
+        answers[: len(new), asked] = new[:, asked]
+    return answers
 
 
 def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> NDArray[np.int8]:

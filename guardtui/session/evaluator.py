@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.base import Progress, RemoteScanner, Report, Scanner
+from guardtui.session.epochs import Epochs
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
+"""Chooses rows by an evaluation."""
 
 
 class Evaluator:
@@ -99,6 +104,8 @@ class RemoteEvaluator(Evaluator):
         self._remote = scanner
         self._asked: tuple[Topic, PromptSet, Evaluation | None] | None = None
         self._latest: Progress | None = None
+        self._epochs: Epochs | None = None
+        self._finished: list[Verdicts] = []
         self.held = False
 
     def hold(self, held: bool) -> None:
@@ -113,8 +120,14 @@ class RemoteEvaluator(Evaluator):
         rows: NDArray[np.intp] | None = None,
         onto: Evaluation | None = None,
         report: Report | None = None,
+        *,
+        epochs: Epochs | None = None,
+        repeated: Choose | None = None,
     ) -> Evaluation:
         """Evaluate these rows (intp [k], all without), in this order.
+
+        With `epochs` each is asked so often, and one verdict made of the answers; `repeated` then
+        says which rows are asked again after the first epoch (intp), all without.
 
         `onto` is an earlier evaluation of the same definition on the same prompts, whose verdicts
         stay where no newer one is asked for. Raises as `evaluate`, and ValueError when `onto` is
@@ -123,7 +136,8 @@ class RemoteEvaluator(Evaluator):
         if onto is not None and onto.prompt_set != prompts.fingerprint:
             raise ValueError("the earlier evaluation is of other prompts")
         self._asked, self._latest = (topic, prompts, onto), None
-        return await self._newest(self._run_rows(topic, prompts, rows, onto, report))
+        self._epochs, self._finished = epochs, []
+        return await self._newest(self._run_rows(topic, prompts, rows, onto, report, repeated))
 
     @property
     def asked(self) -> tuple[Topic, PromptSet] | None:
@@ -133,10 +147,17 @@ class RemoteEvaluator(Evaluator):
     def so_far(self) -> Evaluation | None:
         """The evaluation as far as it is, or was when the run was stopped; None before that."""
         progress, asked = self._latest, self._asked
-        if progress is None or progress.partial is None or asked is None:
+        epochs = list(self._finished)
+        if progress is not None and progress.partial is not None:
+            epochs.append(progress.partial())
+        if not epochs or asked is None:
             return None
         topic, prompts, onto = asked
-        return _joined(topic, prompts, self._remote.settings, progress.partial(), onto)
+        verdicts = self._combined(epochs)
+        return _joined(topic, prompts, self._remote.settings, verdicts, onto)
+
+    def _combined(self, epochs: Sequence[Verdicts]) -> Verdicts:
+        return epochs[-1] if self._epochs is None else self._epochs.combine(epochs)
 
     async def _run_rows(
         self,
@@ -145,14 +166,30 @@ class RemoteEvaluator(Evaluator):
         rows: NDArray[np.intp] | None,
         onto: Evaluation | None,
         report: Report | None,
+        repeated: Choose | None,
     ) -> Evaluation:
         def keep(progress: Progress) -> None:
             self._latest = progress
             if report is not None:
                 report(progress)
 
-        verdicts = await self._remote.scan(topic, prompts, self._storing(keep), rows=rows)
-        return _joined(topic, prompts, self._remote.settings, verdicts, onto)
+        store = self._storing(keep)
+        settings = self._remote.settings
+        count = 1 if self._epochs is None else self._epochs.count
+        for epoch in range(1, count + 1):
+
+            def tell(progress: Progress, epoch: int = epoch) -> None:
+                phase = f"epoch {epoch} of {count}: {progress.phase}"
+                store(progress if count == 1 else replace(progress, phase=phase))
+
+            verdicts = await self._remote.scan(topic, prompts, tell, rows=rows, epoch=epoch)
+            self._finished.append(verdicts)
+            self._latest = None
+            if epoch == 1 and count > 1 and repeated is not None:
+                rows = repeated(_joined(topic, prompts, settings, verdicts, onto))
+                if not len(rows):
+                    break
+        return _joined(topic, prompts, settings, self._combined(self._finished), onto)
 
 
 def _joined(

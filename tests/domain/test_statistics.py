@@ -12,9 +12,13 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import (
     coverage_interval,
     mcnemar_p_value,
+    rate_errors,
     rate_intervals,
+    standard_error,
     wilson_interval,
 )
+from guardtui.domain.verdicts import Outcome
+from guardtui.scorer import SampleScore, Score, stderr
 
 counts = st.integers(0, 300)
 
@@ -85,3 +89,35 @@ def test_impossible_counts_are_refused() -> None:
         wilson_interval(3, 2)
     with pytest.raises(ValueError, match="regressions"):
         mcnemar_p_value(-1, 0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=0, max_size=40),
+    st.booleans(),
+)
+def test_the_standard_error_is_that_of_the_scorers(
+    rows: list[tuple[float, int]], clustered: bool
+) -> None:
+    values = np.array([value for value, _ in rows])
+    clusters = np.array([cluster for _, cluster in rows], np.intp)
+    found = standard_error(values, clusters if clustered else None)
+    if len(set(clusters.tolist()) if clustered else rows) < 2:
+        assert found is None
+        return
+    scores = [
+        SampleScore(Score(value=value), sample_id=place, sample_metadata={"group": cluster})
+        for place, (value, cluster) in enumerate(rows)
+    ]
+    expected = stderr(cluster="group" if clustered else None)(scores)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_rates_carry_the_error_of_their_class() -> None:
+    codes = np.array([Outcome.TP, Outcome.FN, Outcome.TN, Outcome.FP, Outcome.ERROR], np.int8)
+    duty = np.array([True, True, False, False, True])
+    found = rate_errors(codes, duty)
+    assert found["true_positive_rate"] == pytest.approx(0.5)
+    assert found["accuracy"] == pytest.approx(stats.sem([1, 0, 1, 0]))
+    # Over epochs a prompt counts by its share of right answers.
+    share = np.array([0.8, 0.6, 0.2, 0.4, np.nan], np.float32)
+    assert rate_errors(codes, duty, share)["true_positive_rate"] == pytest.approx(0.1)
