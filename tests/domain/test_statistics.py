@@ -105,7 +105,7 @@ def test_the_standard_error_is_that_of_the_scorers(
         assert found is None
         return
     scores = [
-        SampleScore(Score(value=value), sample_id=place, sample_metadata={"group": cluster})
+        SampleScore(score=Score(value=value), sample_id=place, sample_metadata={"group": cluster})
         for place, (value, cluster) in enumerate(rows)
     ]
     expected = stderr(cluster="group" if clustered else None)(scores)
