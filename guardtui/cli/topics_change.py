@@ -140,6 +140,8 @@ def revert(
             return Exit.INTERRUPTED
         done = _revert(connection, topic, way, _so_far(number))
         _forget(log, run, done)
+        if number + 1 < len(runs):
+            runs[number + 1][-1] = runs[number + 1][-1].after(way, done)
         diagnostics.note(f"reverted: revision {done.profile.revision} of the profile")
         _warn_of_news(done, shown)
     if done is None or no_wait:

@@ -23,7 +23,6 @@ from guardtui.scanners.airs.policy import (
     merged,
     remove,
     restore,
-    unchanged,
 )
 
 _NO_TOPIC = "00000000-0000-0000-0000-000000000000"
@@ -171,14 +170,15 @@ async def apply(
     trial = Pin(
         topic_id=known.topic_id if known is not None else _NO_TOPIC,
         topic_name=topic.name,
-        revision=1,
+        revision=1 if known is None else known.revision + bool(_topic_words(known, topic)),
     )
     tried = attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
     words = _topic_words(known, topic)
     way = _Way(profile, known, bool(words), journal, topic.name, row.revision)
     if known is not None and words:
         # Not known of one that is to be made: it has no id yet, and no profile can name it.
-        way.tell(known.topic_id, known.revision + 1, unchanged(tried.undo), row.revision)
+        # What is not done in the end is no obstacle on the way back.
+        way.tell(known.topic_id, trial.revision, tried.undo, row.revision + 1)
     try:
         stored = await _store(client, topic, known)
     except ServiceError as error:

@@ -82,15 +82,6 @@ def merged(first: Undo, second: Undo) -> Undo:
     return first.model_copy(update={"after": second.after, "count": second.count})
 
 
-def unchanged(undo: Undo) -> Undo:
-    """The way back over no change at all, from how things are before the edit of this one."""
-    return undo.model_copy(update={"after": undo.before, "count": undo.count - _added(undo)})
-
-
-def _added(undo: Undo) -> int:
-    return int(undo.before is None and undo.after is not None)
-
-
 def attach(
     policy: Json, pin: Pin, intent: Intent, *, place: Place | None = None, set_default: bool = False
 ) -> Edit:
