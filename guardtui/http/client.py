@@ -102,6 +102,8 @@ class RemoteClient:
         self._busy: set[Connection] = set()
         self._reached = False
         self._closed = False
+        self.date = ""
+        """What the newest answer of whatever status says of the time there (its header Date)."""
 
     async def request(
         self,
@@ -266,6 +268,7 @@ class RemoteClient:
                     connect=_CONNECT,
                     largest=self._largest,
                 )
+            self.date = headers.get("date", "")
             body = plain_body(body, headers.get("content-encoding", ""), self._largest)
             kept = True
             if not 200 <= status < 300:

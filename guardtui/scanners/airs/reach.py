@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from guardtui.http.address import Endpoint
 from guardtui.http.clock import CLOCK, Clock
@@ -32,23 +31,15 @@ async def contact(endpoint: Endpoint, *, timeout: float = 15.0, clock: Clock = C
     """Ask an address for anything, without a credential. Raises ServiceError where none answers."""
     from guardtui.http.client import RemoteClient
 
-    dates: list[str] = []
-
-    class Dated(RemoteClient):
-        async def _received(self, client: Any, call: Any) -> tuple[int, dict[str, str], bytes]:
-            status, headers, body = await super()._received(client, call)
-            dates.append(headers.get("date", ""))
-            return status, headers, body
-
     begun, wall = clock.now(), clock.wall()
-    async with Dated(endpoint, retries=ONCE, timeout=timeout, largest=2**20, clock=clock) as client:
+    async with RemoteClient(endpoint, retries=ONCE, timeout=timeout, clock=clock) as client:
         try:
             await client.request("GET")
         except ServiceError as error:
             if error.kind in _UNANSWERED:
                 raise
     seconds = clock.now() - begun
-    there = _time(dates[-1] if dates else "")
+    there = _time(client.date)
     return Contact(seconds, None if there is None else there + _HALF - (wall + seconds / 2))
 
 

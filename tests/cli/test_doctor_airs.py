@@ -1,0 +1,224 @@
+"""`guardtui doctor --airs` and `guardtui config show`: what is told, and what never is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.cli import doctor_airs
+from guardtui.cli.options import REGIONS as OFFERED
+from guardtui.http.address import Endpoint
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.scanners.airs import credentials
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.reach import contact
+from tests.http.times import JumpClock
+
+from .conftest import Result, Run
+from .test_eval_airs import KEY, Cloud, cloud
+
+__all__ = ["cloud"]
+
+pytest.importorskip("aiohttp")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+AIRS = ("doctor", "--airs", "--json", "--profile", "sandbox")
+SECRET = "a-secret-of-the-account"
+
+
+def facts(done: Result) -> dict[str, Any]:
+    for secret in (KEY, SECRET, "a-wrong-key"):
+        assert secret not in done.out + done.err
+    document = json.loads(done.out)
+    assert document["ok"] is (done.code == 0)
+    return {one["name"]: one for one in document["facts"]}
+
+
+def states(found: dict[str, Any], *names: str) -> list[str]:
+    return [found[name]["state"] if name in found else "" for name in names]
+
+
+def test_all_is_well(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    done = run(*AIRS, **cloud.all)
+    found = facts(done)
+    assert done.code == 0
+    assert {one["state"] for one in found.values()} == {"ok"}
+    assert found["API key"]["value"] == "••• (PANW_AI_SEC_API_KEY)"
+    assert found["client secret"]["value"] == "••• (PANW_MGMT_CLIENT_SECRET)"
+    assert "a harmless prompt is not stopped" in found["key accepted"]["value"]
+    assert found["profile there"]["value"] == "sandbox, revision 2"
+    assert found["topic"]["value"] == "Tax advice: block, revision 1 (entry 1)"
+    assert found["clock"]["value"] == "as the service's, within a minute"
+    assert cloud.prompts["asked"]["total"] == 1
+    table = run("doctor", "--airs", "--profile", "sandbox", **cloud.all)
+    assert table.out.endswith("\nnothing is missing\n")
+
+
+def test_an_older_pin_and_a_topic_that_is_gone_are_told(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+
+    async def changed() -> None:
+        settings = credentials.AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
+        async with ManagementClient(settings.management()) as client:
+            (topic,) = await client.topics()
+            await client.update_topic(topic.topic_id, topic.topic_name, "Newer", ("a", "b"))
+
+    asyncio.run(changed())
+    found = facts(run(*AIRS, **cloud.all))
+    assert found["topic"]["state"] == "warning"
+    assert "revision 2, which nobody applied" in found["topic"]["remedy"]
+
+
+def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:
+    wrong = {"PANW_AI_SEC_API_KEY": "a-wrong-key", "PANW_MGMT_CLIENT_SECRET": SECRET}
+    done = run(*AIRS, **(cloud.all | wrong))
+    found = facts(done)
+    assert done.code == 3
+    assert states(found, "reach scans", "key accepted", "management login") == [
+        "ok", "failed", "failed",
+    ]  # fmt: skip
+    assert "wrong, expired or revoked" in found["key accepted"]["value"]
+    assert "--region all" in found["key accepted"]["remedy"]
+    assert "check client id, client secret" in found["management login"]["value"]
+    assert "profile there" not in found
+    assert "other regions" not in found  # the key is sent nowhere else without being asked
+
+
+def test_a_wrong_profile(cloud: Cloud, run: Run) -> None:
+    done = run("doctor", "--airs", "--json", "--profile", "nope", **cloud.all)
+    found = facts(done)
+    assert states(found, "scan", "profile there", "management login") == ["failed", "failed", "ok"]
+    assert "the key was not refused" in found["scan"]["remedy"]
+    assert "there are: sandbox, sandbox-directional" in found["profile there"]["value"]
+
+
+def test_a_used_up_quota_is_no_wrong_key(cloud: Cloud, run: Run) -> None:
+    cloud.faults(faults=["429-none=after:0"])
+    found = facts(run(*AIRS, **cloud.all))
+    assert states(found, "key accepted") == ["warning"]
+    assert "a limit or the quota is used up" in found["key accepted"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "state", "said"),
+    [
+        (403, "HTTP 403: daily quota exceeded (a guess)", "failed", "its quota is used up"),
+        (403, "HTTP 403: Invalid API Key (or its quota is used up)", "failed", "Invalid API Key"),
+        (401, "HTTP 401: Not Authenticated", "failed", "Not Authenticated"),
+        (429, "HTTP 429: Request exceeds limit", "warning", "a limit or the quota is used up"),
+        (503, "HTTP 503: later", "failed", "later"),
+    ],
+)
+def test_what_a_refusal_says(status: int, message: str, state: str, said: str) -> None:
+    error = ServiceError(Kind.CREDENTIALS, message, status=status)
+    fact = doctor_airs._refusal(error, False)
+    assert (fact.state, fact.value.startswith(said) or said in message) == (state, True)
+    quota = fact.value.startswith("its quota is used up")
+    assert quota is ("quota exceeded" in message)
+
+
+async def test_other_regions_are_asked_only_when_told_to(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key of the account is of the region "de", which is another address of the sandbox."""
+    home = cloud.server.url.replace("127.0.0.1", "localhost")
+    closed = "http://127.0.0.1:1"
+    regions = {"us": cloud.server.url, "de": home, "in": closed}
+    monkeypatch.setattr(credentials, "REGIONS", regions)
+    variables = cloud.scans | {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
+    settings = credentials.AirsSettings.load({}, variables, Path("/nonexistent/config.json"))
+    asked: list[str] = []
+    scan = doctor_airs._scan
+
+    async def only_there(settings: credentials.AirsSettings) -> Any:
+        asked.append(settings.scan_endpoint.url)
+        if settings.scan_endpoint.url == cloud.server.url:
+            raise ServiceError(Kind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
+        return await scan(settings)
+
+    monkeypatch.setattr(doctor_airs, "_scan", only_there)
+    alone = [fact.name async for fact in doctor_airs._key(settings, False)]
+    assert (alone, asked) == (["key accepted"], [cloud.server.url])
+    asked.clear()
+    found = {fact.name: fact async for fact in doctor_airs._key(settings, True)}
+    assert asked == [cloud.server.url, home, closed]
+    assert found["region de"].state == "ok"
+    assert "--region de" in found["region de"].remedy
+    assert found["region in"].state == "warning"
+    assert "other regions" not in found
+
+
+def test_nothing_is_set(run: Run, folder: Path) -> None:
+    nowhere = {"PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:1", "PANW_MGMT_ENDPOINT": ""}
+    done = run("doctor", "--airs", "--json", HOME=str(folder), **nowhere)
+    found = facts(done)
+    assert done.code == 3
+    assert states(found, "API key", "client id", "profile", "reach scans", "clock") == [
+        "missing", "warning", "warning", "failed", "warning",
+    ]  # fmt: skip
+    assert found["management endpoint"]["state"] == "warning"
+    assert "is set but empty" in found["management endpoint"]["remedy"]
+    assert "key accepted" not in found
+
+
+def test_bad_settings_are_a_fact(run: Run, folder: Path) -> None:
+    done = run("doctor", "--airs", "--json", HOME=str(folder), SCAN_CONCURRENCY="many")
+    assert done.code == 3
+    assert "SCAN_CONCURRENCY" in facts(done)["settings"]["value"]
+    usage = run("doctor", "--profile", "x")
+    assert (usage.code, "need --airs" in usage.err) == (2, True)
+
+
+@pytest.mark.parametrize(("skew", "told"), [(-3600.0, "behind"), (3600.0, "ahead")])
+async def test_a_clock_that_is_wrong_is_told(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, skew: float, told: str
+) -> None:
+    import time
+
+    class Skewed(JumpClock):
+        def wall(self) -> float:
+            return time.time() + skew
+
+    async def skewed(endpoint: Endpoint, **options: Any) -> Any:
+        return await contact(endpoint, clock=Skewed(), **options)
+
+    monkeypatch.setattr("guardtui.scanners.airs.reach.contact", skewed)
+    settings = credentials.AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
+    found = {fact.name: fact async for fact in doctor_airs._contacts(settings)}
+    assert found["clock"].state == "warning"
+    assert told in found["clock"].value
+    assert 3590 < float(found["clock"].value.split()[0]) < 3610
+
+
+def test_the_regions_offered_are_those_there_are() -> None:
+    assert tuple(credentials.REGIONS) == OFFERED
+
+
+def test_config_show_tells_origins_and_masks_secrets(run: Run, folder: Path) -> None:
+    home = folder / "home"
+    (home / ".prisma-airs").mkdir(parents=True)
+    file = home / ".prisma-airs" / "config.json"
+    file.write_text(json.dumps({"mgmtClientSecret": SECRET, "scanConcurrency": 7}), "utf-8")
+    variables = {"HOME": str(home), "PANW_AI_SEC_API_KEY": KEY, "PANW_AI_SEC_API_ENDPOINT": ""}
+    done = run("config", "show", **variables)
+    assert done.code == 0
+    assert KEY not in done.out
+    assert SECRET not in done.out
+    rows = {line.split("\t")[0]: line.split("\t")[1:] for line in done.out.splitlines()}
+    assert rows["airs.api_key"] == ["•••", "PANW_AI_SEC_API_KEY"]
+    assert rows["airs.client_secret"] == ["•••", f"{file}: mgmtClientSecret"]
+    assert rows["airs.concurrency"] == ["7", f"{file}: scanConcurrency"]
+    assert rows["airs.scan_endpoint"] == [credentials.REGIONS["us"], "default"]
+    assert rows["airs.profile"] == ["", "not set"]
+    assert rows["theme"][1] == "default"
+    assert "PANW_AI_SEC_API_ENDPOINT is set but empty" in done.err
+    file.write_text("{", "utf-8")
+    broken = run("config", "show", **variables)
+    assert (broken.code, broken.out) == (2, "")
+    assert f"{file}:1: this is no JSON" in broken.err
