@@ -72,7 +72,7 @@ class RemoteTopics(Modal[None]):
             yield OptionList(markup=False, compact=True)
             yield Static("", id="remote-told", markup=False)
             yield Static(
-                "Enter: look, take over · p: apply yours · r: take back · c: create · d: delete",
+                "Enter looks · p applies yours · r takes back · c creates · d deletes",
                 classes="remote-keys",
                 markup=False,
             )
@@ -90,8 +90,15 @@ class RemoteTopics(Modal[None]):
             return None
         return self.listing.topics[place]
 
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody sees it any more."""
+        return self._ended or not self.is_attached
+
     def tell(self, text: str, *, problem: bool = False) -> None:
         """Say something below the list."""
+        if self.is_left:
+            return
         sign = "✗ " if problem else ""
         line = Text(f"{sign}{display_text(text, newlines=True)}", "$text-error" if problem else "")
         self.query_one("#remote-told", Static).update(themed(line))

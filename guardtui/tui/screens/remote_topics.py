@@ -127,7 +127,7 @@ class RemoteTopicsScreen(ScanningScreen):
             return
         dialog.action_close()
         self._edit(topic)
-        self.notify(f"Taken over: {changes}. Undo brings yours back.", timeout=8)
+        self.notify(f"Taken over: {changes}. Undo brings yours back.", timeout=8, markup=False)
 
     # --- changes --------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class RemoteTopicsScreen(ScanningScreen):
             done, problem = str(error), True
         finally:
             self._busy = False
-        if done and dialog is not None and dialog.is_attached:
+        if done and dialog is not None and not dialog.is_left:
             # Read anew also after a failure: what was done of it is seen.
             dialog.load(done, problem=problem)
             self._tell_pane("")
@@ -161,20 +161,21 @@ class RemoteTopicsScreen(ScanningScreen):
             self._tell_end(dialog, done, problem=problem)
 
     def _tell_end(self, dialog: RemoteTopics | None, text: str, *, problem: bool = False) -> None:
-        if dialog is not None and dialog.is_attached:
+        if dialog is not None and not dialog.is_left:
             dialog.tell(text, problem=problem)
         elif text:
             if problem:
                 self._warn(text, error=True)
             else:
-                self.notify(text, title="AIRS", timeout=10)
+                self.notify(text, title="AIRS", timeout=10, markup=False)
         self._tell_pane("")
 
     def _tell_now(self, dialog: RemoteTopics | None, text: str) -> None:
         """Say what is being done; the dialog may have been left meanwhile."""
-        if dialog is not None and dialog.is_attached:
+        if dialog is not None and not dialog.is_left:
             dialog.tell(text)
-        self._tell_pane(text)
+        else:
+            self._tell_pane(text)
 
     def _tell_pane(self, text: str) -> None:
         if not self._under_way:
@@ -191,7 +192,7 @@ class RemoteTopicsScreen(ScanningScreen):
             return "The profile has this definition in effect already."
         place = f"Profile {connection.place}, revision {plan.profile.revision}"
         title = "Put your definition into effect"
-        dialog.tell("")
+        self._tell_now(dialog, "")
         shown = Changes(title, place, plan.changes, plan.warnings, "Apply")
         if not await self.app.push_screen_wait(shown):
             return ""
@@ -221,7 +222,7 @@ class RemoteTopicsScreen(ScanningScreen):
         name = display_start(topic.topic_name, 60)
         self._tell_now(dialog, "looks at which profiles have it …")
         held = await holders(connection, topic)
-        dialog.tell("")
+        self._tell_now(dialog, "")
         address = ""
         if held:
             given = await self.app.push_screen_wait(DeleteHeld(topic.topic_name, held))
@@ -235,7 +236,7 @@ class RemoteTopicsScreen(ScanningScreen):
         self._tell_now(dialog, "deletes the topic …")
         await self._to_the_end(delete(connection, topic, address))
         await self._renew(connection)
-        return f"Deleted {name}" + (", and taken out of all profiles." if held else ".")
+        return f"Deleted {name}" + (", out of all profiles." if held else ".")
 
     async def _revert(self, connection: AirsConnection, dialog: RemoteTopics | None) -> str:
         log = AppliedLog(self.workspace.store, connection.key)
@@ -251,8 +252,7 @@ class RemoteTopicsScreen(ScanningScreen):
         self._tell_now(dialog, "looks at the profile …")
         shown = await connection.look_back(way)
         place = f"Profile {connection.place}, revision {shown.profile.revision}"
-        if dialog is not None:
-            dialog.tell("")
+        self._tell_now(dialog, "")
         if shown.changes or shown.warnings:
             changes = shown.changes or ("nothing: it is as it was before",)
             title = "Go back to before the last apply"

@@ -1,0 +1,523 @@
+"""The topics of the tenant from the screen: keys, frames, the sandbox and the log of ways back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.screen import Screen
+
+pytest.importorskip("aiohttp")
+
+from guardtui.domain.topic import Intent, Topic
+from guardtui.sandbox.judging import Engine
+from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.models import CustomTopic
+from guardtui.session.applied import AppliedLog
+from guardtui.tui.remote_listing import Listing, read_listing
+from guardtui.tui.screens.dialogs import Confirm
+from guardtui.tui.screens.remote_dialogs import Changes, DeleteHeld, RemoteTopics, TopicText
+from tests.tui.airs_app import NO_FILE, Cloud, Play, playing, remote
+from tests.tui.test_loop import topic_path
+
+__all__ = ["topic_path"]
+
+TITLE = "Topics in AIRS"
+THEIRS = Topic(
+    name="Tax advice",
+    description="Personal tax advice from a bank",
+    examples=("How can I pay less tax?", "What may I deduct?"),
+)
+BAKING = Topic(
+    name="Baking",
+    description="Baking bread at home",
+    examples=("How do I bake bread?", "How long does a cake bake?"),
+    intent=Intent.ALLOW,
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that happens by itself."""
+    monkeypatch.setattr("guardtui.tui.screens.loop.POLL_EVERY", 0.01)
+    monkeypatch.setattr("guardtui.tui.screens.loop.PAUSE", 0)
+    monkeypatch.setattr("guardtui.tui.screens.files.DRAFT_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 10_000)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture
+async def cloud(engine: Engine, tmp_path: Path) -> AsyncIterator[Cloud]:
+    cloud = Cloud(engine, tmp_path)
+    await cloud.start()
+    yield cloud
+    await cloud.stop()
+    assert cloud.defects == []
+
+
+@asynccontextmanager
+async def managing(cloud: Cloud) -> AsyncIterator[ManagementClient]:
+    settings = AirsSettings.load({}, cloud.environment, NO_FILE)
+    async with ManagementClient(settings.management(), clock=cloud.clock) as client:
+        yield client
+
+
+async def there(cloud: Cloud) -> Listing:
+    """What the tenant has, looked up apart from the app."""
+    async with managing(cloud) as client:
+        return Listing(tuple(await client.topics()), await client.profile("sandbox"))
+
+
+async def applied(cloud: Cloud, topic: Topic) -> None:
+    async with managing(cloud) as client:
+        await lifecycle.apply(client, topic, "sandbox")
+
+
+def topic_of(listing: Listing, name: str) -> CustomTopic:
+    return next(one for one in listing.topics if one.topic_name == name)
+
+
+async def shows(play: Play, kind: type[Screen[Any]], text: str = "") -> str:
+    """Wait until a screen is in front and a text stands in it; the frame then."""
+    await play.until(
+        lambda: (
+            isinstance(play.app.screen, kind) and play.app.screen.is_mounted and text in play.frame
+        )
+    )
+    await play.pilot.pause()
+    return play.frame
+
+
+async def opened(play: Play, key: str = "shift+f11") -> str:
+    """Open the list, and wait until it is read."""
+    await play.press(key)
+    await shows(play, RemoteTopics)
+    screen = play.app.screen
+    assert isinstance(screen, RemoteTopics)
+    await play.until(lambda: screen.listing is not None)
+    await play.pilot.pause()
+    return play.frame
+
+
+def log_of(play: Play) -> AppliedLog:
+    assert play.main.connection is not None
+    return AppliedLog(play.main.workspace.store, play.main.connection.key)
+
+
+async def done(play: Play, text: str) -> str:
+    """Wait until the list tells what was done, and nothing is under way."""
+    frame = await shows(play, RemoteTopics, text)
+    await play.until(lambda: not play.main._busy)
+    return frame
+
+
+# --- the list ------------------------------------------------------------------------------
+
+
+async def test_the_list_tells_revisions_pins_and_how_yours_stands(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    await applied(cloud, THEIRS)
+    await applied(cloud, BAKING)
+    async with managing(cloud) as client:
+        await lifecycle.create(client, replace_name(BAKING, "Cakes"))
+        known = await client.topic("Baking")
+        assert known is not None
+        await client.update_topic(known.topic_id, "Baking", "Only bread", known.examples)
+    async with playing(topic_path, remote(cloud)) as play:
+        frame = await opened(play)
+        assert "revision 3 · 3 topics" in frame
+        assert "│   Baking     r2   allow r1 older   " in frame
+        assert "│   Cakes      r1   not pinned   " in frame
+        assert "│ → Tax advice r1   block r1 · another text here   " in frame
+        assert play.app.screen.topic.topic_name == "Tax advice"  # type: ignore[attr-defined]
+        play.main._edit(play.main.session.topic.model_copy(update=dict(THEIRS)))
+        await play.press("l")
+        await shows(play, RemoteTopics, "block r1 · text as here")
+
+
+def replace_name(topic: Topic, name: str) -> Topic:
+    return topic.model_copy(update={"name": name})
+
+
+async def test_loading_is_told_and_left_at_once(cloud: Cloud, topic_path: Path) -> None:
+    cloud.change(latency="30s")
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.press("shift+f11")
+        await shows(play, RemoteTopics, "loading")
+        await play.press("escape")
+        await play.until(lambda: play.app.screen is play.main)
+        assert not [one for one in play.app.workers if one.group in ("load", "remote")]
+        cloud.change(latency="0s")
+
+
+async def test_a_failure_stands_in_the_dialog_and_loading_again_helps(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    cloud.change(faults=["403@topics=1.0"])
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.press("shift+f11")
+        frame = await shows(play, RemoteTopics, "✗ ")
+        assert "may not do this" in frame
+        await play.press("enter", "d")
+        await shows(play, RemoteTopics, "There is no topic to choose.")
+        cloud.change(faults=[])
+        await play.press("l")
+        await shows(play, RemoteTopics, "There are no topics yet")
+
+
+async def test_names_of_others_are_inert_and_no_markup(cloud: Cloud, topic_path: Path) -> None:
+    async with managing(cloud) as client:
+        hostile = "[red]x[/red] [/] \x1b]52;c;aGk=\x07 \u202eend"
+        await client.create_topic(hostile, f"{hostile} text", (hostile, "b"))
+    async with playing(topic_path, remote(cloud)) as play:
+        frame = await opened(play)
+        assert "[red]x[/red] [/] ␛]52;c;aGk=␇ ⟪RLO⟫" in frame
+        await play.press("enter")
+        frame = await shows(play, TopicText, "␇ ⟪RLO⟫end text")
+        assert "\x1b" not in frame
+        assert "\u202e" not in frame
+        await play.press("escape", "d")
+        await shows(play, Confirm, "[red]x[/red] [/] ␛]52")
+        await play.press("y")
+        await done(play, "Deleted [red]x[/red] [/] ␛]52")
+
+
+async def test_what_the_profile_names_and_nobody_has_is_told(
+    cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await applied(cloud, BAKING)
+
+    async def without_topics(connection: Any) -> Listing:
+        return replace(await read_listing(connection), topics=())
+
+    monkeypatch.setattr("guardtui.tui.screens.remote_topics.read_listing", without_topics)
+    async with playing(topic_path, remote(cloud)) as play:
+        assert "! the profile names what the tenant does not have: Baking" in await opened(play)
+
+
+async def test_without_a_service_account_that_is_said(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud, cloud.scans)) as play:
+        for key in ("shift+f11", "shift+f12"):
+            play.told.clear()
+            await play.press(key)
+            await play.until(lambda: any("need a service account" in one for one in play.told))
+        assert play.app.screen is play.main
+
+
+async def test_without_any_credential_that_is_said(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud, {})) as play:
+        await play.press("ctrl+right_square_bracket")
+        await play.until(lambda: any("PANW_AI_SEC_API_KEY" in one for one in play.told))
+        assert play.app.screen is play.main
+
+
+# --- taken over ----------------------------------------------------------------------------
+
+
+async def test_a_topic_is_shown_word_by_word_and_taken_over_as_one_edit(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    await applied(cloud, THEIRS.model_copy(update={"intent": Intent.ALLOW}))
+    async with playing(topic_path, remote(cloud)) as play:
+        before = play.main.session.topic
+        await opened(play)
+        await play.press("enter")
+        frame = await shows(play, TopicText, "description")
+        assert "Personal tax advice{+ from a bank+}" in frame
+        assert "[-block-]{+allow+}" in frame
+        assert "example 1    How can I pay less tax?" in frame
+        assert "deduct" in frame
+        await play.press("escape")
+        await shows(play, RemoteTopics)
+        assert play.main.session.topic == before
+        await play.press("enter")
+        await shows(play, TopicText)
+        await play.press("t")
+        await play.until(lambda: play.app.screen is play.main)
+        wanted = THEIRS.model_copy(update={"intent": Intent.ALLOW})
+        await play.until(lambda: play.main.session.topic == wanted)
+        assert any("Taken over: description +12 bytes" in one for one in play.told)
+        await play.press("ctrl+z")
+        await play.until(lambda: play.main.session.topic == before)
+
+
+async def test_without_a_pin_the_intent_stays_as_here(cloud: Cloud, topic_path: Path) -> None:
+    async with managing(cloud) as client:
+        await lifecycle.create(client, BAKING)
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("enter")
+        await shows(play, TopicText, "stays block: the profile does not say")
+        await play.press("t")
+        wanted = BAKING.model_copy(update={"intent": Intent.BLOCK})
+        await play.until(lambda: play.main.session.topic == wanted)
+
+
+@pytest.mark.parametrize("broken", ["two\nlines", "long " * 500])
+async def test_what_no_definition_holds_is_not_taken_over(
+    cloud: Cloud, topic_path: Path, broken: str
+) -> None:
+    listing = Listing(
+        (CustomTopic(topic_id="1", topic_name="Tax advice", description=broken),), None
+    )
+
+    async def read(connection: Any) -> Listing:
+        return listing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("guardtui.tui.screens.remote_topics.read_listing", read)
+        async with playing(topic_path, remote(cloud)) as play:
+            before = play.main.session.topic
+            assert "there is no such profile" in await opened(play)
+            await play.press("enter")
+            await shows(play, TopicText)
+            await play.press("t")
+            if "\n" in broken:
+                await shows(play, RemoteTopics, "✗ Not taken over: description holds a line break")
+            else:
+                assert "cannot be taken over" in await shows(play, TopicText)
+            assert play.main.session.topic == before
+
+
+# --- changes -------------------------------------------------------------------------------
+
+
+async def test_apply_shows_what_it_does_and_puts_the_definition_into_effect(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("p")
+        frame = await shows(play, Changes, "topic Tax advice is made")
+        assert "block list" in frame
+        await play.press("escape")
+        await shows(play, RemoteTopics)
+        assert (await there(cloud)).topics == ()
+        await play.press("p")
+        await shows(play, Changes)
+        await play.press("y")
+        frame = await done(play, "Applied: revision 2 of the profile, and scans are judged by it.")
+        assert "block r1 · text as here" in frame
+        assert "AIRS sandbox at 127.0.0.1 r2" in frame
+        assert cloud.pinned() == ["Personal tax advice"]
+        assert len(log_of(play).ways()) == 1
+        await play.press("p")
+        await done(play, "has this definition in effect already")
+
+
+async def test_leaving_the_list_in_the_middle_leaves_no_change_half_done(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("p")
+        await shows(play, Changes)
+        cloud.change(latency="300ms")
+        await play.press("y")
+        await shows(play, RemoteTopics, "puts the definition")
+        await play.press("escape")
+        await play.until(lambda: play.app.screen is play.main)
+        await play.until(lambda: any("Applied: revision 2" in one for one in play.told))
+        assert cloud.pinned() == ["Personal tax advice"]
+        assert len(log_of(play).ways()) == 1
+
+
+async def test_a_definition_over_its_limits_is_not_sent(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.describe("")
+        await opened(play)
+        sent = cloud.requests
+        for key in ("p", "c"):
+            await play.press(key)
+            await done(play, "Not sent: description is empty")
+        assert (await there(cloud)).topics == ()
+        assert cloud.requests > sent  # the list was read anew
+
+
+async def test_create_attaches_to_nothing_and_refuses_a_name_that_is_there(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("c")
+        await shows(play, Confirm, "Make the topic Tax advice")
+        await play.press("y")
+        frame = await done(play, "Made Tax advice, at revision 1; no profile uses it yet.")
+        assert "not pinned · text as here" in frame
+        found = await there(cloud)
+        assert found.profile is not None
+        assert (found.profile.revision, len(found.topics)) == (1, 1)
+        await play.press("c")
+        await done(play, "There is a topic Tax advice already")
+
+
+async def test_create_refuses_a_name_taken_meanwhile(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        async with managing(cloud) as client:
+            await lifecycle.create(client, THEIRS)
+        await play.press("c")
+        await shows(play, Confirm)
+        await play.press("y")
+        await done(play, "✗ there is a topic 'Tax advice' already, at revision 1")
+        assert topic_of(await there(cloud), "Tax advice").description == THEIRS.description
+
+
+async def test_delete_asks_and_for_one_that_profiles_have_wants_an_address(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    await applied(cloud, THEIRS)
+    async with managing(cloud) as client:
+        await lifecycle.create(client, BAKING)
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("d")
+        assert "sandbox: revision 2 (in effect)" in await shows(play, DeleteHeld)
+        await play.press(*"nobody", "enter")
+        await shows(play, DeleteHeld, "! that is no e-mail address")
+        await play.press("escape")
+        await shows(play, RemoteTopics)
+        assert len((await there(cloud)).topics) == 2
+        await play.press("d")
+        await shows(play, DeleteHeld)
+        await play.press(*"me@example.com", "enter")
+        await done(play, "Deleted Tax advice, out of all profiles.")
+        assert [one.topic_name for one in (await there(cloud)).topics] == ["Baking"]
+        assert cloud.pinned() == []
+        await play.press("d")
+        await shows(play, Confirm, "Delete topic Baking, revision 1?")
+        await play.press("y")
+        await done(play, "Deleted Baking.")
+        assert (await there(cloud)).topics == ()
+
+
+async def test_take_back_goes_step_by_step_to_what_was_before(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    await applied(cloud, THEIRS)
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        for text, revision in (("First of all", 3), ("Then this", 4)):
+            play.main._edit(play.main.session.topic.model_copy(update={"description": text}))
+            await play.press("p")
+            await shows(play, Changes)
+            await play.press("y")
+            await done(play, f"Applied: revision {revision}")
+        assert cloud.pinned() == ["Then this"]
+        await play.press("r")
+        frame = await shows(play, Changes, "Take back")
+        assert "gets its text of before: revision 3 → 4" in frame
+        await play.press("y")
+        frame = await done(play, "Taken back: revision 5 of the profile, and scans are judged")
+        assert "127.0.0.1 r5" in frame
+        assert cloud.pinned() == ["First of all"]
+        assert len(log_of(play).ways()) == 1
+        await play.press("escape")
+        await play.until(lambda: play.app.screen is play.main)
+        # The other key; that this app went back itself is no change of others.
+        await play.press("ctrl+circumflex_accent")
+        frame = await shows(play, Changes)
+        assert "changed since" not in frame
+        await play.press("y")
+        await play.until(lambda: any("Taken back: revision 6" in one for one in play.told))
+        assert cloud.pinned() == [THEIRS.description]
+        assert log_of(play).ways() == []
+        assert "127.0.0.1 r6" in play.frame
+        play.told.clear()
+        await play.press("shift+f12")
+        await play.until(lambda: any("left to take back" in one for one in play.told))
+        await opened(play)
+        await play.press("r")
+        await done(play, "left to take back")
+
+
+async def test_what_others_changed_since_is_told_before_going_back(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("p")
+        await shows(play, Changes)
+        await play.press("y")
+        await done(play, "Applied")
+        await applied(cloud, BAKING.model_copy(update={"intent": Intent.BLOCK}))
+        await play.press("r")
+        frame = await shows(play, Changes)
+        assert "⚠ the profile was changed since: it was revision 2, and is 3" in frame
+        await play.press("y")
+        await done(play, "Taken back: revision 4")
+        assert cloud.pinned() == [BAKING.description]
+
+
+async def test_a_way_back_that_cannot_be_read_changes_nothing(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        log_of(play).push({"nonsense": 1})
+        await play.press("r")
+        await done(play, "✗ what was remembered of the last apply cannot be read")
+        assert len(log_of(play).ways()) == 1
+
+
+async def test_a_change_that_fails_is_told_and_what_is_there_is_read_anew(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        await opened(play)
+        await play.press("p")
+        await shows(play, Changes)
+        cloud.change(faults=["403@profile-update=1.0"])
+        await play.press("y")
+        frame = await done(play, "the profile does not use it")
+        assert "✗ " in frame
+        assert "not pinned · text as here" in frame
+        assert cloud.pinned() == []
+        # Of what was done the way back is known.
+        assert len(log_of(play).ways()) == 1
+
+
+async def test_no_change_while_a_scan_goes_on(cloud: Cloud, topic_path: Path) -> None:
+    async with playing(topic_path, remote(cloud)) as play:
+        cloud.turnstile.allow(1)
+        await play.press("ctrl+r")
+        await play.dialog()
+        await play.press("g")
+        await play.until(lambda: play.main.scanning and cloud.turnstile.waiting > 0)
+        await play.press("shift+f12")
+        await play.until(lambda: any("Stop the scan first" in one for one in play.told))
+        await opened(play)
+        for key in ("p", "c", "r", "d"):
+            play.app.screen.tell("")  # type: ignore[attr-defined]
+            await play.pilot.pause()
+            await play.press(key)
+            await shows(play, RemoteTopics, "Stop the scan first")
+        assert play.main.scanning
+        cloud.turnstile.open()
+        await play.press("escape")
+        await play.ended()
+
+
+async def test_it_fits_a_small_screen(cloud: Cloud, topic_path: Path) -> None:
+    await applied(cloud, replace_name(THEIRS, "A name that goes on and on, and then on " * 2))
+    async with playing(topic_path, remote(cloud), size=(60, 20)) as play:
+        frame = await opened(play)
+        assert "A name that g" in frame
+        assert "… r1   block r1" in frame
+        await play.press("p")
+        frame = await shows(play, Changes, "Apply (y)")
+        await play.press("escape", "d")
+        frame = await shows(play, DeleteHeld, "Delete all the same (Enter)")
+        assert "your e-mail address" in frame
