@@ -81,6 +81,7 @@ class Stage:
         for worker in list(app.workers):
             if worker.group in ("dialog", "decide") and not worker.is_finished:
                 worker.cancel()
+        main.connection = None
         main.action_leave_tour()
         if main.editor.shows_difference:
             main.editor.show_baseline(None)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.screen import Screen
@@ -17,8 +18,10 @@ from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
 from guardtui.files.output_files import load_outputs
+from guardtui.scanners.airs.models import CustomTopic
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, Action
 from guardtui.tui.help import OVERVIEW, PANES
+from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
@@ -26,6 +29,7 @@ from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
+from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
@@ -139,6 +143,24 @@ async def duplicated(stage: Stage) -> None:
     await stage.rest()
 
 
+async def connected(stage: Stage) -> None:
+    """To an AIRS that is not there: at a port where nobody listens."""
+    nowhere = "http://127.0.0.1:9"
+    options = RemoteOptions(
+        environment={
+            "PANW_AI_SEC_API_KEY": "key",
+            "PANW_AI_SEC_API_ENDPOINT": nowhere,
+            "PANW_MGMT_ENDPOINT": nowhere,
+            "PANW_MGMT_TOKEN_ENDPOINT": nowhere,
+            "PANW_MGMT_CLIENT_ID": "id",
+            "PANW_MGMT_CLIENT_SECRET": "secret",
+            "PANW_MGMT_TSG_ID": "1",
+        },
+        config=Path("/nonexistent/config.json"),
+    )
+    stage.main.connection = options.connect(options.settings(), "sandbox")
+
+
 async def with_a_view(stage: Stage) -> None:
     stage.pane._views = (stage.pane._as_saved("mine"),)
 
@@ -208,6 +230,8 @@ CASES: dict[str, Case] = {
     "tour": Case(lambda stage: stage.main.tour is not None, True),
     "settings": opens(SettingsScreen),
     "choose_theme": opens(ThemeScreen),
+    "remote_topics": opens(RemoteTopics, connected),
+    "revert_remote": tells("left to take back", connected),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -376,6 +400,27 @@ async def confirm(stage: Stage) -> None:
     await by_key("x")(stage)
 
 
+async def remote_list(stage: Stage) -> None:
+    await connected(stage)
+    await by_key("shift+f11")(stage)
+
+
+async def pushed(stage: Stage, screen: Screen[Any]) -> None:
+    stage.app.push_screen(screen)
+    assert await stage.comes(lambda: screen.is_current and screen.is_mounted)
+    await stage.pilot.pause()
+
+
+async def remote_text(stage: Stage) -> None:
+    here = stage.main.session.topic
+    topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
+    await pushed(stage, TopicText(topic, None, here))
+
+
+async def remote_delete(stage: Stage) -> None:
+    await pushed(stage, DeleteHeld("Tax advice", ("sandbox: revision 2",)))
+
+
 async def views(stage: Stage) -> None:
     await with_a_view(stage)
     await by_key("v")(stage)
@@ -427,6 +472,9 @@ OPENED: dict[str, Prepare] = {
     "iterations": by_key("f4"),
     "export": by_key("f8"),
     "scanner": by_key("f9"),
+    "remote_topics": remote_list,
+    "remote_text": remote_text,
+    "remote_delete": remote_delete,
     "confirm": confirm,
     "settings": by_key("shift+f9"),
     "columns": by_key("C"),
