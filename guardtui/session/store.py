@@ -7,28 +7,17 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any
 from urllib.parse import quote
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
 from guardtui.session.claims import Claim, forget, is_held
 from guardtui.session.session import Decision, Iteration
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = late("numpy")
-
-_Value = TypeVar("_Value")
-_Rows: TypeAlias = list[tuple[_Value, list[int]]]
-"""Values, each with the rows that it holds for."""
+from guardtui.session.stored import COLUMNS, read_iteration, values_of
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
@@ -63,7 +52,12 @@ ALTER TABLE iteration ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE iteration ADD COLUMN stopped_by TEXT NOT NULL DEFAULT '[]';
 """
 
-MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3)
+# What a judge said and cost, and the answers of epochs: compressed, as it may be much.
+_SCHEMA_4 = """
+ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3, _SCHEMA_4)
 """One script for each step of the schema; its version is the number of scripts that have run."""
 
 
@@ -198,26 +192,23 @@ class SessionStore:
 
     def add_iteration(self, iteration: Iteration) -> Iteration:
         """Record an iteration durably; returns it with the number it got."""
-        evaluation = iteration.evaluation
-        values = (
-            iteration.created,
-            iteration.decision.value,
-            evaluation.topic.model_dump_json(),
-            json.dumps(_settings_to_json(evaluation.settings)),
-            evaluation.prompt_set,
-            _pack(evaluation),
-            *_texts_to_json(evaluation.verdicts),
-        )
+        values = {
+            "created": iteration.created,
+            "decision": iteration.decision.value,
+            "topic": iteration.evaluation.topic.model_dump_json(),
+            "prompt_set": iteration.evaluation.prompt_set,
+            **values_of(iteration.evaluation),
+        }
         with self._transaction(immediate=True) as database:
             (number,) = database.execute(
                 "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
                 (self._session,),
             ).fetchone()
+            names = ", ".join(values)  # names are those of this file
+            marks = ", ".join("?" for _ in values)
             database.execute(
-                "INSERT INTO iteration(session, number, created, decision, topic, scanner, "
-                "prompt_set, columns, errors, notes, stopped_by) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._session, number, *values),
+                f"INSERT INTO iteration(session, number, {names}) VALUES (?, ?, {marks})",  # noqa: S608
+                (self._session, number, *values.values()),
             )
             database.execute(
                 "UPDATE session SET used = ? WHERE id = ?", (iteration.created, self._session)
@@ -226,30 +217,23 @@ class SessionStore:
 
     def complete_iteration(self, iteration: Iteration) -> None:
         """Write an iteration again under its number: verdicts came in that it did not have."""
-        evaluation = iteration.evaluation
+        values = values_of(iteration.evaluation)
+        changes = ", ".join(f"{name} = ?" for name in values)  # names are those of this file
         with self._transaction(immediate=True) as database:
             database.execute(
-                "UPDATE iteration SET scanner = ?, columns = ?, errors = ?, notes = ?, "
-                "stopped_by = ? WHERE session = ? AND number = ?",
-                (
-                    json.dumps(_settings_to_json(evaluation.settings)),
-                    _pack(evaluation),
-                    *_texts_to_json(evaluation.verdicts),
-                    self._session,
-                    iteration.number,
-                ),
+                f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
+                (*values.values(), self._session, iteration.number),
             )
 
     def iterations(self) -> list[Iteration]:
         """All iterations of this topic file, oldest first."""
         with self._transaction() as database:
             rows = database.execute(
-                "SELECT number, created, decision, topic, scanner, prompt_set, columns, errors, "
-                "notes, stopped_by FROM iteration WHERE session = ? ORDER BY number",
+                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
                 (self._session,),
             ).fetchall()
         try:
-            return [_iteration(*row) for row in rows]
+            return [read_iteration(*row) for row in rows]
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
             raise self._unreadable(error) from error
         except zlib.error as error:
@@ -366,160 +350,6 @@ class SessionStore:
                 f"UPDATE session SET {column} = ? WHERE id = ?",  # noqa: S608 - a literal of this file
                 (value, self._session),
             )
-
-
-def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
-    return {
-        "name": settings.name,
-        "identity": settings.identity,
-        "threshold": settings.threshold,
-        "threshold_source": settings.threshold_source,
-        "revision": settings.revision,
-    }
-
-
-def _texts_to_json(verdicts: Verdicts) -> tuple[str, str, str]:
-    """Errors by row; notes and the names of topics each with the rows that they hold for."""
-    return (
-        json.dumps({str(row): text for row, text in verdicts.errors.items()}),
-        json.dumps(_rows_by(verdicts.notes), separators=(",", ":")),
-        json.dumps(_rows_by(verdicts.stopped_by), separators=(",", ":")),
-    )
-
-
-def _rows_by(values: Mapping[int, Any]) -> list[tuple[Any, list[int]]]:
-    rows: dict[Any, list[int]] = {}
-    for row, value in values.items():
-        rows.setdefault(value, []).append(row)
-    return list(rows.items())
-
-
-def _notes_of(text: str) -> _Rows[str]:
-    found = _groups(text)
-    if not all(isinstance(note, str) for note, _ in found):
-        raise ValueError("a note is no text")
-    return found
-
-
-def _stopped_by_of(text: str) -> _Rows[tuple[str, ...]]:
-    found = _groups(text)
-    for names, _ in found:
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("a topic has no name")
-    return [(tuple(names), rows) for names, rows in found]
-
-
-def _groups(text: str) -> list[tuple[Any, list[int]]]:
-    found = []
-    for value, rows in json.loads(text):
-        if not isinstance(rows, list) or not all(isinstance(row, int) for row in rows):
-            raise ValueError("rows are no numbers")
-        found.append((value, rows))
-    return found
-
-
-def _by_row(groups: _Rows[_Value]) -> dict[int, _Value]:
-    return {row: value for value, rows in groups for row in rows}
-
-
-_COLUMNS = (
-    ("keys", "uint64", 8),
-    ("expected", "bool", 1),
-    ("triggered", "int8", 1),
-    ("score", "float32", 4),
-    ("matched", "int16", 2),
-)
-"""Name, type and bytes of a value of each column, in the order in which they are packed."""
-
-
-def _pack(evaluation: Evaluation) -> bytes:
-    """All columns of an evaluation, one after the other, compressed."""
-    verdicts = evaluation.verdicts
-    columns = (
-        evaluation.keys,
-        evaluation.expected,
-        verdicts.triggered,
-        verdicts.score,
-        verdicts.matched,
-    )
-    packed = b"".join(
-        np.ascontiguousarray(column, dtype=kind).tobytes()
-        for column, (_, kind, _) in zip(columns, _COLUMNS, strict=True)
-    )
-    return len(evaluation.keys).to_bytes(8, "little") + zlib.compress(packed, 1)
-
-
-class StoredEvaluation(Evaluation):
-    """An evaluation as it was recorded; its columns are made when they are first asked for.
-
-    The first screen then need not wait for numpy. That they are complete is known before.
-    """
-
-    @classmethod
-    def of(
-        cls,
-        topic: Topic,
-        settings: ScannerSettings,
-        prompt_set: str,
-        count: int,
-        content: bytes,
-        errors: dict[int, str],
-        notes: _Rows[str],
-        stopped_by: _Rows[tuple[str, ...]],
-    ) -> StoredEvaluation:
-        """From columns of `count` rows each; raises ValueError when there are fewer bytes."""
-        if len(content) < count * sum(size for _, _, size in _COLUMNS):
-            raise ValueError("the columns are too short")
-        made = cls.__new__(cls)
-        made.__dict__.update(topic=topic, settings=settings, prompt_set=prompt_set)
-        made.__dict__.update(_packed=(count, content), _texts=(errors, notes, stopped_by))
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        # Called for what is not there yet.
-        if name not in ("keys", "expected", "verdicts"):
-            raise AttributeError(name)
-        count, content = self.__dict__["_packed"]
-        errors, notes, stopped_by = self.__dict__["_texts"]
-        arrays: dict[str, Any] = {}
-        offset = 0
-        for column, kind, size in _COLUMNS:
-            arrays[column] = np.frombuffer(content, kind, count, offset)
-            offset += count * size
-        keys, expected = arrays.pop("keys"), arrays.pop("expected")
-        # Two threads may both come here: what came first stays.
-        self.__dict__.setdefault("keys", keys)
-        self.__dict__.setdefault("expected", expected)
-        verdicts = Verdicts(
-            **arrays, errors=errors, notes=_by_row(notes), stopped_by=_by_row(stopped_by)
-        )
-        self.__dict__.setdefault("verdicts", verdicts)
-        return self.__dict__[name]
-
-
-def _iteration(
-    number: int,
-    created: str,
-    decision: str,
-    topic: str,
-    scanner: str,
-    prompt_set: str,
-    columns: bytes,
-    errors: str,
-    notes: str,
-    stopped_by: str,
-) -> Iteration:
-    evaluation = StoredEvaluation.of(
-        Topic.model_validate_json(topic),
-        ScannerSettings(**json.loads(scanner)),
-        prompt_set,
-        int.from_bytes(columns[:8], "little"),
-        zlib.decompress(columns[8:]),
-        {int(row): text for row, text in json.loads(errors).items()},
-        _notes_of(notes),
-        _stopped_by_of(stopped_by),
-    )
-    return Iteration(number, created, Decision(decision), evaluation)
 
 
 def _is_text(name: str) -> bool:

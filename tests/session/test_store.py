@@ -18,6 +18,7 @@ import pytest
 
 from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Usage
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import FILE, FOLDER, MIGRATIONS, Draft, SessionStore, StoreError
 from tests.session.test_session import TOPIC, evaluation
@@ -55,6 +56,25 @@ def told(notes: dict[int, str], stopped_by: dict[int, tuple[str, ...]]):  # type
     made = iteration()
     verdicts = replace(made.evaluation.verdicts, notes=notes, stopped_by=stopped_by)
     return replace(made, evaluation=replace(made.evaluation, verdicts=verdicts))
+
+
+def test_what_a_judge_said_and_the_epochs_come_back(tmp_path: Path) -> None:
+    made = iteration()
+    count = len(made.evaluation.keys)
+    repeats = np.resize(np.array([1, 0, -1], np.int8), (3, count))
+    verdicts = replace(
+        made.evaluation.verdicts,
+        reasons={2: "since \x1b[31m \ud800"},
+        used=Usage(3, 40, 5, 0.25, 1),
+        repeats=repeats,
+    )
+    store = SessionStore(tmp_path / "t.yaml")
+    store.add_iteration(replace(made, evaluation=replace(made.evaluation, verdicts=verdicts)))
+    store.add_iteration(iteration())
+    first, second = (one.evaluation.verdicts for one in store.iterations())
+    assert (first.reasons, first.used) == (verdicts.reasons, verdicts.used)
+    assert np.array_equal(first.repeats, repeats)
+    assert (second.reasons, second.used, second.repeats) == ({}, None, None)
 
 
 def test_notes_and_topics_that_stopped_a_prompt_come_back(tmp_path: Path) -> None:
@@ -101,7 +121,9 @@ def test_iterations_of_an_older_schema_are_still_there(tmp_path: Path, version: 
     with closing(sqlite3.connect(store.path)) as database:
         database.executescript("".join(MIGRATIONS[:version]) + f"PRAGMA user_version = {version};")
         database.execute("INSERT INTO session(id, topic_file) VALUES (?, 't.yaml')", row[:1])
-        database.execute("INSERT INTO iteration VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        names = "session, number, created, decision, topic, scanner, prompt_set, columns, errors"
+        marks = ", ".join("?" for _ in row)
+        database.execute(f"INSERT INTO iteration({names}) VALUES ({marks})", row)
         database.commit()
     new = SessionStore(tmp_path / "t.yaml")
     assert [one.evaluation.metrics for one in new.iterations()] == [written.metrics]
@@ -207,6 +229,7 @@ def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
         "UPDATE iteration SET stopped_by = '[[[1],[2]]]'",
         'UPDATE iteration SET stopped_by = \'[[["a"],["b"]]]\'',
         "UPDATE iteration SET stopped_by = '[3]'",
+        "UPDATE iteration SET judged = x'00ff'",
         "UPDATE iteration SET topic = CAST(x'ff00' AS TEXT)",
         "UPDATE iteration SET columns = x'00'",
         "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",
