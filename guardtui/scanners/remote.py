@@ -34,6 +34,13 @@ _UNREACHED = 2
 _LOOKED_UP = 500
 """Prompts looked up in the cache between two chances to be cancelled."""
 
+
+class Undecided(str):
+    """Why there is no verdict although all was answered as it should be: no sign of a failure."""
+
+    __slots__ = ()
+
+
 Settled: TypeAlias = "KeptVerdict | str | ServiceError"
 """What came of a prompt: a verdict, or why there is none."""
 Results: TypeAlias = "AsyncGenerator[tuple[int, Settled], None]"
@@ -133,8 +140,11 @@ class RemoteRun:
                 self.reasons.update(dict.fromkeys(places, what.reason))
         else:
             # A prompt that was never sent says nothing about the service.
-            unsent = isinstance(what, ServiceError) and not what.attempts
-            self._failed_in_a_row += not unsent
+            unsent = known or (isinstance(what, ServiceError) and not what.attempts)
+            if isinstance(what, Undecided) and not known:
+                self._failed_in_a_row = 0
+            elif not unsent:
+                self._failed_in_a_row += 1
             unreached = isinstance(what, ServiceError) and what.kind is Kind.UNREACHABLE
             self._unreached_in_a_row = self._unreached_in_a_row + 1 if unreached else 0
             self._last_failure = what.message if isinstance(what, ServiceError) else what

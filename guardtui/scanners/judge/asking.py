@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
+import random
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.limits import AdaptiveLimit, Permit
+from guardtui.http.retries import NOTHING_DONE, ONCE, Retries
+from guardtui.scanners.base import ScannerError
 from guardtui.scanners.judge.budget import Budget, BudgetError
 from guardtui.scanners.judge.reading import SCHEMA, Form, Reading, silent
 from guardtui.scanners.judge.template import Template, fenced
@@ -23,31 +31,82 @@ _QUESTION = (
 )
 _UNKNOWN_COST = frozenset({Kind.TIMEOUT, Kind.BROKEN, Kind.SIZE, Kind.CONTENT})
 """Failures after which the model may have worked, and be paid for, all the same."""
+_IN_AN_ANSWER = 200
+_GATEWAY = (_IN_AN_ANSWER, 502, 504)
+"""Statuses of a failure behind which a model may have worked: an error in an answer, a gateway."""
+_OWN = frozenset(
+    {"model", "messages", "stream", "n", "best_of", "max_tokens", "max_completion_tokens"}
+)
+"""Options that no author may set: the answer could not be read, or the budget would not hold."""
+_NO_OPTION = ("context", "too large", "too long", "exceed", "filter", "policy", "moderation")
+"""Words of refusals that are about the prompt, not about an option."""
+
+_sent: ContextVar[list[None] | None] = ContextVar("sent", default=None)
+
+
+class WatchedLimit(AdaptiveLimit):
+    """A limit that tells a call whether it was sent: cancelled, it may have to be paid for."""
+
+    async def acquire(self, patience: float = math.inf) -> Permit:
+        permit = await super().acquire(patience)
+        if (sent := _sent.get()) is not None:
+            sent.append(None)
+        return permit
 
 
 @dataclass(slots=True)
 class Dialect:
-    """Which options of the protocol a server takes, as learnt from what it refuses."""
+    """Which options of the protocol a server takes, as learnt from what it refuses.
+
+    Those that are `fixed` were set by the author: they are never left out behind their back.
+    """
 
     options: dict[str, Any] = field(default_factory=dict)
+    fixed: frozenset[str] = frozenset()
     tokens: str = "max_tokens"
     learnt: bool = False
 
-    def refused(self, message: str) -> bool:
+    def refused(self, error: ServiceError) -> bool:
         """Leave out what the server does not take; False when nothing is left to leave out."""
-        told = message.lower()
-        if self.tokens in told and self.tokens == "max_tokens":
+        told, named = error.message.lower(), _named(error.data)
+        if not named and any(word in told for word in _NO_OPTION):
+            return False
+
+        def meant(name: str) -> bool:
+            return any(name == one or one.startswith(f"{name}.") for one in named) or (
+                not named and name in told
+            )
+
+        if self.tokens == "max_tokens" and meant("max_tokens"):
+            if any(word in told for word in _NO_OPTION):
+                return False
             self.tokens = "max_completion_tokens"
             return True
         for name in tuple(self.options):
-            if name in told:
+            if meant(name) and name not in self.fixed:
                 del self.options[name]
                 return True
-        if not self.learnt and "response_format" in self.options:
+        structured = "response_format" in self.options and "response_format" not in self.fixed
+        if not self.learnt and structured and not any(map(meant, self.fixed)):
             # Servers without structured output say so in many ways.
             del self.options["response_format"]
             return True
         return False
+
+
+def _named(data: Any) -> list[str]:
+    """The fields that a refusal names where the protocols have a place for it."""
+    error = data.get("error") if isinstance(data, Mapping) else None
+    if isinstance(error, Mapping) and isinstance(error.get("param"), str):
+        return [error["param"].lower()] if error["param"] else []
+    detail = data.get("detail") if isinstance(data, Mapping) else None
+    found = []
+    for one in detail if isinstance(detail, list) else []:
+        place = one.get("loc") if isinstance(one, Mapping) else None
+        if isinstance(place, list):
+            words = [word for word in place if isinstance(word, str) and word != "body"]
+            found.append(".".join(words).lower())
+    return [one for one in found if one]
 
 
 @dataclass(eq=False)
@@ -60,6 +119,7 @@ class Judge:
     form: Form
     budget: Budget
     dialect: Dialect
+    retries: Retries = ONCE
 
     async def ask(self, topic: Topic, prompt: str) -> Reading:
         """What the model makes of a prompt. Raises ServiceError, also for a spent budget."""
@@ -93,35 +153,85 @@ class Judge:
         return Reading(None, reason, "the answer holds no grade")
 
     async def _complete(self, messages: Sequence[Mapping[str, Any]]) -> Completion:
-        from guardtui.http.openai import Usage
+        """One answer. What may cost although it failed is repeated here, within the budget.
 
-        size = sum(len(str(one["content"]).encode("utf-8", "replace")) for one in messages)
+        What certainly did nothing is repeated by the client.
+        """
+        limit = self.model.client.limit
+        begun, attempts = -math.inf, 0
         while True:
             dialect = self.dialect
-            try:
-                reserved = self.budget.reserve(size)
-            except BudgetError as error:
-                raise ServiceError(Kind.REQUEST, str(error), final=True, attempts=0) from None
-            used: Usage | None = None
             options = {**dialect.options, dialect.tokens: self.budget.answer_tokens}
-            try:
-                said = await self.model.complete(messages, **options)
-                used = said.usage
+            failure = await self._attempt(messages, options, attempts)
+            if not isinstance(failure, ServiceError):
                 dialect.learnt = True
-                return said
-            except ServiceError as error:
-                if error.kind in _UNKNOWN_COST and error.attempts:
-                    used = Usage()
-                known = options.keys() != {*dialect.options, dialect.tokens}
-                refused = error.kind is Kind.REQUEST and error.status in (400, 422)
-                # Another call may have learnt it meanwhile.
-                if not refused or not (known or dialect.refused(error.message)):
-                    raise
-            finally:
-                self.budget.settle(reserved, used)
+                return failure
+            known = options.keys() != {*dialect.options, dialect.tokens}
+            refused = failure.kind is Kind.REQUEST and failure.status in (400, 422)
+            # Another call may have learnt it meanwhile.
+            if refused and (known or dialect.refused(failure)):
+                continue
+            attempts += failure.attempts
+            failure.attempts = attempts
+            if failure.kind in NOTHING_DONE and failure.status != _IN_AN_ANSWER:
+                raise failure  # the client has repeated it
+            wait = self.retries.wait(failure, attempts, random.random)
+            now = limit.clock.now()
+            begun = now if begun == -math.inf else begun
+            if wait is None or now - begun + wait > self.retries.total:
+                raise failure
+            limit.totals.retried += 1
+            if failure.retry_after is None or wait != failure.retry_after:
+                await limit.clock.sleep(wait)
+
+    async def _attempt(
+        self, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any], attempts: int
+    ) -> Completion | ServiceError:
+        """One call and what it cost. Raises ServiceError only for a budget that has no room."""
+        from guardtui.http.openai import Usage
+
+        size = sum(len(one["content"].encode("utf-8", "surrogatepass")) for one in messages)
+        # A schema is put into the prompt by some services, and is paid for like it.
+        size += len(json.dumps(options))
+        try:
+            reserved = await self.budget.room(size)
+        except BudgetError as error:
+            raise ServiceError(Kind.REQUEST, str(error), final=True, attempts=attempts) from None
+        used: Usage | None = None
+        sent: list[None] = []
+        token = _sent.set(sent)
+        try:
+            said = await self.model.complete(messages, **options)
+            used = said.usage
+            return said
+        except ServiceError as error:
+            behind = error.kind is Kind.SERVER and error.status in _GATEWAY
+            if error.attempts and (error.kind in _UNKNOWN_COST or behind):
+                used = Usage()
+            return error.with_traceback(None)
+        except asyncio.CancelledError:
+            used = Usage() if sent else None
+            raise
+        finally:
+            _sent.reset(token)
+            self.budget.settle(reserved, used)
 
 
-def first_options(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a first call: those of the author, and structured output."""
+def first_dialect(form: Form, options: Mapping[str, Any]) -> Dialect:
+    """The options of a first call: those of the author, and structured output.
+
+    Raises OptionError for one that cannot be set, or is no JSON.
+    """
+    if own := sorted(_OWN & options.keys()):
+        remedy = "the answer's length is limited by the budget" if "tokens" in own[0] else ""
+        raise OptionError(f"{own[0]} is no option to set: it is ours{remedy and f'; {remedy}'}")
+    try:
+        json.dumps(dict(options), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise OptionError("an option has a value that JSON does not know") from None
     structured = {"response_format": SCHEMA} if form.structured else {}
-    return {"temperature": 0, **structured, **options}
+    return Dialect({"temperature": 0, **structured, **options}, frozenset(options))
+
+
+class OptionError(ScannerError):
+    """An option cannot go with a call; the message says which."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,15 +61,40 @@ class Budget:
         self.most_tokens, self.most_cost = most_tokens, most_cost
         self.answer_tokens = answer_tokens
         self.spent = Usage()
+        self._under_way = 0
         self._tokens_reserved = 0
         self._cost_reserved = 0.0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def room(self, size: int) -> Reserved:
+        """As `reserve`, but waits while there may be room once calls under way are settled."""
+        while True:
+            try:
+                return self.reserve(size)
+            except BudgetError:
+                if not self._under_way or not self._fits_without_reserved(size):
+                    raise
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiting.remove(waiter)
+
+    def _fits_without_reserved(self, size: int) -> bool:
+        wanted, spent = self._wanted(size), self.spent
+        used = spent.input_tokens + spent.output_tokens
+        return (self.most_tokens is None or used + wanted.tokens <= self.most_tokens) and (
+            self.most_cost is None or spent.cost + wanted.cost <= self.most_cost
+        )
+
+    def _wanted(self, size: int) -> Reserved:
+        asked = size + _OVERHEAD
+        return Reserved(asked + self.answer_tokens, self.prices.of(asked, self.answer_tokens))
 
     def reserve(self, size: int) -> Reserved:
         """Room for a call whose messages have so many bytes. Raises BudgetError without."""
-        asked = size + _OVERHEAD
-        cost = self.prices.of(asked, self.answer_tokens)
-        wanted = Reserved(asked + self.answer_tokens, cost)
-        spent = self.spent
+        wanted, spent = self._wanted(size), self.spent
         used = spent.input_tokens + spent.output_tokens
         if self.most_tokens is not None and (
             used + self._tokens_reserved + wanted.tokens > self.most_tokens
@@ -84,6 +110,7 @@ class Budget:
                 f"not asked: the budget of {self.most_cost:g} could be passed "
                 f"({spent.cost:.4g} is spent)"
             )
+        self._under_way += 1
         self._tokens_reserved += wanted.tokens
         self._cost_reserved += wanted.cost
         return wanted
@@ -93,10 +120,17 @@ class Budget:
 
         A call without a count of tokens is taken for all that was reserved.
         """
+        self._under_way -= 1
         self._tokens_reserved -= reserved.tokens
-        self._cost_reserved -= reserved.cost
-        if usage is None:
-            return
+        # What rounding leaves behind must not add up over a run.
+        self._cost_reserved = self._cost_reserved - reserved.cost if self._under_way else 0.0
+        if usage is not None:
+            self._count(reserved, usage)
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _count(self, reserved: Reserved, usage: Tokens) -> None:
         spent = self.spent
         asked, answered = usage.input_tokens, usage.output_tokens
         counted = asked is not None and answered is not None

@@ -98,9 +98,13 @@ class Form:
             raise TypeError("grades are read while they are given")
         if nothing := silent(said):
             return nothing
-        text = said.completion
+        thought, text = _without_thoughts(said.completion)
+        if not text.strip():
+            return _unread(said, thought, "the answer holds thoughts only")
         if self.structured:
             text = _as_text(text)
+            if _BARE.fullmatch(text):
+                text = f"ANSWER: {text.strip()}"
             if not _ANSWER_LINE.search(text):
                 # A marker further up may be a quotation, also one that the prompt brought about.
                 return _unread(said, text, "the answer does not end with a verdict")
@@ -108,9 +112,9 @@ class Form:
         found = None if score is None else score.answer
         word = (found or "").strip().strip("\"'").lower()
         if score is not None and (score.value == CORRECT or word in YES):
-            return Reading(True, _reason(text))
+            return Reading(True, _reason(text) or thought)
         if word in NO:
-            return Reading(False, _reason(text))
+            return Reading(False, _reason(text) or thought)
         problem = "the answer is not yes or no" if found else "the answer holds no verdict"
         return _unread(said, text, problem)
 
@@ -125,6 +129,8 @@ def silent(said: Completion) -> Reading | None:
     if said.refusal:
         return Reading(None, said.refusal[:_LONGEST], "the model refused to judge")
     why = "it was cut off at its limit of tokens" if said.cut_off else "the model said nothing"
+    if said.finish == "content_filter":
+        why = "a filter of the service stopped it"
     return Reading(None, "", f"no answer: {why}")
 
 
@@ -132,6 +138,19 @@ def _unread(said: Completion, text: str, problem: str) -> Reading:
     if said.cut_off:
         problem = "the answer was cut off at its limit of tokens"
     return Reading(None, text.strip()[:_LONGEST], problem)
+
+
+def _without_thoughts(text: str) -> tuple[str, str]:
+    """What a model thought before it answered, where it stands in the answer; and the rest."""
+    found = _THOUGHTS.match(text)
+    if found is None:
+        return "", text
+    return found[1].strip()[:_LONGEST], text[found.end() :]
+
+
+_THOUGHTS = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
+_BARE = re.compile(r"\s*(?:yes|no)[.!]?\s*", re.IGNORECASE)
+"""All of an answer: nothing else is there that it could be a quotation in."""
 
 
 def _as_text(text: str) -> str:

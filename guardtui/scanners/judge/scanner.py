@@ -16,16 +16,16 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Usage, Verdicts
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
-from guardtui.http.limits import AdaptiveLimit, Rate
+from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
-from guardtui.http.retries import Retries
+from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import KeptVerdict, Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.judge.asking import Dialect, Judge, first_options
+from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect
 from guardtui.scanners.judge.budget import Budget
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.template import Template, default_template
-from guardtui.scanners.remote import RemoteRun
+from guardtui.scanners.remote import RemoteRun, Undecided
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,9 +34,23 @@ else:
     np = late("numpy")
 
 CONCURRENCY = 5
+_BASE = 0.5
+"""Seconds, for the wait before the first repetition."""
 _SHOWN_NAMES = 3
 
-_Vote: TypeAlias = "KeptVerdict | str"
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """An answer that says nothing, or a failure: the problem, and what the model said."""
+
+    problem: str
+    said: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.said}" if self.said else self.problem
+
+
+_Vote: TypeAlias = "KeptVerdict | _Unread"
 """What a model said of a prompt: whether it belongs, or why that is not known."""
 
 
@@ -75,8 +89,8 @@ class JudgeScanner:
     answer, `options` go with every call (temperature is 0 unless said otherwise). `concurrency`
     calls at a time and `rate` calls a second hold for all models together. A `cache` is asked
     before a model unless `fresh`, and keeps each answer as soon as it comes. `retries` repeat one
-    call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model, ValueError
-    for a rate that is none.
+    call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model or for
+    an option that cannot be set, ValueError for a rate that is none.
     """
 
     live = False
@@ -111,12 +125,10 @@ class JudgeScanner:
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._allow_http = allow_http
-        self._limit: AdaptiveLimit | None = None
+        self._limit: WatchedLimit | None = None
         self._held = False
         # What a server takes is learnt once, not in every scan.
-        self._dialects = {
-            model: Dialect(first_options(self._form, self._options)) for model in self._models
-        }
+        self._dialects = {model: first_dialect(self._form, self._options) for model in self._models}
 
     @property
     def settings(self) -> ScannerSettings:
@@ -151,7 +163,7 @@ class JudgeScanner:
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        limit = AdaptiveLimit(self._concurrency, rate=self._rate, clock=self._clock)
+        limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
         self._limit = limit
         limit.hold(self._held)
         before = self.budget.spent
@@ -163,7 +175,7 @@ class JudgeScanner:
         async with contextlib.AsyncExitStack() as opened:
             judges = {model: await self._open(opened, model, limit) for model in self._models}
 
-            def find(text: str) -> _Vote | None:
+            def find(text: str) -> KeptVerdict | str | None:
                 votes: list[_Vote] = []
                 for model in self._models:
                     kept = self._kept(model, topic, text, epoch)
@@ -172,7 +184,7 @@ class JudgeScanner:
                     votes.append(kept)
                 return self._decided(run, topic, text, votes)
 
-            async def call(text: str) -> _Vote:
+            async def call(text: str) -> KeptVerdict | str:
                 votes = await _all_of(
                     [self._vote(judges[model], model, topic, text, epoch) for model in judges]
                 )
@@ -184,23 +196,30 @@ class JudgeScanner:
         return run.finished()
 
     async def _open(
-        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: AdaptiveLimit
+        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit
     ) -> Judge:
         from guardtui.http.openai import ChatModel
 
+        attempts = self._retries + 1
         chat = ChatModel(
             model.url,
             model.name,
             model.key,
             limit=limit,
-            retries=Retries(attempts=self._retries + 1, base=0.5),
+            retries=Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE),
             timeout=self._timeout,
             allow_http=self._allow_http,
             clock=self._clock,
         )
         await opened.enter_async_context(chat)
         return Judge(
-            model.full, chat, self.template, self._form, self.budget, self._dialects[model]
+            model.full,
+            chat,
+            self.template,
+            self._form,
+            self.budget,
+            self._dialects[model],
+            Retries(attempts=attempts, base=_BASE),
         )
 
     async def _vote(
@@ -212,7 +231,7 @@ class JudgeScanner:
             return kept
         reading = await judge.ask(topic, text)
         if reading.belongs is None:
-            return f"{reading.problem}: {reading.reason}" if reading.reason else reading.problem
+            return _Unread(reading.problem, reading.reason)
         vote = KeptVerdict(reading.belongs, reason=reading.reason)
         if self._cache is not None:
             # Kept here and not by who reads the results: a cancelled run must not lose it.
@@ -223,12 +242,7 @@ class JudgeScanner:
         self, run: RemoteRun, topic: Topic, text: str, votes: Sequence[_Vote]
     ) -> KeptVerdict | str:
         """The verdict of all models on a prompt, or why there is none."""
-        reasons = [
-            f"{'yes' if vote.triggered else 'no'}: {vote.reason}"
-            if isinstance(vote, KeptVerdict)
-            else vote
-            for vote in votes
-        ]
+        reasons = [_told(vote) for vote in votes]
         if len(votes) > 1:
             named = zip(self._models, reasons, strict=True)
             reasons = [f"{model.name}: {reason}" for model, reason in named]
@@ -241,11 +255,13 @@ class JudgeScanner:
                 note = "" if count == len(votes) else f"{count} of {len(votes)} models"
                 return KeptVerdict(triggered, note, reason=reason)
         run.explain(text, reason)
+        without = [vote for vote in votes if isinstance(vote, _Unread)]
         if len(votes) == 1:
-            return str(votes[0]).partition(": ")[0]
-        unread = len(votes) - len(decided)
+            return without[0].problem
         told = f"no majority of {len(votes)} models: {yes} yes, {len(decided) - yes} no"
-        return told + (f", {unread} without an answer" if unread else "")
+        if without:
+            return f"{told}, {len(without)} without an answer ({without[0].problem})"
+        return Undecided(told)
 
     def _kept(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> KeptVerdict | None:
         if self._cache is None or self._fresh:
@@ -277,7 +293,7 @@ async def _all_of(votes: Sequence[Any]) -> list[_Vote]:
     for one in results:
         if isinstance(one, ServiceError):
             failures.append(one)
-            told.append(one.message)
+            told.append(_Unread(one.message))
         elif isinstance(one, BaseException):
             raise one
         else:
@@ -285,6 +301,13 @@ async def _all_of(votes: Sequence[Any]) -> list[_Vote]:
     if failures and len(failures) == len(results):
         raise failures[0]
     return told
+
+
+def _told(vote: _Vote) -> str:
+    if isinstance(vote, _Unread):
+        return str(vote)
+    word = "yes" if vote.triggered else "no"
+    return f"{word}: {vote.reason}" if vote.reason else word
 
 
 def _difference(now: Usage, before: Usage) -> Usage:

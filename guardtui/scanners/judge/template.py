@@ -18,6 +18,7 @@ PLACES = ("name", "description", "examples", "prompt")
 
 _SECTION = re.compile(r"\[(system|user)\]\s*")
 _PLACE = re.compile(r"\{([^{}\n]*)\}")
+_HEADING = re.compile(r"\[\s*([A-Za-z]+)\s*\]\s*")
 _LARGEST = 64 * 1024
 
 
@@ -116,6 +117,13 @@ def parse_template(text: str, source: str) -> Template:
     messages: list[tuple[str, list[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         begun = _SECTION.fullmatch(line)
+        if not begun and (heading := _HEADING.fullmatch(line)):
+            raise TemplateError(
+                source,
+                f"[{heading[1][:40]}] begins no section",
+                "sections begin with a line [system] or [user]",
+                number,
+            )
         if begun:
             messages.append((begun[1], []))
         elif messages:
@@ -142,7 +150,7 @@ def _check(source: str, line: str, number: int) -> None:
             places = ", ".join(f"{{{one}}}" for one in PLACES)
             raise TemplateError(
                 source,
-                f"{{{display_text(word[:40])}}} stands for nothing",
-                f"places are {places}",
+                f"{{{display_text(found[1][:40])}}} stands for nothing",
+                f"write {{{word}}}" if word in PLACES else f"places are {places}",
                 number,
             )
