@@ -192,6 +192,12 @@ ACTIONS: tuple[Action, ...] = (
         "Take back in AIRS",
         "Go back to what was in effect before the last apply",
     ),
+    Action(
+        "companions",
+        "ctrl+f9,ctrl+f7",
+        "Topics measured together",
+        "Other topics of the profile: every verdict is then that of the whole profile",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),

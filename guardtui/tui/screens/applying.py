@@ -23,8 +23,8 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.remote import RemoteOptions, profile_names
 from guardtui.tui.screens.dialogs import Choice
-from guardtui.tui.screens.files import FilesScreen
 from guardtui.tui.screens.scan_dialogs import Answers
+from guardtui.tui.screens.together import TogetherScreen
 from guardtui.tui.widgets.scan_pane import ScanPane, ScanState
 
 AIRS = "airs"
@@ -47,7 +47,7 @@ class _Journal:
             self._log.push(way.model_dump(mode="json"))
 
 
-class ApplyingScreen(FilesScreen):
+class ApplyingScreen(TogetherScreen):
     """Which profile is connected, and what is changed in it."""
 
     remote_options = RemoteOptions()

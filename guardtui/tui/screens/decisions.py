@@ -31,7 +31,7 @@ class DecisionsScreen(RemoteTopicsScreen):
         if (
             shown is not None
             and shown.topic == self.session.topic
-            and shown.settings == self.scanner.settings
+            and shown.settings == self.measuring.settings
             and shown.prompt_set == self.workspace.prompts.fingerprint
         ):
             return shown

@@ -32,6 +32,7 @@ from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.explanation import Explanation
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import WithCompanions
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.store import StoreError
@@ -83,7 +84,9 @@ class LoopScreen(Screen[None]):
         super().__init__(classes="-pane-editor")
         self.workspace = workspace
         self.session = workspace.session
-        self.evaluator = Evaluator(scanner)
+        self.measuring = WithCompanions(scanner)
+        """The embedded scanner, and the other topics of the profile."""
+        self.evaluator = Evaluator(self.measuring)
         self.evaluation: Evaluation | None = None
         self.prompts = workspace.prompts
         """The prompt set that `evaluation` belongs to; the workspace's may be newer already."""
@@ -119,9 +122,16 @@ class LoopScreen(Screen[None]):
 
     @property
     def scanner(self) -> LocalScanner:
-        scanner = self.evaluator.scanner
-        assert isinstance(scanner, LocalScanner)  # noqa: S101 - the only kind there is so far
+        """The embedded scanner itself, which knows the topic under test only."""
+        scanner = self.measuring.inner
+        assert isinstance(scanner, LocalScanner)  # noqa: S101 - nothing else is put there
         return scanner
+
+    def use_scanner(self, scanner: LocalScanner) -> None:
+        """Have another embedded scanner answer from now on."""
+        self.evaluator.cancel()
+        self.measuring = WithCompanions(scanner, self.measuring.companions)
+        self.evaluator = Evaluator(self.measuring)
 
     @property
     def results_pane(self) -> ResultsPane:
@@ -429,6 +439,8 @@ class LoopScreen(Screen[None]):
             threshold=evaluation.settings.threshold,
             matched=int(evaluation.verdicts.matched[row]),
             error=evaluation.verdicts.errors.get(row, ""),
+            note=evaluation.verdicts.notes.get(row, ""),
+            stopped_by=evaluation.verdicts.stopped_by.get(row, ()),
             topic=evaluation.topic,
             history=[
                 (one.number, _outcome_of(one.evaluation, row_id))

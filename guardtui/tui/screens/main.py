@@ -25,7 +25,6 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.calibration import Calibration, calibrate
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
-from guardtui.session.evaluator import Evaluator
 from guardtui.session.store import StoreError
 from guardtui.tui.actions import ACTIONS, SCREEN, bindings, key_names
 from guardtui.tui.elsewhere import edit_elsewhere
@@ -128,10 +127,7 @@ class MainScreen(Touring, Agreeing, DecisionsScreen):
         if choice is None:
             return
         if choice.encoder != self.scanner.encoder_name:
-            self.evaluator.cancel()
-            self.evaluator = Evaluator(
-                LocalScanner(choice.encoder, choice.threshold, choice.source)
-            )
+            self.use_scanner(LocalScanner(choice.encoder, choice.threshold, choice.source))
         else:
             self.scanner.use_threshold(choice.threshold, choice.source)
         self._remember(
@@ -192,6 +188,7 @@ class MainScreen(Touring, Agreeing, DecisionsScreen):
             iterations=tuple(self.session.iterations),
             changes=self.workspace.changes,
             baseline_number=baseline.number if baseline else None,
+            companions=self.measuring.companions,
         )
         with self._told_problems():
             workspace = self.workspace
@@ -323,7 +320,7 @@ class MainScreen(Touring, Agreeing, DecisionsScreen):
             self.workspace.save_draft(always=True)
         self.app.exit(return_code=code)
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         # However the app is left, what is in the fields is kept.
         self.session.edit(self._editor.typed)
         with contextlib.suppress(StoreError):

@@ -56,9 +56,6 @@ class ScanningScreen(ApplyingScreen):
 
     remote: RemoteEvaluator | None = None
     """The scan under way, or the last one."""
-    companions: tuple[str, ...] = ()
-    """Names of other topics of the profile that are measured with this one."""
-
     _scanned: Evaluation | None = None
     """What the last scan gave, also where it was stopped."""
     _prefers_preview = False
@@ -85,8 +82,9 @@ class ScanningScreen(ApplyingScreen):
 
     def standing_scan(self) -> Evaluation | None:
         """What a remote guardrail says of the definition and the prompts as they are, if it did."""
-        if self._prefers_preview:
-            return None
+        return None if self._prefers_preview else self._standing_scan()
+
+    def _standing_scan(self) -> Evaluation | None:
         running = self.remote.so_far() if self.scanning and self.remote is not None else None
         recorded = (one.evaluation for one in reversed(self.session.iterations))
         for evaluation in (running, self._scanned, *recorded):
@@ -208,11 +206,10 @@ class ScanningScreen(ApplyingScreen):
             self.notify("No scan is under way.")
 
     def action_swap_preview(self) -> None:
-        self._prefers_preview = not self._prefers_preview
-        if not self._prefers_preview and self.standing_scan() is None:
-            self._prefers_preview = False
+        if self._standing_scan() is None:
             self.notify("This definition was not scanned: what is shown is the preview.")
             return
+        self._prefers_preview = not self._prefers_preview
         shown = "the embedded engine's preview" if self._prefers_preview else "the scan"
         self.notify(f"Shown: {shown}.")
         self._preview()
@@ -224,8 +221,10 @@ class ScanningScreen(ApplyingScreen):
                 self.remote = None
                 await self._scan_now(wish)
             except (ScannerError, ServiceError, StoreError) as error:
+                self._keep_in_sight()
                 self._tell_scan(f"not scanned: {error}", problem=True)
                 self._warn(str(error), error=True)
+                self._preview()
             except asyncio.CancelledError:
                 self._stopped()
                 raise
@@ -235,18 +234,24 @@ class ScanningScreen(ApplyingScreen):
 
     def _stopped(self) -> None:
         """Keep in sight what came of a scan that was stopped."""
-        scan = self.remote
-        evaluation = scan.so_far() if scan is not None else None
+        evaluation = self._keep_in_sight()
         if evaluation is None:
             self._tell_scan("stopped before anything was scanned", problem=True)
-            return
-        left, total = evaluation.metrics.errors, len(evaluation.keys)
-        shown = self.standing_scan()
-        if shown is None or left <= shown.metrics.errors:
-            self._scanned = evaluation
-        self._tell_scan(f"stopped: {total - left} of {total} verdicts, kept", problem=True)
+        else:
+            left, total = evaluation.metrics.errors, len(evaluation.keys)
+            self._tell_scan(f"stopped: {total - left} of {total} verdicts, kept", problem=True)
         if self.is_running:
             self._preview()
+
+    def _keep_in_sight(self) -> Evaluation | None:
+        """What came of a scan that did not come to its end; None where nothing did."""
+        evaluation = self.remote.so_far() if self.remote is not None else None
+        if evaluation is None or evaluation.metrics.errors == len(evaluation.keys):
+            return None
+        known = self._standing_scan()
+        if known is None or evaluation.metrics.errors <= known.metrics.errors:
+            self._scanned = evaluation
+        return evaluation
 
     # --- a scan ---------------------------------------------------------------------------
 
