@@ -62,8 +62,14 @@ class ScanChoice:
     agreed: bool
 
 
+_NARROW = [(0, "-narrow"), (100, "-wide")]
+"""Columns below which not all buttons have room in one line."""
+
+
 class ScanDialog(Modal[ScanChoice | None]):
     """Shows what a scan would change and cost, before anything is sent."""
+
+    HORIZONTAL_BREAKPOINTS = _NARROW
 
     BINDINGS = [
         ("escape", "close", "Leave"),
@@ -158,6 +164,7 @@ class Answers(Modal[str | None]):
     """A question with several answers, each with its key; Escape is none of them."""
 
     BINDINGS = [("escape", "close", "Leave")]
+    HORIZONTAL_BREAKPOINTS = _NARROW
 
     help_pane = "confirm"
 
