@@ -225,7 +225,9 @@ def _apply(
     except ServiceError as error:
         raise AirsError(f"not applied: {error.message}{remedy if journal.kept else ''}") from error
     except AirsError as error:
-        raise InputError(f"not applied: {error}{remedy if journal.kept else ''}") from error
+        if journal.kept:  # found out after the topic was changed: no matter of the input any more
+            raise AirsError(f"not applied: {error}{remedy}") from error
+        raise InputError(f"not applied: {error}") from error
 
 
 def _revert(connection: AirsConnection, path: Path, way: Before, so_far: str) -> Reverted:

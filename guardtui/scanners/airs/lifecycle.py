@@ -2,87 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.places import Place, references
-from guardtui.scanners.airs.policy import (
-    Edit,
-    Pin,
-    Undo,
-    attach,
-    for_sending,
-    merged,
-    remove,
-    restore,
-)
+from guardtui.scanners.airs.policy import Edit, Pin, attach, remove, restore
+from guardtui.scanners.airs.ways import Before, Journal, Reverted, Way
+from guardtui.scanners.airs.writes import check, create, newest, put, same_text, store, update
+
+__all__ = [
+    "Applied",
+    "Before",
+    "Journal",
+    "Plan",
+    "Reverted",
+    "apply",
+    "create",
+    "detach",
+    "newest",
+    "plan",
+    "plan_back",
+    "revert",
+]
 
 _NO_TOPIC = "00000000-0000-0000-0000-000000000000"
 """Stands for the id of a topic that is not made yet, in a plan only."""
-
-
-class Before(BaseModel):
-    """How things were before a topic was applied; JSON, so that it can be kept in a file.
-
-    `topic` is None when the service had none of this name. `revision` is that of the profile
-    after the change, by which is known whether others changed it since.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    profile_name: str
-    topic_id: str
-    topic_name: str
-    topic: dict[str, Any] | None
-    changed_topic: bool
-    undo: Undo
-    revision: int
-    topic_revision: int
-    """That of the topic after the change; another one was not made here."""
-    revision_before: int = 0
-    """That of the profile before the change, by which two changes are known to be neighbours."""
-
-    def then(self, later: Before) -> Before:
-        """The way back over this change and a later one of the same topic and profile."""
-        if (self.profile_name, self.topic_id) != (later.profile_name, later.topic_id):
-            raise ValueError("these are changes of two topics or profiles")
-        return self.model_copy(
-            update={
-                "changed_topic": self.changed_topic or later.changed_topic,
-                "undo": merged(self.undo, later.undo),
-                "revision": later.revision,
-                "topic_revision": later.topic_revision,
-            }
-        )
-
-    def after(self, later: Before, back: Reverted) -> Before:
-        """This way back once the later one was gone, with what came of that: no change of others.
-
-        Where others changed the profile or the topic between the two, that is still told.
-        """
-        now: dict[str, int] = {}
-        if self.profile_name == later.profile_name and self.revision == later.revision_before:
-            now["revision"] = back.profile.revision
-        between = 0 if later.topic is None else later.topic.get("revision")
-        if self.topic_id == later.topic_id and self.topic_revision == between:
-            now["topic_revision"] = back.topic_revision or self.topic_revision
-        return self.model_copy(update=now)
-
-
-Journal = Callable[[Before | None], None]
-"""Told of the way back before a change is sent that needs it, and again whenever it is another one;
-
-None when it turned out that nothing was changed. Each takes the place of the one before, so that
-a process that ends in the middle leaves the last one behind.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +57,6 @@ class Applied:
     before: Before
 
 
-@dataclass(frozen=True, slots=True)
-class Reverted:
-    """What was done to go back, in words. `topic_revision` is the text's, if it was given back."""
-
-    profile: SecurityProfile
-    changes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    topic_revision: int | None = None
-
-
 async def plan(
     client: ManagementClient,
     topic: Topic,
@@ -127,10 +66,10 @@ async def plan(
     set_default: bool = False,
 ) -> Plan:
     """What `apply` would do. Raises AirsError and ServiceError."""
-    _check(topic)
+    check(topic)
     row = await newest(client, profile)
     known = await client.topic(topic.name)
-    revision = 1 if known is None else known.revision + (not _same(known, topic))
+    revision = 1 if known is None else known.revision + (not same_text(known, topic))
     edit = attach(
         row.policy,
         Pin(
@@ -163,7 +102,7 @@ async def apply(
     the way back before each step. Raises AirsError for a definition or a profile that will not do,
     before anything is sent, and ServiceError.
     """
-    _check(topic)
+    check(topic)
     # Looked at first: where the profile will not do, no topic is changed.
     row = await newest(client, profile)
     known = await client.topic(topic.name)
@@ -174,13 +113,13 @@ async def apply(
     )
     tried = attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
     words = _topic_words(known, topic)
-    way = _Way(profile, known, bool(words), journal, topic.name, row.revision)
+    way = Way(profile, known, bool(words), journal, topic.name, row.revision)
     if known is not None and words:
         # Not known of one that is to be made: it has no id yet, and no profile can name it.
         # What is not done in the end is no obstacle on the way back.
         way.tell(known.topic_id, trial.revision, tried.undo, row.revision + 1)
     try:
-        stored = await _store(client, topic, known)
+        stored = await store(client, topic, known)
     except ServiceError as error:
         if error.kind not in UNKNOWN_FATE:
             way.retract()
@@ -198,7 +137,7 @@ async def apply(
                 f"somebody changed the profile: it was revision {shown.profile.revision} when "
                 f"shown, and is {row.revision} now; their changes stay"
             )
-        now, more = await _put(client, row, edit)
+        now, more = await put(client, row, edit)
     except (ServiceError, AirsError) as error:
         if not words:
             if not isinstance(error, ServiceError) or error.kind not in UNKNOWN_FATE:
@@ -210,44 +149,6 @@ async def apply(
     if words or edit.changes:
         way.tell(stored.topic_id, stored.revision, edit.undo, now.revision)
     return Applied(stored, now, words + edit.changes, (*warnings, *more), before)
-
-
-@dataclass(slots=True)
-class _Way:
-    """The way back of one `apply`, and who is told of it."""
-
-    profile: str
-    known: CustomTopic | None
-    changed_topic: bool
-    journal: Journal | None
-    topic_name: str
-    revision_before: int
-    told: Before | None = None
-
-    def back(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> Before:
-        known = self.known
-        return Before(
-            profile_name=self.profile,
-            topic_id=topic_id,
-            topic_name=self.topic_name,
-            topic=None if known is None else known.model_dump(mode="json"),
-            changed_topic=self.changed_topic,
-            undo=undo,
-            revision=revision,
-            topic_revision=topic_revision,
-            revision_before=self.revision_before,
-        )
-
-    def tell(self, topic_id: str, topic_revision: int, undo: Undo, revision: int) -> None:
-        way = self.back(topic_id, topic_revision, undo, revision)
-        if self.journal is not None and way != self.told:
-            self.journal(way)
-        self.told = way
-
-    def retract(self) -> None:
-        if self.journal is not None and self.told is not None:
-            self.journal(None)
-        self.told = None
 
 
 async def revert(
@@ -270,7 +171,7 @@ async def revert(
         raise AirsError("to delete the topic, say who does it: an e-mail address is needed")
     row, edit, warnings = await _way_back(client, before)
     # The profile first: from then on it does not matter what the newest text of the topic is.
-    now, more = await _put(client, row, edit)
+    now, more = await put(client, row, edit)
     warnings += more
     changes = list(edit.changes)
     name = inert(before.topic_name)[:60]
@@ -284,7 +185,7 @@ async def revert(
     if before.topic is not None and before.changed_topic:
         known, note = await _text_to_replace(client, before)
         if known is not None:
-            revision = (await _update(client, CustomTopic.read(before.topic))).revision
+            revision = (await update(client, CustomTopic.read(before.topic))).revision
             changes.append(f"topic {name} has its text of before, as revision {revision}")
         warnings += [f"topic {name} {note}"] if note else []
     return Reverted(now, tuple(changes), tuple(warnings), revision)
@@ -338,30 +239,6 @@ async def _text_to_replace(
     return (known, "") if known.revision == before.topic_revision else (None, "")
 
 
-async def create(client: ManagementClient, topic: Topic) -> CustomTopic:
-    """Make a topic that no profile uses yet.
-
-    Raises AirsError for a definition that will not do or a name that is taken, and ServiceError.
-    """
-    _check(topic)
-    known = await client.topic(topic.name)
-    if known is None:
-        try:
-            return await client.create_topic(topic.name, topic.description, topic.examples)
-        except ServiceError as error:
-            if error.status != 409 and error.kind not in UNKNOWN_FATE:
-                raise
-            failure = error
-        known = await client.topic(topic.name)
-        if known is None:
-            raise failure
-        if failure.status != 409 and _same(known, topic):
-            return known  # made by the call whose answer was lost
-    raise AirsError(
-        f"there is a topic {inert(topic.name)[:60]!r} already, at revision {known.revision}"
-    )
-
-
 async def detach(
     client: ManagementClient, topic_name: str, profile: str, *, place: Place | None = None
 ) -> Reverted:
@@ -373,25 +250,15 @@ async def detach(
             f"the profile {inert(profile)[:60]!r} has no topic {inert(topic_name)[:60]!r}"
         )
     edit = remove(row.policy, known.topic_id, place=place)
-    now, more = await _put(client, row, edit)
+    now, more = await put(client, row, edit)
     return Reverted(now, edit.changes, (*edit.warnings, *more))
-
-
-def _check(topic: Topic) -> None:
-    if broken := violations(topic):
-        told = "; ".join(one.message for one in broken)
-        raise AirsError(f"this definition is not sent: {told}")
-
-
-def _same(known: CustomTopic, topic: Topic) -> bool:
-    return (known.description, known.examples) == (topic.description, topic.examples)
 
 
 def _topic_words(known: CustomTopic | None, topic: Topic) -> tuple[str, ...]:
     name = inert(topic.name)[:60]
     if known is None:
         return (f"topic {name} is made",)
-    if _same(known, topic) and known.active:
+    if same_text(known, topic) and known.active:
         return ()
     return (f"topic {name} gets a new text: revision {known.revision} → {known.revision + 1}",)
 
@@ -420,91 +287,6 @@ def _topic_warnings(
 def _warnings(row: SecurityProfile, edit: Edit) -> tuple[str, ...]:
     inactive = () if row.active else ("the profile is not active",)
     return (*inactive, *edit.warnings)
-
-
-async def newest(client: ManagementClient, name: str) -> SecurityProfile:
-    """The highest revision of a profile; AirsError naming others when it is not there."""
-    row = await client.profile(name)
-    if row is None:
-        names = sorted(one.profile_name for one in await client.profiles(latest=True))
-        known = ", ".join(inert(one)[:40] for one in names[:5]) or "none"
-        raise AirsError(f"there is no profile {inert(name)[:60]!r}; there are: {known}")
-    return row
-
-
-async def _store(client: ManagementClient, topic: Topic, known: CustomTopic | None) -> CustomTopic:
-    """The service's topic with this text."""
-    if known is None:
-        try:
-            return await client.create_topic(topic.name, topic.description, topic.examples)
-        except ServiceError as error:
-            if error.status != 409 and error.kind not in UNKNOWN_FATE:
-                raise
-            failure = error
-        # Made by somebody else just now, or by the call whose answer was lost.
-        known = await client.topic(topic.name)
-        if known is None:
-            raise failure
-    if _same(known, topic) and known.active:
-        return known
-    return await _update(
-        client,
-        known.model_copy(
-            update={
-                "description": topic.description,
-                "examples": tuple(topic.examples),
-                "active": True,
-            }
-        ),
-    )
-
-
-async def _update(client: ManagementClient, wanted: CustomTopic) -> CustomTopic:
-    """Give a topic this text. When the answer is lost, it is looked up instead of sent again."""
-    try:
-        return await client.update_topic(
-            wanted.topic_id,
-            wanted.topic_name,
-            wanted.description,
-            wanted.examples,
-            active=wanted.active,
-        )
-    except ServiceError as error:
-        if error.kind not in UNKNOWN_FATE:
-            raise
-        failure = error
-    now = await client.topic(wanted.topic_name)
-    if now is None or (now.description, now.examples) != (wanted.description, wanted.examples):
-        raise failure
-    return now
-
-
-async def _put(
-    client: ManagementClient, row: SecurityProfile, edit: Edit
-) -> tuple[SecurityProfile, list[str]]:
-    """Send a changed policy; the revision in effect, and warnings."""
-    sent, notes = for_sending(edit.policy)
-    warnings = list(notes)
-    if not edit.changes:
-        return row, []
-    try:
-        now = await client.update_profile(row, sent)
-    except ServiceError as error:
-        if error.kind not in UNKNOWN_FATE:
-            raise
-        found = await newest(client, row.profile_name)
-        if found.revision <= row.revision or for_sending(found.policy)[0] != sent:
-            raise
-        now = found
-    if not now.profile_id or now.profile_id == row.profile_id or not now.revision:
-        now = await newest(client, row.profile_name)  # an answer that does not say enough
-    if now.revision > row.revision + 1:
-        between = now.revision - 1
-        warnings.append(
-            f"somebody changed the profile at the same moment: what revision {between} brought is "
-            "overwritten; look at it"
-        )
-    return now, warnings
 
 
 def _with_note(error: ServiceError | AirsError, note: str) -> ServiceError | AirsError:
