@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,7 +15,9 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 
 if TYPE_CHECKING:
+    from guardtui.scanners.airs.connection import AirsConnection
     from guardtui.scanners.airs.credentials import AirsSettings
+    from guardtui.scanners.airs.lifecycle import Applied, Plan, Reverted
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -122,3 +126,25 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
         for row in shown
     )
     return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def connect(settings: AirsSettings, *, scans: bool) -> AirsConnection:
+    """A connection that can change topics. Raises AirsError naming what is missing."""
+    from guardtui.scanners.airs.connection import AirsConnection
+
+    connection = AirsConnection(settings, scans=scans)
+    settings.management()
+    return connection
+
+
+def warn_of_news(done: Applied | Reverted, shown: Plan | Reverted) -> None:
+    """Warn of what was not known yet when it was shown."""
+    for warning in done.warnings:
+        if warning not in shown.warnings:
+            diagnostics.warn(warning)
+
+
+def revert_line(path: Path, connection: AirsConnection) -> str:
+    """The command that takes back what was applied by a file."""
+    words = ("guardtui", "topics", "revert", str(path), "--profile", connection.profile)
+    return shlex.join(words)

@@ -1,4 +1,4 @@
-"""`guardtui topics`: the topics of a tenant listed, read and made; `topics_change` changes them."""
+"""`guardtui topics`: the topics of a tenant listed, read and made; `topics_*` change them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli import diagnostics, topics_change, topics_delete
+from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
 from guardtui.cli.airs_service import failures_told, load_settings, profile_option, run_async, table
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
@@ -31,8 +31,8 @@ def command() -> None:
     """
 
 
-command.add_command(topics_change.apply_)
-command.add_command(topics_change.revert)
+command.add_command(topics_apply.apply_)
+command.add_command(topics_revert.revert)
 command.add_command(topics_delete.delete)
 
 

@@ -17,7 +17,10 @@ from .conftest import Run
 HEAVY = ("textual", "polars", "numpy", "pydantic", "scipy", "onnxruntime", "asyncio", "ruamel")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["eval", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["eval", "--help"], ["topics", "apply", "--help"]],
+)
 def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
