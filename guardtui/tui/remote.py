@@ -9,6 +9,8 @@ from pathlib import Path
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.session.epochs import Epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class RemoteOptions:
     """What the command line said of AIRS; all else comes from the environment and its file.
 
     `environment` and `config` stand in the place of the process's own, as for a sandbox. `rate` is
-    scans a second. With `fresh` verdicts that are known already are asked for again.
+    scans a second. With `fresh` verdicts that are known already are asked for again. With a `judge`
+    scans ask that, and not AIRS; `epochs` say how often each prompt is asked.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -24,6 +27,8 @@ class RemoteOptions:
     config: Path | None = None
     rate: float | None = None
     fresh: bool = False
+    judge: JudgeOptions | None = None
+    epochs: Epochs | None = None
 
     def settings(self) -> AirsSettings:
         """The settings of this moment. Raises AirsError, also where there is no credential."""

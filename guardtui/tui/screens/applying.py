@@ -17,6 +17,7 @@ from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.lifecycle import Applied, Before, Plan
 from guardtui.scanners.airs.live import Live
 from guardtui.scanners.base import ScannerError
+from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.applied import AppliedLog
 from guardtui.session.store import StoreError
@@ -28,6 +29,9 @@ from guardtui.tui.screens.together import TogetherScreen
 from guardtui.tui.widgets.scan_pane import ScanPane, ScanState
 
 AIRS = "airs"
+JUDGE = "judge"
+REMOTE = frozenset({AIRS, JUDGE})
+"""Names of the scanners that are asked, and never run by themselves."""
 _SETTING = "airs"
 _LEAVING = 5.0
 """Seconds that a change under way gets to come to its end when the app is left."""
@@ -53,6 +57,8 @@ class ApplyingScreen(TogetherScreen):
     remote_options = RemoteOptions()
     connection: AirsConnection | None = None
     _in_effect: InEffect | None = None
+    _asks_airs = False
+    """Whether AIRS is asked though there is a judge."""
     _only_chosen = False
     """Whether the profile was chosen from a list, and nothing was done with it yet."""
     _step = ""
@@ -65,8 +71,26 @@ class ApplyingScreen(TogetherScreen):
 
     # --- what is told -----------------------------------------------------------------------
 
+    @property
+    def judge(self) -> JudgeOptions | None:
+        """The judge that is asked; None where AIRS is."""
+        return None if self._asks_airs else self.remote_options.judge
+
+    @property
+    def asked_name(self) -> str:
+        """Name of the scanner that scans ask."""
+        return AIRS if self.judge is None else JUDGE
+
+    @property
+    def who(self) -> str:
+        """What that is called on the screen."""
+        return "AIRS" if self.judge is None else "Judge"
+
     def header_note(self) -> Text:
         """Which guardrail is connected."""
+        if self.judge is not None:
+            text = Text("  Judge ", "bold $text-success")
+            return text.append(display_text(self.judge.place))
         if self.connection is None:
             return super().header_note()
         text = Text("  AIRS ", "bold $text-success")
@@ -77,7 +101,8 @@ class ApplyingScreen(TogetherScreen):
 
     def _tell_scan(self, step: str, *, problem: bool = False) -> None:
         self._step = "" if problem else step
-        self._show_scan(ScanState(step, problem=problem) if step else None)
+        state = ScanState(step, problem=problem, who=self.who) if step else None
+        self._show_scan(state)
 
     @property
     def _pane(self) -> ScanPane:
@@ -91,7 +116,7 @@ class ApplyingScreen(TogetherScreen):
         """Tell what a service, or a name from it, has a part in: nothing in it is markup."""
         self.notify(
             message,
-            title="AIRS",
+            title=self.who,
             severity="error" if error else "warning",
             timeout=15,
             markup=False,
@@ -135,9 +160,9 @@ class ApplyingScreen(TogetherScreen):
             self.connection = None
             self._show_header()
 
-    def _remembered(self) -> dict[str, Any]:
-        """What the session knows of the guardrail: its profile, and whether to apply unasked."""
-        known = self.workspace.store.settings().get(_SETTING)
+    def _remembered(self, name: str = _SETTING) -> dict[str, Any]:
+        """What the session knows of a guardrail: its profile, and whether to apply unasked."""
+        known = self.workspace.store.settings().get(name)
         return known if isinstance(known, dict) else {}
 
     def _remember_choice(self, connection: AirsConnection, *, agreed: bool) -> None:

@@ -48,6 +48,10 @@ class ScanPlan:
     warnings: tuple[str, ...]
     cost: Cost
     agreed: bool
+    judge: bool = False
+    """Whether models are asked, and not a profile: there is nothing to put into effect."""
+    other: str = ""
+    """Who else could be asked, "" for nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class ScanChoice:
     apply: bool
     likely: bool
     agreed: bool
+    other: bool = False
+    """Whether the other one is to be asked instead."""
 
 
 _NARROW = [(0, "-narrow"), (100, "-wide")]
@@ -76,6 +82,7 @@ class ScanDialog(Modal[ScanChoice | None]):
         ("l", "choose('likely')", "Likely changes only"),
         ("s", "choose('as-is')", "As it is"),
         ("g", "choose('all')", "Scan"),
+        ("o", "choose('other')", "Ask the other one"),
         ("t", "turn_agreed", "Without asking"),
     ]
 
@@ -93,7 +100,7 @@ class ScanDialog(Modal[ScanChoice | None]):
     def compose(self) -> ComposeResult:
         plan, cost = self._plan, self._plan.cost
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Scan with AIRS"
+            dialog.border_title = "Scan with a judge" if plan.judge else "Scan with AIRS"
             dialog.border_subtitle = "Esc leaves, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(self._told()), markup=False)
@@ -101,7 +108,7 @@ class ScanDialog(Modal[ScanChoice | None]):
             if cost.likely < cost.prompts:
                 likely = cost.told(cost.likely, cost.likely_known)
                 yield Label(f"Likely changes only: {likely}", markup=False)
-            if plan.changes is not None:
+            if plan.changes is not None and not plan.judge:
                 yield Button(self._agreed_text(), id="agreed", compact=True)
             with Horizontal(classes="buttons"):
                 first = "Apply and scan (g)" if plan.changes else "Scan (g)"
@@ -110,12 +117,16 @@ class ScanDialog(Modal[ScanChoice | None]):
                     yield Button(Text("Likely changes (l)"), id="likely", compact=True)
                 if plan.changes:
                     yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                if plan.other:
+                    yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
                 yield Button(Text("Leave (Esc)"), id="leave", compact=True)
 
     def _told(self) -> Text:
         plan = self._plan
         text = Text(display_text(plan.place))
-        if plan.changes is None:
+        if plan.judge:
+            text.append("\nEach prompt is sent to the model, with the definition as it is here.")
+        elif plan.changes is None:
             text.append(
                 "\nNo service account is set, so the definition is not put into effect: verdicts "
                 "are on what the profile has now.",
@@ -145,6 +156,10 @@ class ScanDialog(Modal[ScanChoice | None]):
 
     def action_choose(self, what: str) -> None:
         plan = self._plan
+        if what == "other":
+            if plan.other:
+                self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
+            return
         if what == "likely" and plan.cost.likely >= plan.cost.prompts:
             return
         apply = bool(plan.changes) and what != "as-is"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
-from guardtui.scanners.base import ScannerError
+from guardtui.scanners.base import RemoteScanner, ScannerError, VerdictCache
+from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
@@ -29,7 +31,7 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import StoreError
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
-from guardtui.tui.screens.applying import AIRS, ApplyingScreen
+from guardtui.tui.screens.applying import JUDGE, REMOTE, ApplyingScreen
 from guardtui.tui.screens.scan_dialogs import Cost, ScanChoice, ScanDialog, ScanPlan
 from guardtui.tui.widgets.scan_pane import ScanState
 
@@ -104,7 +106,7 @@ class ScanningScreen(ApplyingScreen):
 
     def _is_current(self, evaluation: Evaluation) -> bool:
         return (
-            evaluation.settings.name == AIRS
+            evaluation.settings.name in REMOTE
             and evaluation.topic == self.session.topic
             and evaluation.prompt_set == self.workspace.prompts.fingerprint
         )
@@ -124,13 +126,13 @@ class ScanningScreen(ApplyingScreen):
         return None
 
     def _is_recorded(self, evaluation: Evaluation) -> bool:
-        if evaluation.settings.name == AIRS:
+        if evaluation.settings.name in REMOTE:
             return self.iteration_of(evaluation) is not None
         return super()._is_recorded(evaluation)
 
     def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
         known = self._predicted
-        if known is None or evaluation.settings.name != AIRS:
+        if known is None or evaluation.settings.name not in REMOTE:
             return None
         topic, fingerprint, predicted = known
         fits = topic == evaluation.topic and fingerprint == evaluation.prompt_set
@@ -152,7 +154,7 @@ class ScanningScreen(ApplyingScreen):
         if scan is None or progress is None:
             return
         traffic = progress.traffic() if progress.traffic is not None else None
-        self._show_scan(ScanState(progress.phase, progress, traffic))
+        self._show_scan(ScanState(progress.phase, progress, traffic, who=self.who))
         if traffic is not None and traffic.rate > 0:
             self._rate = traffic.rate
         if time.monotonic() - self._shown_at >= SHOW_EVERY:
@@ -259,6 +261,9 @@ class ScanningScreen(ApplyingScreen):
         await self._take_typed()
         topic, prompts = self.session.topic, self.workspace.prompts
         self._asked_on = self._now
+        if self.judge is not None:
+            await self._judge_now(self.judge, topic, prompts, wish)
+            return
         connection = await self._connected()
         if connection is None:
             return
@@ -268,11 +273,21 @@ class ScanningScreen(ApplyingScreen):
         onto = self.standing_scan() if wish.missing else None
         self._tell_scan(f"looks at profile {connection.place} …")
         plan = await self._planned(connection, topic)
-        order, cost = await self._costs(connection, topic, prompts, plan)
+        expected = None if plan is None else connection.planned(topic, plan)
+
+        def would_ask(cache: VerdictCache) -> RemoteScanner:
+            return connection.scanner(
+                expected, cache=cache, fresh=self.remote_options.fresh, companions=self.companions
+            )
+
+        order, cost = await self._costs(would_ask, connection.rate, topic, prompts)
         choice = await self._choose(connection, plan, cost, wish)
         if choice is None:
             self._tell_scan("")
             self._left()
+            return
+        if choice.other:
+            await self._ask_other()
             return
         now = connection.in_effect(topic, plan)
         if choice.apply and plan is not None:
@@ -285,27 +300,68 @@ class ScanningScreen(ApplyingScreen):
         rows = order.rows[: order.likely] if choice.likely else order.rows
         if onto is not None:
             rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
-        await self._ask_for(connection, topic, prompts, rows, onto)
+
+        def ask(cache: VerdictCache) -> RemoteScanner:
+            return connection.scanner(
+                now, cache=cache, fresh=self.remote_options.fresh, companions=self.companions
+            )
+
+        await self._ask_for(ask, topic, prompts, rows, onto)
+
+    async def _judge_now(
+        self, judge: JudgeOptions, topic: Topic, prompts: PromptSet, wish: Wish
+    ) -> None:
+        """Ask the models; there is nothing to put into effect."""
+
+        def ask(cache: VerdictCache) -> RemoteScanner:
+            return judge.scanner(cache, fresh=self.remote_options.fresh)
+
+        onto = self.standing_scan() if wish.missing else None
+        order, cost = await self._costs(ask, judge.rate, topic, prompts)
+        likely = False
+        if wish.ask or self._remembered(JUDGE).get("told") != judge.place:
+            plan = ScanPlan(judge.place, (), (), cost, False, judge=True, other="Ask AIRS")
+            choice = await self.app.push_screen_wait(ScanDialog(plan))
+            if choice is None:
+                return
+            if choice.other:
+                await self._ask_other()
+                return
+            self._remember({JUDGE: {"told": judge.place}})
+            likely = choice.likely
+        rows = order.rows[: order.likely] if likely else order.rows
+        if onto is not None:
+            rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
+        await self._ask_for(ask, topic, prompts, rows, onto)
+
+    async def _ask_other(self) -> None:
+        """Ask AIRS instead of the judge from now on, or the other way round."""
+        self._asks_airs = not self._asks_airs
+        self._show_header()
+        await self._scan_now(Wish(ask=True))
 
     async def _costs(
-        self, connection: AirsConnection, topic: Topic, prompts: PromptSet, plan: Plan | None
+        self,
+        make: Callable[[VerdictCache], RemoteScanner],
+        rate: float | None,
+        topic: Topic,
+        prompts: PromptSet,
     ) -> tuple[Order, Cost]:
         """In which order to ask, and what that costs."""
         before = self._last_scan()
-        now = None if plan is None else connection.planned(topic, plan)
 
         def work_out() -> tuple[Order, Cost]:
             order = self._ordered(topic, prompts, before)
             # SQLite's connections belong to one thread.
             with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-                scanner = connection.scanner(
-                    now, cache=cache, fresh=self.remote_options.fresh, companions=self.companions
-                )
-                known = scanner.known(topic, prompts)
+                known = make(cache).known(topic, prompts)
             likely = order.rows[: order.likely]
-            rate = self._rate if connection.rate is None else connection.rate
             return order, Cost(
-                len(prompts), int(known.sum()), len(likely), int(known[likely].sum()), rate
+                len(prompts),
+                int(known.sum()),
+                len(likely),
+                int(known[likely].sum()),
+                self._rate if rate is None else rate,
             )
 
         return await asyncio.to_thread(work_out)
@@ -313,7 +369,7 @@ class ScanningScreen(ApplyingScreen):
     def _last_scan(self) -> Evaluation | None:
         """The newest scan of this session, on whatever definition."""
         for one in reversed(self.session.iterations):
-            if one.evaluation.settings.name == AIRS:
+            if one.evaluation.settings.name == self.asked_name:
                 return one.evaluation
         return self._scanned
 
@@ -352,16 +408,21 @@ class ScanningScreen(ApplyingScreen):
             return ScanChoice(bool(changes), likely=False, agreed=self.agreed)
         revision = "" if plan is None else f", revision {plan.profile.revision}"
         shown = ScanPlan(
-            f"Profile {connection.place}{revision}", changes, warnings, cost, self.agreed
+            f"Profile {connection.place}{revision}",
+            changes,
+            warnings,
+            cost,
+            self.agreed,
+            other="" if self.remote_options.judge is None else "Ask the judge",
         )
         choice = await self.app.push_screen_wait(ScanDialog(shown))
-        if choice is not None:
+        if choice is not None and not choice.other:
             self._remember_choice(connection, agreed=choice.agreed)
         return choice
 
     async def _ask_for(
         self,
-        connection: AirsConnection,
+        make: Callable[[VerdictCache], RemoteScanner],
         topic: Topic,
         prompts: PromptSet,
         rows: NDArray[np.intp],
@@ -371,16 +432,11 @@ class ScanningScreen(ApplyingScreen):
             self._verdicts = SqliteVerdicts(cache_folder())
         if not self._verdicts.works:
             self._warn(f"{self._verdicts.path}: cannot be used, so verdicts are not kept")
-        scanner = connection.scanner(
-            self._in_effect,
-            cache=self._verdicts,
-            fresh=self.remote_options.fresh,
-            companions=self.companions,
-        )
-        self.remote = scan = RemoteEvaluator(scanner)
+        self.remote = scan = RemoteEvaluator(make(self._verdicts))
         self._prefers_preview = False
         self._step = ""
-        evaluation = await scan.evaluate_rows(topic, prompts, rows, onto)
+        epochs = self.remote_options.epochs
+        evaluation = await scan.evaluate_rows(topic, prompts, rows, onto, epochs=epochs)
         self._scanned = evaluation
         await self._record(evaluation, onto)
         if self._is_current(evaluation):
@@ -427,7 +483,7 @@ class ScanningScreen(ApplyingScreen):
         return not any(
             one.decision is Decision.KEEP or not one.evaluation.metrics.errors
             for one in self.session.iterations
-            if one.evaluation.settings.name == AIRS
+            if one.evaluation.settings.name == self.asked_name
             and (completed is None or one.number != completed.number)
         )
 

@@ -24,6 +24,7 @@ class ScanState:
     traffic: Traffic | None = None
     ended: bool = False
     problem: bool = False
+    who: str = "AIRS"
 
 
 class ScanPane(Static):
@@ -42,7 +43,7 @@ class ScanPane(Static):
 
 def scan_text(state: ScanState, width: int) -> Text:
     """The line, for a screen of so many columns."""
-    text = Text("AIRS ", "bold")
+    text = Text(f"{state.who} ", "bold")
     if state.problem:
         text.append("✗ ", "bold $text-error")
     progress = state.progress
@@ -67,6 +68,11 @@ def scan_text(state: ScanState, width: int) -> Text:
         told.append((f"retries {traffic.retries}", ""))
     if traffic.refused:
         told.append((f"429s {traffic.refused}", "$text-warning"))
+    if traffic.used is not None:
+        used = traffic.used
+        told.append((f"tokens {used.input_tokens + used.output_tokens}", ""))
+        if used.cost:
+            told.append((f"cost {used.cost:.4g}", ""))
     told.append((f"errors {progress.errors}", "bold $text-error" if progress.errors else ""))
     for words, style in told:
         text.append(f"  {words}", style)

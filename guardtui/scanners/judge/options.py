@@ -1,0 +1,61 @@
+"""All that an author says of a judge, from which a scanner is made for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from guardtui.http.errors import inert
+from guardtui.scanners.base import VerdictCache
+from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
+from guardtui.scanners.judge.reading import Form
+from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
+from guardtui.scanners.judge.template import Template
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """Models, wording, reading and limits. Money and tokens are limits of one run."""
+
+    models: tuple[ModelAddress, ...]
+    template: Template | None = None
+    form: Form | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prices: Prices | None = None
+    most_tokens: int | None = None
+    most_cost: float | None = None
+    answer_tokens: int = ANSWER_TOKENS
+    concurrency: int = CONCURRENCY
+    rate: float | None = None
+    retries: int = 5
+    allow_http: bool = False
+
+    @property
+    def place(self) -> str:
+        """Which models, in a few words that may be shown anywhere."""
+        first = f"{inert(self.models[0].name)[:60]} at {inert(self.models[0].url)[:60]}"
+        more = len(self.models) - 1
+        return f"{first} and {more} more" if more else first
+
+    def scanner(self, cache: VerdictCache | None = None, *, fresh: bool = False) -> JudgeScanner:
+        """A scanner with a budget of its own. Raises ScannerError without a model."""
+        budget = Budget(
+            self.prices,
+            most_tokens=self.most_tokens,
+            most_cost=self.most_cost,
+            answer_tokens=self.answer_tokens,
+        )
+        return JudgeScanner(
+            self.models,
+            template=self.template,
+            form=self.form,
+            budget=budget,
+            options=self.options,
+            concurrency=self.concurrency,
+            rate=self.rate,
+            retries=self.retries,
+            cache=cache,
+            fresh=fresh,
+            allow_http=self.allow_http,
+        )
