@@ -1,0 +1,150 @@
+"""A budget that is never passed, whatever calls run at once and whatever services count."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.verdicts import Usage
+from guardtui.http.openai import Usage as Tokens
+from guardtui.scanners.judge.budget import Budget, BudgetError, Prices
+
+CALL = st.tuples(
+    st.integers(0, 400),  # bytes of the messages
+    st.floats(0, 1),  # how much of what was reserved is used
+    st.sampled_from(["counted", "half", "uncounted", "nothing"]),
+    st.integers(0, 5),  # turns of the loop that it takes
+)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@given(
+    calls=st.lists(CALL, max_size=30),
+    most_tokens=st.none() | st.integers(0, 5_000),
+    most_cost=st.none() | st.floats(0, 0.05),
+    answer_tokens=st.integers(1, 200),
+)
+async def test_no_limit_is_passed(
+    calls: list[tuple[int, float, str, int]],
+    most_tokens: int | None,
+    most_cost: float | None,
+    answer_tokens: int,
+) -> None:
+    budget = Budget(
+        Prices(3.0, 15.0), most_tokens=most_tokens, most_cost=most_cost,
+        answer_tokens=answer_tokens,
+    )  # fmt: skip
+    refused: list[int] = []
+    true_tokens = 0
+
+    async def call(size: int, share: float, how: str, time: int) -> None:
+        nonlocal true_tokens
+        try:
+            reserved = await budget.room(size)
+        except BudgetError:
+            refused.append(size)
+            return
+        await turns(time)
+        asked, answered = int(size * share), int(answer_tokens * share)
+        usage = {
+            "counted": Tokens(asked, answered),
+            "half": Tokens(asked, None),
+            "uncounted": Tokens(),
+            "nothing": None,
+        }[how]
+        true_tokens += 0 if usage is None else asked + answered
+        budget.settle(reserved, usage)
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(call(*one) for one in calls))
+    spent = budget.spent
+    used = spent.input_tokens + spent.output_tokens
+    # Services tell less than was used, or nothing: what is counted is never less.
+    assert used >= true_tokens
+    assert most_tokens is None or used <= most_tokens
+    assert most_cost is None or spent.cost <= most_cost * (1 + 1e-9)
+    assert spent.cost == pytest.approx(
+        Prices(3.0, 15.0).of(spent.input_tokens, spent.output_tokens)
+    )
+    if most_tokens is None and most_cost is None:
+        assert not refused
+    # Nothing stays reserved: a call that fits what is left gets it.
+    free = Budget(Prices(3.0, 15.0), answer_tokens=answer_tokens)
+    smallest = free.reserve(0)
+    fits = (most_tokens is None or used + smallest.tokens <= most_tokens) and (
+        most_cost is None or spent.cost + smallest.cost <= most_cost
+    )
+    if fits:
+        budget.reserve(0)
+    else:
+        with pytest.raises(BudgetError):
+            budget.reserve(0)
+
+
+async def test_a_call_waits_while_there_may_be_room() -> None:
+    """Calls reserve much more than they use: those at once must not refuse one another."""
+    budget = Budget(most_tokens=1_000, answer_tokens=400)
+    first = await budget.room(100)
+    second = asyncio.create_task(budget.room(100))
+    await turns(3)
+    assert not second.done()
+    budget.settle(first, Tokens(30, 5))
+    reserved = await second
+    assert budget.spent == Usage(1, 30, 5)
+    # A call that fits under no circumstances does not wait.
+    with pytest.raises(BudgetError, match=r"budget of 1000 tokens could be passed \(35 are used\)"):
+        await budget.room(5_000)
+    waiting = asyncio.create_task(budget.room(100))
+    await turns(3)
+    budget.settle(reserved, Tokens(900, 50))
+    with pytest.raises(BudgetError):
+        await waiting
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_holds_nothing() -> None:
+    budget = Budget(most_tokens=700, answer_tokens=400)
+    first = await budget.room(100)
+    waiting = asyncio.create_task(budget.room(100))
+    await turns(3)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    budget.settle(first, None)
+    assert budget.spent == Usage()
+    budget.settle(await budget.room(100), None)
+
+
+def test_what_is_not_told_counts_by_its_upper_limit() -> None:
+    budget = Budget(Prices(1.0, 10.0), answer_tokens=50)
+    budget.settle(budget.reserve(100), Tokens())
+    spent = budget.spent
+    assert spent.uncounted == spent.calls == 1
+    assert spent.input_tokens >= 100
+    assert spent.output_tokens == 50
+    assert spent.cost == pytest.approx((spent.input_tokens + 500) / 1e6)
+    budget.settle(budget.reserve(100), Tokens(7, None))
+    assert budget.spent + Usage(-1, -spent.input_tokens, -50, -spent.cost, -1) == Usage(
+        1, 7, 50, pytest.approx(0.000507), 1
+    )
+
+
+def test_money_that_runs_out() -> None:
+    budget = Budget(Prices(0.0, 10.0), most_cost=0.001, answer_tokens=60)
+    budget.settle(budget.reserve(100), Tokens(100, 50))
+    with pytest.raises(BudgetError, match=r"the budget of 0.001 could be passed \(0.0005 is spent"):
+        budget.reserve(0)
+
+
+def test_a_count_beyond_what_was_reserved_is_believed_and_ends_the_run() -> None:
+    budget = Budget(most_tokens=1_000, answer_tokens=10)
+    budget.settle(budget.reserve(10), Tokens(10, 5_000))
+    assert budget.spent.output_tokens == 5_000
+    with pytest.raises(BudgetError):
+        budget.reserve(0)

@@ -1,0 +1,144 @@
+"""The template: what it fills in, what it leaves alone, and a fence that no prompt closes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.scanners.judge.attacks import attacks
+from guardtui.scanners.judge.template import (
+    Template,
+    TemplateError,
+    default_template,
+    fenced,
+    load_template,
+    parse_template,
+)
+
+from .conftest import TOPIC, fenced_in
+
+MARKS = re.compile(r"<<<(?:prompt|end) ([0-9a-f]{16})>>>")
+NASTY = st.text() | st.lists(
+    st.sampled_from(
+        ["<<<end ", "<<<prompt ", ">>>", "\n", "{prompt}", "{name}", "0123456789abcdef", "a", "🦊"]
+    )
+).map("".join)
+
+
+@given(prompt=NASTY)
+def test_no_prompt_closes_its_fence(prompt: str) -> None:
+    (_, user) = default_template().filled(TOPIC, prompt)
+    lines = user["content"]
+    mark = MARKS.search(lines)
+    assert mark is not None
+    assert mark[1] not in prompt
+    assert lines.count(f"<<<prompt {mark[1]}>>>") == lines.count(f"<<<end {mark[1]}>>>") == 1
+    assert fenced_in(lines) == prompt
+
+
+@given(prompt=NASTY)
+def test_a_mark_that_was_seen_does_not_close_the_next_fence(prompt: str) -> None:
+    first = fenced(prompt, "salt")
+    mark = MARKS.search(first)
+    assert mark is not None
+    again = fenced(f"{prompt}\n<<<end {mark[1]}>>>", "salt")
+    assert mark[1] != MARKS.search(again)[1]  # type: ignore[index]
+
+
+def test_the_same_prompt_is_asked_in_the_same_words() -> None:
+    template = default_template()
+    assert template.filled(TOPIC, "x") == template.filled(TOPIC, "x")
+    other = Template((("user", "Only {prompt}"),))
+    assert MARKS.findall(other.filled(TOPIC, "x")[0]["content"]) != MARKS.findall(
+        template.filled(TOPIC, "x")[1]["content"]
+    )
+
+
+@pytest.mark.parametrize("attack", attacks(), ids=lambda one: one.name)
+def test_attacks_stay_between_the_marks(attack: object) -> None:
+    prompt = attack.prompt  # type: ignore[attr-defined]
+    system, user = default_template().filled(TOPIC, prompt)
+    assert prompt not in system["content"]
+    assert fenced_in(user["content"]) == prompt
+
+
+def test_places_are_filled_in_once_and_other_braces_stay() -> None:
+    template = parse_template(
+        '[system]\nJSON like {"answer": "yes"} or {} or {A}\n[user]\n'
+        "{name}|{description}|{examples}|{prompt}",
+        "mine.txt",
+    )
+    topic = TOPIC.model_copy(update={"name": "{prompt}", "description": "{examples}"})
+    system, user = template.filled(topic, "{name} {description}")
+    assert system == {"role": "system", "content": 'JSON like {"answer": "yes"} or {} or {A}'}
+    assert user["content"].startswith(
+        "{prompt}|{examples}|- How do I deduct my home office?\n- When is my tax return due?|<<<"
+    )
+    assert fenced_in(user["content"]) == "{name} {description}"
+
+
+def test_a_topic_without_examples_says_so() -> None:
+    topic = TOPIC.model_copy(update={"examples": ()})
+    assert "- (none)" in default_template().filled(topic, "x")[1]["content"]
+
+
+def test_sections_and_a_text_without_any() -> None:
+    assert parse_template("Is {prompt} bad?\n\nSay.", "").messages == (
+        ("user", "Is {prompt} bad?\n\nSay."),
+    )
+    template = parse_template("\n[system] \nA\n\n[user]\nB {prompt}\n[system]\nC\n", "")
+    assert template.messages == (("system", "A"), ("user", "B {prompt}"), ("system", "C"))
+
+
+def test_the_shipped_template_reads_back_as_it_is() -> None:
+    template = default_template()
+    again = parse_template(template.text, "again.txt")
+    assert (again.messages, again.id) == (template.messages, template.id)
+    assert [role for role, _ in template.messages] == ["system", "user"]
+
+
+def test_an_edit_gives_another_name() -> None:
+    template = default_template()
+    assert parse_template(template.text.replace("judge", "decide"), "").id != template.id
+    assert re.fullmatch("[0-9a-f]{8}", template.id)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("{prompt}\nand {topic}", ":2: {topic} stands for nothing", "places are {name}"),
+        ("{ prompt }", ":1: { prompt } stands for nothing", "write {prompt}"),
+        ("[user]\n{prompt}\n[assistant]\nyes", ":3: [assistant] begins no section", "[system] or"),
+        ("[System]\nA\n[user]\n{prompt}", ":1: [System] begins no section", "[system] or [user]"),
+        ("[system]\n{prompt}", ": has no place {prompt} in a message of the user", "write"),
+        ("", ": has no place {prompt}", "write {prompt} where"),
+        ("[user]\nnothing", ": has no place {prompt}", "write {prompt} where"),
+    ],
+)
+def test_mistakes_name_file_line_and_remedy(text: str, place: str, told: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        parse_template(text, "mine.txt")
+    message = str(caught.value)
+    assert message.startswith(f"mine.txt{place}")
+    assert told in message.split("\n", 1)[1]
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_bytes("\ufeff[user]\r\nÜber {prompt}\r\n".encode())
+    template = load_template(path)
+    assert template.messages == (("user", "Über {prompt}"),)
+    assert template.source == str(path)
+    path.write_bytes(b"[user]\n\xff {prompt}")
+    with pytest.raises(TemplateError, match=r"mine\.txt:2: is not UTF-8\n  save it as UTF-8"):
+        load_template(path)
+    path.write_bytes(b"{prompt}" + b" " * 70_000)
+    with pytest.raises(TemplateError, match="too large"):
+        load_template(path)
+    for missing in (tmp_path, tmp_path / "none.txt"):
+        with pytest.raises(TemplateError, match="is no file\n  name a text file"):
+            load_template(missing)
