@@ -326,6 +326,7 @@ class RemoteTopicsScreen(ScanningScreen):
 
     def _take_effect(self, now: InEffect | None) -> None:
         self._in_effect = now
+        self._only_chosen = False  # something was done with the profile
         if self.is_mounted:
             self._show_header()
 
