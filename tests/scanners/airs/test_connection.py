@@ -1,0 +1,95 @@
+"""A profile as a session uses it: looked at, changed, waited for, scanned by what it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guardtui.http.address import Endpoint
+from guardtui.http.errors import Kind, ServiceError
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import Before
+from guardtui.scanners.airs.places import Place
+from guardtui.scanners.airs.reach import contact
+
+from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
+
+
+@pytest.fixture
+def connection(stage: Stage) -> AirsConnection:
+    settings = replace(stage.settings, profile="sandbox")
+    return AirsConnection(settings, clock=stage.clock)
+
+
+async def test_applied_looked_back_and_reverted(stage: Stage, connection: AirsConnection) -> None:
+    told: list[Before | None] = []
+    shown = await connection.look(TAX_TOPIC)
+    assert shown is not None
+    done = await connection.apply(TAX_TOPIC, shown, journal=told.append)
+    assert (told, done.warnings) == ([done.before], ())
+    back = await connection.look_back(done.before)
+    assert (await connection.revert(done.before)).changes == back.changes
+    assert "is as it was before" in back.changes[0]
+
+
+async def test_place_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:
+    with pytest.raises(AirsError, match="no part entry 9"):
+        await connection.look(TAX_TOPIC, place=Place(entry=8))
+    await connection.apply(allowing(BAKING_TOPIC))
+    await connection.apply(TAX_TOPIC)
+    plan = await connection.look(TAX_TOPIC, set_default=True)
+    assert plan is not None
+    assert plan.changes == ("default for what matches no topic: block → allow",)
+
+
+async def test_the_wait_tells_its_probes(stage: Stage, connection: AirsConnection) -> None:
+    stage.change(propagation="7s")
+    done = await connection.apply(TAX_TOPIC)
+    told: list[tuple[int, str]] = []
+    live = await connection.wait(
+        TAX_TOPIC, done.profile, told=lambda probes, _, reason: told.append((probes, reason))
+    )
+    assert live.live
+    assert [probes for probes, _ in told] == list(range(1, live.probes))
+    assert {reason for _, reason in told} == {"an older revision of the profile answers still"}
+
+
+async def test_a_profile_without_topics_is_waited_for_too(
+    stage: Stage, connection: AirsConnection
+) -> None:
+    done = await connection.apply(TAX_TOPIC)
+    back = await connection.revert(done.before)
+    live = await connection.wait(TAX_TOPIC, back.profile, as_expected=False)
+    assert (live.live, live.probes) == (True, 1)
+
+
+async def test_what_is_seen_is_whatever_is_there(stage: Stage, connection: AirsConnection) -> None:
+    done = await connection.apply(TAX_TOPIC)
+    now = await connection.seen()
+    assert now is not None
+    assert now.profile.profile_id == done.profile.profile_id
+    assert len(now.effect) == 64
+    alone = AirsConnection(
+        replace(stage.settings, profile="sandbox", client_id="", client_secret=None)
+    )
+    assert (await alone.seen(), await alone.look(TAX_TOPIC)) == (None, None)
+
+
+def test_a_connection_for_topics_alone_needs_no_key() -> None:
+    settings = AirsSettings.load({"profile": "p"}, {}, Path("/nonexistent/config.json"))
+    with pytest.raises(AirsError, match="needs an API key"):
+        AirsConnection(settings)
+    assert AirsConnection(settings, scans=False).profile == "p"
+
+
+async def test_an_address_is_asked_without_a_key(stage: Stage) -> None:
+    reached = await contact(stage.settings.scan_endpoint, clock=stage.clock)
+    assert reached.ahead is not None
+    assert stage.answered["prompts"]["asked"]["total"] == 0
+    with pytest.raises(ServiceError) as caught:
+        await contact(Endpoint.parse("http://127.0.0.1:1"))
+    assert caught.value.kind is Kind.UNREACHABLE
