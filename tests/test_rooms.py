@@ -19,7 +19,7 @@ SERVING = PACKAGE / "cli" / "serve.py"
 """The one module beside `http` that may know the network: it shows the app in a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The server to test with, and its command."""
-REMOTE = {PACKAGE / "http" / "client.py", SERVING, *SANDBOX}
+REMOTE = {PACKAGE / "http" / "client.py", PACKAGE / "http" / "wire.py", SERVING, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
 
 
@@ -119,7 +119,20 @@ def statements(path: Path) -> set[str]:
         ("session", ("session", "scanners.base", "scorer", "files", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),
-        ("tui", ("tui", "config", "reports", "session", "scanners", "scorer", "files", "domain")),
+        (
+            "tui",
+            (
+                "tui",
+                "config",
+                "reports",
+                "session",
+                "scanners",
+                "scorer",
+                "http.errors",
+                "files",
+                "domain",
+            ),
+        ),
     ],
 )
 def test_arrows_run_downward_also_inside_functions(room: str, known: tuple[str, ...]) -> None:
