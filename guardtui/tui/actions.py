@@ -156,7 +156,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "scan_options",
-        "shift+f2,alt+f",
+        "shift+f2,ctrl+f2",
         "Scan, but ask first",
         "What it changes and costs; all prompts, or only the likely changes",
     ),
@@ -166,7 +166,7 @@ ACTIONS: tuple[Action, ...] = (
         "Scan what is missing",
         "Ask AIRS for the prompts without a verdict only",
     ),
-    Action("pause_scan", "shift+f5,alt+b", "Pause the scan", "Send nothing more, or go on"),
+    Action("pause_scan", "shift+f5,ctrl+f5", "Pause the scan", "Send nothing more, or go on"),
     Action("stop_scan", "shift+f6,alt+z", "Stop the scan", "The verdicts that came are kept"),
     Action(
         "swap_preview",
