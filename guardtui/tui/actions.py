@@ -151,7 +151,7 @@ ACTIONS: tuple[Action, ...] = (
         "scan",
         "ctrl+r,alt+l",
         "Scan",
-        "Put the definition into effect in AIRS, and have it judge the prompts",
+        "Have AIRS or a judge say of every prompt; in AIRS the definition is put into effect first",
         shown=True,
     ),
     Action(
@@ -164,7 +164,7 @@ ACTIONS: tuple[Action, ...] = (
         "scan_missing",
         "shift+f3,alt+m",
         "Scan what is missing",
-        "Ask AIRS for the prompts without a verdict only",
+        "Ask for the prompts without a verdict only",
     ),
     Action("pause_scan", "shift+f5,ctrl+f5", "Pause the scan", "Send nothing more, or go on"),
     Action("stop_scan", "shift+f6,alt+z", "Stop the scan", "The verdicts that came are kept"),
@@ -177,8 +177,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "show_agreement",
         "shift+f1,alt+y",
-        "AIRS and the engine",
-        "How well the embedded engine predicts AIRS; its threshold calibrated on that",
+        "Scan and engine",
+        "How well the embedded engine predicts the last scan; its threshold calibrated on it",
     ),
     Action(
         "remote_topics",

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-CALIBRATED = "calibrated on AIRS"
+CALIBRATED = "calibrated on"
+WHO = {"airs": "AIRS", "judge": "Judge"}
+"""What scanners are called on the screen."""
 _LISTED = 200
 """Prompts that are listed where the two differ."""
 _SHOWN = 90
@@ -44,7 +46,8 @@ class Held:
     """A scan held against the embedded engine on the same definition and prompts.
 
     `calibrated` is a threshold as a score that suits the scan's verdicts, or why there is none;
-    `then` is the agreement it would give. `differing` are (triggered by AIRS, prompt).
+    `then` is the agreement it would give. `differing` are (triggered in the scan, prompt); `who` is
+    what was asked.
     """
 
     agreement: Agreement
@@ -52,6 +55,7 @@ class Held:
     calibrated: Calibration | str
     then: Agreement | None
     differing: tuple[tuple[bool, str], ...]
+    who: str
     changes: tuple[str, ...]
 
 
@@ -68,7 +72,7 @@ class AgreementDialog(Modal[float | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
-            page.border_title = "AIRS and the embedded engine"
+            page.border_title = f"{self._held.who} and the embedded engine"
             page.border_subtitle = "Esc leaves"
             with VerticalScroll():
                 yield Static(themed(agreement_text(self._held)), markup=False)
@@ -114,10 +118,10 @@ def agreement_text(held: Held) -> Text:
     if one.left_out:
         text.append(f"; {one.left_out} without a verdict left out", "$text-warning")
     text.append("\n\n                     engine triggers   engine does not\n", "$text-muted")
-    text.append(f"AIRS triggers        {one.both:>15}   {one.first_only:>15}\n")
-    text.append(f"AIRS does not        {one.second_only:>15}   {one.neither:>15}\n\n")
+    text.append(f"{held.who + ' triggers':<21}{one.both:>15}   {one.first_only:>15}\n")
+    text.append(f"{held.who + ' does not':<21}{one.second_only:>15}   {one.neither:>15}\n\n")
     if one.p_value < 0.05:
-        more = "AIRS" if one.first_only > one.second_only else "The engine"
+        more = held.who if one.first_only > one.second_only else "The engine"
         text.append(f"{more} triggers more often (p = {one.p_value:.2g}).\n")
     found = held.calibrated
     if isinstance(found, str):
@@ -127,14 +131,15 @@ def agreement_text(held: Held) -> Text:
         text.append(
             f"Threshold {number(held.threshold)} now. Calibrated on these verdicts: "
             f"{found.threshold:.3f}, which gives an agreement of {number(then)}; the smaller of "
-            f"the shares of AIRS's triggered and passed prompts that it predicts is "
+            f"the shares of {held.who}'s triggered and passed prompts that it predicts is "
             f"{found.held_out_coverage:.3f} on verdicts held out "
             f"({found.in_sample_coverage:.3f} on those used).\n"
         )
     if held.differing:
         text.append("\nWhere they differ:\n", "bold")
         for triggered, prompt in held.differing:
-            sign = "AIRS ✓ engine ✗ " if triggered else "AIRS ✗ engine ✓ "
+            first, second = "✓✗" if triggered else "✗✓"
+            sign = f"{held.who} {first} engine {second} "
             text.append(sign, "$text-muted")
             text.append(f"{display_start(prompt, _SHOWN)}\n")
         if (more_rows := len(one.differ) - len(held.differing)) > 0:
@@ -149,7 +154,7 @@ class Agreeing(ScanningScreen):
     async def action_show_agreement(self) -> None:
         scan = self.standing_scan() or self._last_scan()
         if scan is None:
-            self.notify("AIRS has judged nothing here yet: scan first.")
+            self.notify("No guardrail has judged anything here yet: scan first.")
             return
         prompts = self.workspace.prompts
         try:
@@ -160,15 +165,16 @@ class Agreeing(ScanningScreen):
         threshold = await self.app.push_screen_wait(AgreementDialog(held))
         if threshold is None:
             return
-        self.scanner.use_threshold(threshold, CALIBRATED)
+        source = f"{CALIBRATED} {held.who}"
+        self.scanner.use_threshold(threshold, source)
         self._remember(
             {
                 "encoder": self.scanner.encoder_name,
                 "threshold": threshold,
-                "threshold_source": CALIBRATED,
+                "threshold_source": source,
             }
         )
-        self.notify(f"Threshold {threshold:.3f}, {CALIBRATED}: for previews and likely changes.")
+        self.notify(f"Threshold {threshold:.3f}, {source}: for previews and likely changes.")
         self._preview()
 
     def _held(self, scan: Evaluation, prompts: PromptSet) -> Held:
@@ -206,5 +212,6 @@ class Agreeing(ScanningScreen):
                 (bool(answers[row] == Triggered.YES), texts[row])
                 for row in now.differ[:_LISTED].tolist()
             ),
+            WHO.get(scan.settings.name, scan.settings.name),
             describe_changes(scan.topic, self.session.topic),
         )

@@ -117,10 +117,10 @@ class DecisionsScreen(RemoteTopicsScreen):
     async def _complete_enough(self, evaluation: Evaluation) -> bool:
         """Whether to keep an evaluation though not every prompt has a verdict on it."""
         if not self._is_current(evaluation):
-            if self.connection is None:
+            if self.connection is None and self.judge is None:
                 return True
             question = (
-                "AIRS has not judged this definition: what is shown is the embedded engine's "
+                f"{self.who} has not judged this definition: what is shown is the embedded engine's "
                 "preview."
             )
             answers = [("s", "scan", "Scan it first"), ("k", "keep", "Keep all the same")]
