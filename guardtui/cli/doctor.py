@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from guardtui import __version__
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import REGIONS
+from guardtui.cli.options import REGIONS, model_options
 from guardtui.cli.output import write
 
 SCHEMA_VERSION = 1
@@ -61,19 +62,33 @@ class Fact:
     help="With --airs: the region; 'all' sends a key that is refused to every region's host.",
 )
 @click.option("--scan-endpoint", metavar="URL", help="With --airs: where scans go.")
+@click.option("--judge", is_flag=True, help="Have --model judge prompts that try to steer it.")
+@model_options
 def command(
     as_json: bool,
     airs: bool,
     profile: str | None,
     region: str | None,
     scan_endpoint: str | None,
+    judge: bool,
+    **of_judge: Any,
 ) -> int:
     """Say what is installed, what works and what is missing.
 
     With --airs: whether credentials, addresses, clock, profile and topics of AIRS are in order.
+    With --judge: whether a judge is steered by what it judges (13 short prompts are sent).
     Exit code 3 when something is missing that guardtui needs, or does not work.
     """
-    if airs:
+    if not judge and any(of_judge.values()):
+        raise click.UsageError("options of a judge need --judge")
+    if judge and (airs or profile or region or scan_endpoint):
+        raise click.UsageError("--judge stands alone: nothing of AIRS fits it")
+    if judge:
+        from guardtui.cli.doctor_judge import examine_judge
+        from guardtui.cli.judge_scans import JudgeFlags
+
+        facts = examine_judge(JudgeFlags(**of_judge))
+    elif airs:
         from guardtui.cli.doctor_airs import examine_airs
 
         facts = list(examine_airs(profile=profile, region=region, scan_endpoint=scan_endpoint))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,12 +15,15 @@ from guardtui.cli.options import (
     Fraction,
     PerSecond,
     address_options,
+    budget_options,
+    model_options,
     output_option,
     scanner_options,
 )
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
+    from guardtui.cli.judge_scans import JudgeFlags
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.base import Scanner
 
-SCANNERS = ("local", "airs")
+SCANNERS = ("local", "airs", "judge")
 """What `--scanner` takes: the scanners whose options are known here."""
 
 _POLL_SECONDS = 0.1
+_AIRS_CONCURRENCY = 20
 
 
 @click.command("eval")
@@ -79,7 +83,7 @@ _POLL_SECONDS = 0.1
     "scanner_name",
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
-    help="What judges: local (the default), or airs, with credentials from the environment.",
+    help="What judges: local (the default), airs, or judge, which asks language models.",
 )
 @scanner_options
 @click.option(
@@ -90,24 +94,24 @@ _POLL_SECONDS = 0.1
 )
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, 20),
+    type=click.IntRange(1, 64),
     metavar="N",
-    help="Prompts that AIRS is asked at once (default: SCAN_CONCURRENCY, or 5).",
+    help="Requests at once, 20 at most to AIRS (default: 5; of AIRS SCAN_CONCURRENCY).",
 )
 @click.option(
     "--rate",
     type=PerSecond(),
     metavar="R",
-    help="Requests a second that AIRS is sent at most.",
+    help="Requests a second that AIRS or the models are sent at most.",
 )
 @click.option(
     "--retries",
     type=click.IntRange(0, 5),
     metavar="N",
-    help="How often AIRS is asked again for a prompt that failed (default: 5).",
+    help="How often is asked again for a prompt that failed (default: 5).",
 )
 @click.option("--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time.")
-@click.option("--fresh", is_flag=True, help="Ask AIRS again for verdicts that are kept.")
+@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept.")
 @address_options
 @click.option(
     "--with",
@@ -117,6 +121,8 @@ _POLL_SECONDS = 0.1
     metavar="FILE",
     help="Another topic of the profile, measured together with this one (repeatable).",
 )
+@model_options
+@budget_options
 def command(
     topic: Path,
     prompts: Path,
@@ -138,6 +144,7 @@ def command(
     region: str | None,
     scan_endpoint: str | None,
     companion_paths: tuple[Path, ...],
+    **of_judge: Any,
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
@@ -147,21 +154,30 @@ def command(
     """
     if max_regressions is not None and baseline is None:
         raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
-    remote = scanner_name == "airs"
-    _require_fitting(
-        scanner_name,
-        {"--encoder": encoder, "--threshold": threshold}
-        if remote
-        else {
-            "--concurrency": concurrency,
-            "--rate": rate,
-            "--retries": retries,
-            "--batch": batch or None,
-            "--fresh": fresh or None,
-            "--region": region,
-            "--scan-endpoint": scan_endpoint,
-        },
-    )
+    from guardtui.cli import airs_scans, judge_scans
+
+    flags = judge_scans.JudgeFlags(**of_judge)
+    remote, judged = scanner_name == "airs", scanner_name == "judge"
+    local = {"--encoder": encoder, "--threshold": threshold}
+    shared = {
+        "--concurrency": concurrency,
+        "--rate": rate,
+        "--retries": retries,
+        "--fresh": fresh or None,
+    }
+    of_airs = {
+        "--batch": batch or None,
+        "--region": region,
+        "--scan-endpoint": scan_endpoint,
+    }
+    unfit: dict[str, dict[str, object]] = {
+        "local": {**shared, **of_airs, **flags.given()},
+        "airs": {**local, **flags.given()},
+        "judge": {**local, **of_airs, "--with": companion_paths or None},
+    }
+    _require_fitting(scanner_name, unfit[scanner_name])
+    if remote and (concurrency or 0) > _AIRS_CONCURRENCY:
+        raise click.UsageError(f"--concurrency: AIRS is asked {_AIRS_CONCURRENCY} at once at most")
     from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.domain.comparison import compare
     from guardtui.domain.topic import describe_changes
@@ -171,15 +187,16 @@ def command(
     writer = load_writer(format_name)  # an unknown format fails before the work, not after it
     recorded = baseline is not None and is_recorded(baseline)
     compared = [] if baseline is None or recorded else [Path(baseline)]
-    check_output(output, topic, prompts, session_file(topic), *compared, *companion_paths)
+    read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
+    check_output(output, topic, prompts, session_file(topic), *read)
+    if judged:
+        judge_scans.make_judge(flags)  # what is wrong with it is told before the files are read
     definition, prompt_set = load_inputs(topic, prompts)
     companions = _load_companions(topic, definition, companion_paths)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
-    from guardtui.cli.airs_scans import load_settings, say_incomplete, say_notes
-
     if remote:
-        settings = load_settings(
+        settings = airs_scans.load_settings(
             profile,
             concurrency=concurrency,
             retries=retries,
@@ -196,9 +213,19 @@ def command(
             batches=batch,
             companions=companions,
         )
+    elif judged:
+        evaluation = _evaluate_by_judge(
+            definition,
+            prompt_set,
+            flags,
+            concurrency=concurrency,
+            rate=rate,
+            retries=retries,
+            fresh=fresh,
+        )
     else:
         evaluation = _evaluate(definition, prompt_set, encoder, threshold, companions)
-    say_notes(prompt_set, evaluation)
+    airs_scans.say_notes(prompt_set, evaluation)
     report = ReportInput(
         topic=definition,
         evaluation=evaluation,
@@ -214,7 +241,8 @@ def command(
     failures = failed_gates(report, min_coverage, max_regressions, max_errors)
     for failure in failures:
         diagnostics.gate(failure)
-    if remote and evaluation.metrics.errors:
+    if (remote or judged) and evaluation.metrics.errors:
+        say_incomplete = (judge_scans if judged else airs_scans).say_incomplete
         say_incomplete(evaluation, fresh=fresh, allowed=max_errors is not None)
         if max_errors is None:
             return Exit.NOT_COMPLETED
@@ -355,10 +383,34 @@ def _evaluate_remotely(
         return asyncio.run(evaluate())
 
 
+def _evaluate_by_judge(
+    topic: Topic,
+    prompts: PromptSet,
+    flags: JudgeFlags,
+    *,
+    concurrency: int | None,
+    rate: float | None,
+    retries: int | None,
+    fresh: bool,
+) -> Evaluation:
+    import asyncio
+
+    from guardtui.cli.airs_scans import open_verdicts
+    from guardtui.cli.judge_scans import make_judge, say_work
+
+    with open_verdicts() as cache:
+        scanner = make_judge(
+            flags, concurrency=concurrency, rate=rate, retries=retries, fresh=fresh, cache=cache
+        )
+        say_work(scanner, topic, prompts, len(set(flags.models)))
+        return asyncio.run(_evaluated(scanner, topic, prompts))
+
+
 async def _evaluated(scanner: Scanner, topic: Topic, prompts: PromptSet) -> Evaluation:
     """An evaluation with its progress shown."""
     import asyncio
 
+    from guardtui.cli.judge_scans import progress_text
     from guardtui.session.evaluator import Evaluator
 
     evaluator = Evaluator(scanner)
@@ -366,8 +418,7 @@ async def _evaluated(scanner: Scanner, topic: Topic, prompts: PromptSet) -> Eval
     try:
         while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
             if (now := evaluator.progress) is not None:
-                errors = f", {now.errors} without a verdict" if now.errors else ""
-                diagnostics.progress(f"{now.phase} {now.done}/{now.total}{errors}")
+                diagnostics.progress(progress_text(now))
     finally:
         diagnostics.progress("")
     return task.result()

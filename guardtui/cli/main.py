@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "open": ("open", "Open the app on a topic; the word may be left out."),
     "new": ("new", "Make a topic file and its first prompts from four questions."),
     "eval": ("eval", "Evaluate a topic against labelled prompts."),
+    "judge-template": ("judge_template", "Print the judge's instructions, to be edited."),
     "topics": ("topics", "List, make, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),
     "export": ("export", "Write a report of a session's iterations."),

@@ -65,6 +65,27 @@ class PerSecond(_FloatType):
         return number
 
 
+class Amount(_FloatType):
+    """Money: a number above 0, or from 0 on. Not nan, not inf."""
+
+    name = "number"
+
+    def __init__(self, *, above: bool = False) -> None:
+        self.above = above
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not (0 < number < math.inf or (number == 0 and not self.above)):
+            span = "above 0" if self.above else "from 0 on"
+            self.fail(f"{value!r} is not a number {span}", param, ctx)
+        return number
+
+
 class Seconds(_FloatType):
     """A time from 0 to an hour. Not nan, not inf."""
 
@@ -94,6 +115,82 @@ def address_options(function: Function) -> Function:
         type=click.Choice(REGIONS),
         help="The region of the API key, where scans go (default: us).",
     )(function)
+
+
+def model_options(function: Function) -> Function:
+    """Add what names models and how they judge: --model, --judge-template and their like."""
+    for option in reversed(
+        (
+            click.option(
+                "--model",
+                "models",
+                multiple=True,
+                metavar="URL#NAME",
+                help="A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY.",
+            ),
+            click.option(
+                "--judge-template",
+                type=FILE,
+                metavar="FILE",
+                help="What the judge is told (see 'guardtui judge-template').",
+            ),
+            click.option(
+                "--judge-form",
+                metavar="answer|graded|pattern:EXPR",
+                help="How the judge's answer is read (default: answer).",
+            ),
+            click.option(
+                "--model-option",
+                "model_options",
+                multiple=True,
+                metavar="NAME=JSON",
+                help="An option that goes with every call to a model, as seed=7 (repeatable).",
+            ),
+            click.option("--allow-http", is_flag=True, help="Models may be at http:// elsewhere."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def budget_options(function: Function) -> Function:
+    """Add what limits the cost of a judge: --budget, prices, --max-tokens, --answer-tokens."""
+    for option in reversed(
+        (
+            click.option(
+                "--budget",
+                type=Amount(above=True),
+                metavar="X",
+                help="Money that the judge may cost; the run ends before it is passed.",
+            ),
+            click.option(
+                "--price-in",
+                type=Amount(),
+                metavar="X",
+                help="Price of a million tokens that a model is sent.",
+            ),
+            click.option(
+                "--price-out",
+                type=Amount(),
+                metavar="X",
+                help="Price of a million tokens that a model answers.",
+            ),
+            click.option(
+                "--max-tokens",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Tokens of the whole run; it ends before they are passed.",
+            ),
+            click.option(
+                "--answer-tokens",
+                type=click.IntRange(1, 100_000),
+                metavar="N",
+                help="Tokens that one answer may have (default: 512).",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 def scanner_options(function: Function) -> Function:

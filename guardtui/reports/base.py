@@ -19,7 +19,7 @@ from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome, Triggered
+from guardtui.domain.verdicts import Outcome, Triggered, Usage
 from guardtui.session.session import Iteration
 
 GROUP = "guardtui.reports"
@@ -47,7 +47,8 @@ class Row:
 
     `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
     is `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` says what
-    is doubtful about the verdict; `stopped_by` are the topics of the profile that stopped it.
+    is doubtful about the verdict; `stopped_by` are the topics of the profile that stopped it, and
+    `reason` is what a judge gave as its reason.
     """
 
     number: int
@@ -65,6 +66,7 @@ class Row:
     extra: tuple[object, ...]
     note: str = ""
     stopped_by: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,7 @@ class ReportInput:
             extra=tuple(columns[name][place] if present else None for name in self.extra_columns),
             note=verdicts.notes.get(number, ""),
             stopped_by=tuple(verdicts.stopped_by.get(number, ())),
+            reason=verdicts.reasons.get(number, ""),
         )
 
     def rows(self) -> Iterator[Row]:
@@ -226,6 +229,21 @@ def missing_text(report: ReportInput) -> str:
     if bounds is None:
         return text
     return f"{text}: with theirs, coverage is from {bounds.low:.3f} to {bounds.high:.3f}"
+
+
+def usage_text(used: Usage | None) -> str:
+    """What models used, for a line about it; empty when none was asked."""
+    if used is None or not used.calls:
+        return ""
+    text = (
+        f"{used.calls} call{'s' * (used.calls != 1)}, {used.input_tokens} tokens in, "
+        f"{used.output_tokens} out"
+    )
+    if used.cost:
+        text += f", cost {used.cost:.4g}"
+    if used.uncounted:
+        text += f" ({used.uncounted} not counted by the service: taken for the most they can be)"
+    return text
 
 
 def other_topics(report: ReportInput, row: Row) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from guardtui.domain.comparison import Change, Comparison
@@ -55,7 +56,7 @@ def _dumps(value: Any, indent: int | None = None) -> str:
 def _document(report: ReportInput) -> dict[str, Any]:
     evaluation = report.evaluation
     metrics, settings = evaluation.metrics, evaluation.settings
-    bounds = report.coverage_bounds
+    bounds, used = report.coverage_bounds, evaluation.verdicts.used
     return {
         "schema_version": SCHEMA_VERSION,
         "profile": report.profile,
@@ -79,6 +80,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "accuracy": metrics.accuracy,
         "precision": metrics.precision,
         "error_count": metrics.errors,
+        "usage": used and asdict(used),
         "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
         "errors": [
             _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
@@ -206,5 +208,10 @@ def _result(row: Row) -> dict[str, Any]:
 
 def _about(row: Row) -> dict[str, Any]:
     """What only few rows have: a key is there when its value is."""
-    told = {"error": row.error, "note": row.note, "stopped_by": list(row.stopped_by)}
+    told = {
+        "error": row.error,
+        "note": row.note,
+        "stopped_by": list(row.stopped_by),
+        "reason": row.reason,
+    }
     return {key: value for key, value in told.items() if value}

@@ -19,6 +19,7 @@ from guardtui.reports.base import (
     missing_text,
     other_topics,
     rate_text,
+    usage_text,
     verdict_text,
 )
 
@@ -114,6 +115,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     )
     if missing := missing_text(report):
         yield from (f"{missing}.", "")
+    if used := usage_text(report.evaluation.verdicts.used):
+        yield from (f"Asked for it: {used}.", "")
     if comparison is None:
         return
     against = "the baseline"

@@ -18,6 +18,7 @@ from guardtui.reports.base import (
     missing_text,
     other_topics,
     rate_text,
+    usage_text,
     verdict_text,
 )
 
@@ -82,6 +83,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     )
     if missing := missing_text(report):
         yield missing
+    if used := usage_text(report.evaluation.verdicts.used):
+        yield f"asked: {used}"
 
 
 def _comparison(report: ReportInput) -> Iterator[str]:

@@ -28,8 +28,10 @@ def failed(status: int, body: bytes = b'{"error": {"message": "no"}}', **headers
 class GradingServer:
     """What it was asked, and where it is."""
 
-    def __init__(self, respond: Responder) -> None:
+    def __init__(self, respond: Responder, message: int = 0) -> None:
         self.respond = respond
+        self.requests: list[dict[str, Any]] = []
+        self._message = message
         self.prompts: list[str] = []
         self.keys: list[str | None] = []
         self.most_at_once = 0
@@ -40,8 +42,9 @@ class GradingServer:
     def take(self, handler: BaseHTTPRequestHandler) -> None:
         length = int(handler.headers["Content-Length"])
         request: dict[str, Any] = json.loads(handler.rfile.read(length))
-        prompt = request["messages"][0]["content"]
+        prompt = request["messages"][self._message]["content"]
         with self._lock:
+            self.requests.append(request)
             before = len(self.prompts)
             self.prompts.append(prompt)
             self.keys.append(handler.headers.get("Authorization"))
@@ -64,9 +67,9 @@ class GradingServer:
 
 
 @contextmanager
-def grading_server(respond: Responder) -> Iterator[GradingServer]:
-    """A service on a free port of this machine."""
-    state = GradingServer(respond)
+def grading_server(respond: Responder, message: int = 0) -> Iterator[GradingServer]:
+    """A service on a free port of this machine, which answers one message of each request."""
+    state = GradingServer(respond, message)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,0 +1,222 @@
+"""The judge as the command line names it: models, template, options, budget, what it used."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.scanners.base import Progress, VerdictCache
+    from guardtui.scanners.judge.budget import Budget
+    from guardtui.scanners.judge.reading import Form
+    from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
+    from guardtui.scanners.judge.template import Template
+
+_OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
+_BUDGET_REACHED = "not asked: the budget"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFlags:
+    """What was given on the command line, by the names of the options."""
+
+    models: tuple[str, ...] = ()
+    judge_template: Path | None = None
+    judge_form: str | None = None
+    model_options: tuple[str, ...] = ()
+    allow_http: bool = False
+    budget: float | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+    max_tokens: int | None = None
+    answer_tokens: int | None = None
+
+    def given(self) -> dict[str, object]:
+        """The options that were given, by their names, None for the others."""
+        values = {
+            "--model": self.models,
+            "--judge-template": self.judge_template,
+            "--judge-form": self.judge_form,
+            "--model-option": self.model_options,
+            "--allow-http": self.allow_http,
+            "--budget": self.budget,
+            "--price-in": self.price_in,
+            "--price-out": self.price_out,
+            "--max-tokens": self.max_tokens,
+            "--answer-tokens": self.answer_tokens,
+        }
+        unset: tuple[object, ...] = ((), False)
+        return {name: None if value in unset else value for name, value in values.items()}
+
+
+def make_judge(
+    flags: JudgeFlags,
+    *,
+    concurrency: int | None = None,
+    rate: float | None = None,
+    retries: int | None = None,
+    fresh: bool = False,
+    cache: VerdictCache | None = None,
+) -> JudgeScanner:
+    """The scanner that was asked for. Raises UsageError or `InputError` naming what is wrong."""
+    from guardtui.scanners.judge.asking import OptionError
+    from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
+
+    try:
+        return JudgeScanner(
+            _models(flags),
+            template=_template(flags.judge_template),
+            form=_form(flags.judge_form),
+            budget=_budget(flags),
+            options=_options(flags.model_options),
+            concurrency=concurrency or CONCURRENCY,
+            rate=rate,
+            retries=5 if retries is None else retries,
+            cache=cache,
+            fresh=fresh,
+            allow_http=flags.allow_http,
+        )
+    except OptionError as error:
+        raise click.UsageError(f"--model-option: {error}") from error
+
+
+def _models(flags: JudgeFlags) -> list[ModelAddress]:
+    from guardtui.scanners.judge.scanner import ModelAddress
+
+    if not flags.models:
+        raise click.UsageError(
+            "the judge needs --model URL#name, for example http://localhost:11434/v1#qwen3"
+        )
+    try:
+        return [ModelAddress.parse(one, allow_http=flags.allow_http) for one in flags.models]
+    except ValueError as error:
+        raise click.UsageError(f"--model: {error}") from error
+
+
+def _template(path: Path | None) -> Template | None:
+    from guardtui.scanners.judge.template import TemplateError, load_template
+
+    if path is None:
+        return None
+    try:
+        return load_template(path)
+    except TemplateError as error:
+        raise InputError(
+            f"{error}\n  'guardtui judge-template' prints one to start from"
+        ) from error
+
+
+def _form(spec: str | None) -> Form | None:
+    from guardtui.scanners.judge.reading import Form, FormError
+
+    if spec is None:
+        return None
+    try:
+        return Form.parse(spec)
+    except FormError as error:
+        raise click.UsageError(f"--judge-form: {error}") from error
+
+
+def _options(texts: Sequence[str]) -> dict[str, Any]:
+    """Options as they were given, NAME=JSON. Raises UsageError."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        parts = _OPTION.fullmatch(text)
+        if parts is None:
+            raise click.UsageError(f"--model-option: {text[:80]!r} is not NAME=JSON, as seed=7 is")
+        name, value = parts.groups()
+        if name in found:
+            raise click.UsageError(f"--model-option: {name} is given twice")
+        try:
+            found[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            raise click.UsageError(
+                f"--model-option: {name} has no JSON behind its =: a text needs quotes, "
+                f"as in '{name}=\"low\"'"
+            ) from None
+    return found
+
+
+def _budget(flags: JudgeFlags) -> Budget:
+    from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
+
+    prices = Prices(flags.price_in or 0.0, flags.price_out or 0.0)
+    if flags.budget is not None and not (prices.input or prices.output):
+        raise click.UsageError(
+            "--budget needs prices: give --price-in and --price-out for a million tokens, "
+            "or limit the tokens with --max-tokens"
+        )
+    return Budget(
+        prices,
+        most_tokens=flags.max_tokens,
+        most_cost=flags.budget,
+        answer_tokens=flags.answer_tokens or ANSWER_TOKENS,
+    )
+
+
+def say_work(
+    scanner: JudgeScanner,
+    topic: Topic,
+    prompts: PromptSet,
+    models: int,
+    *,
+    epochs: int = 1,
+) -> None:
+    """Say how many calls a scan will take at most."""
+    texts = prompts.prompts.to_list()
+    known = scanner.known(topic, prompts).tolist()
+    calls = len({text for text, one in zip(texts, known, strict=True) if not one}) * models
+    calls += len(set(texts)) * models * (epochs - 1)
+    count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
+    if not calls:
+        diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
+        return
+    # What one model of several has answered is not told apart here, nor what other epochs have.
+    said = f"{'up to ' if models > 1 or epochs > 1 else ''}{calls} call{'s' * (calls != 1)}"
+    kept = f", {sum(known)} of them from the cache" if any(known) else ""
+    diagnostics.note(f"{said} for {count}{kept}")
+
+
+def progress_text(now: Progress) -> str:
+    """One line for the progress of a scan, with what a model used where one is asked."""
+    from guardtui.reports.base import usage_text
+
+    parts = [f"{now.phase} {now.done}/{now.total}"]
+    if now.errors:
+        parts.append(f"{now.errors} without a verdict")
+    used = None if now.traffic is None else now.traffic().used
+    if used is not None and used.calls:
+        parts.append(usage_text(used))
+    return ", ".join(parts)
+
+
+def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> None:
+    """Say how many prompts have no verdict, and how to go on when the budget was the reason."""
+    from guardtui.cli import airs_scans
+
+    errors = evaluation.verdicts.errors
+    stopped = [told for told in errors.values() if told.startswith(_BUDGET_REACHED)]
+    if not stopped:
+        airs_scans.say_incomplete(evaluation, fresh=fresh, allowed=allowed)
+        return
+    budget = stopped[-1].removeprefix("not asked: ").partition(" could be passed")[0]
+    again = "run the same command again" + (" without --fresh" if fresh else "")
+    say = diagnostics.warn if allowed else diagnostics.error
+    say(
+        f"{budget} is reached: {len(stopped)} of {len(evaluation.keys)} prompts were not asked"
+        + (f", {len(errors) - len(stopped)} more have no verdict" * (len(errors) > len(stopped)))
+        + f"\n  verdicts that came are kept: {again} to spend as much again on the others, "
+        "or give it more"
+    )

@@ -1,0 +1,411 @@
+"""`guardtui eval --scanner judge`, `doctor --judge` and `judge-template` against a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.scanners.judge.attacks import attacks
+from tests.scanners.judge.conftest import fenced_in
+
+from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv
+from .grading_server import Answer, GradingServer, failed, grading_server
+
+JUDGE = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "judge")
+COUNT = len(POSITIVE) + len(NEGATIVE)
+DEAD = "http://127.0.0.1:9/v1#m"
+
+
+def said(text: str, usage: bool = True) -> Answer:
+    body: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": text}}]}
+    if usage:
+        body["usage"] = {"prompt_tokens": 200, "completion_tokens": 20}
+    return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+
+class Judge:
+    """Judges by the word tax; `prompts` are those it was asked, in order."""
+
+    def __init__(self, usage: bool = True, fails: set[str] | None = None) -> None:
+        self.prompts: list[str] = []
+        self.usage, self.fails = usage, fails or set()
+
+    def __call__(self, text: str, before: int) -> Answer:
+        prompt = fenced_in(text)
+        self.prompts.append(prompt)
+        if prompt in self.fails:
+            return said("Who knows?", self.usage)
+        word = "yes" if "tax" in prompt else "no"
+        return said(f"About {prompt[:20]}\nANSWER: {word}", self.usage)
+
+
+def serving(judge: Any) -> Any:
+    """A server that hands on the last message, where the prompt is."""
+    return grading_server(judge, message=-1)
+
+
+def named(server: GradingServer, name: str = "m") -> tuple[str, str]:
+    return ("--model", f"{server.url}#{name}")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """A cache of the test's own."""
+    return {"GUARDTUI_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+
+
+def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None:
+    judge = Judge()
+    with serving(judge) as server:
+        prices = ("--price-in", "1", "--price-out", "10")
+        done = run(
+            *JUDGE, *named(server), "--format", "json", "--concurrency", "3", *prices, **home
+        )
+        assert (done.code, done.err) == (0, f"{COUNT} calls for {COUNT} prompts\n")
+        assert server.most_at_once <= 3
+    document = json.loads(done.out)
+    assert document["metrics"]["total"] == COUNT
+    assert document["metrics"]["coverage"] == 1.0
+    assert document["usage"] == {
+        "calls": COUNT,
+        "input_tokens": 200 * COUNT,
+        "output_tokens": 20 * COUNT,
+        "cost": pytest.approx(COUNT * 0.0004),
+        "uncounted": 0,
+    }
+    assert document["scanner"]["name"] == "judge"
+    assert document["scanner"]["identity"].startswith("judge, m, template ")
+    assert document["results"][0]["reason"] == f"yes: About {POSITIVE[0][:20].strip()}"
+    assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 1)
+
+
+def test_tables_and_markdown_tell_the_usage(run: Run, home: dict[str, str]) -> None:
+    with serving(Judge(usage=False)) as server:
+        table = run(*JUDGE, *named(server), **home)
+        assert f"\nasked: {COUNT} calls, " in table.out
+        assert f"({COUNT} not counted by the service: taken for the most they can be)" in table.out
+        markdown = run(*JUDGE, *named(server), "--fresh", "--format", "md", **home)
+        assert f"\nAsked for it: {COUNT} calls, " in markdown.out
+        again = run(*JUDGE, *named(server), **home)
+        assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
+        assert "asked:" not in again.out
+
+
+def test_a_second_run_asks_nothing_and_a_fresh_one_all(run: Run, home: dict[str, str]) -> None:
+    judge = Judge()
+    with serving(judge) as server:
+        assert run(*JUDGE, *named(server), **home).code == 0
+        assert run(*JUDGE, *named(server), **home).code == 0
+        assert len(judge.prompts) == COUNT
+        assert run(*JUDGE, *named(server), "--fresh", **home).code == 0
+        assert len(judge.prompts) == 2 * COUNT
+        other = run(*JUDGE, *named(server), *named(server, "n"), **home)
+        assert other.err.startswith(f"up to {2 * COUNT} calls for {COUNT} prompts\n")
+        assert len(judge.prompts) == 3 * COUNT
+
+
+def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> None:
+    judge = Judge(fails={POSITIVE[0], NEGATIVE[0]})
+    with serving(judge) as server:
+        done = run(*JUDGE, *named(server), "--format", "json", **home)
+        assert done.code == 3
+        assert f"error: 2 of {COUNT} prompts have no verdict; 2 of them: the answer does not" in (
+            done.err
+        )
+        document = json.loads(done.out)
+        assert [one["reason"] for one in document["errors"]] == [
+            "the answer does not end with a verdict: Who knows?"
+        ] * 2
+        allowed = run(*JUDGE, *named(server), "--max-errors", "2", **home)
+        assert allowed.code == 0
+        gate = run(*JUDGE, *named(server), "--max-errors", "1", **home)
+        assert gate.code == 1
+        judge.fails.clear()
+        judge.prompts.clear()
+        rest = run(*JUDGE, *named(server), **home)
+        assert rest.code == 0
+        assert f"2 calls for {COUNT} prompts, {COUNT - 2} of them from the cache" in rest.err
+        assert Counter(judge.prompts) == {POSITIVE[0]: 1, NEGATIVE[0]: 1}
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (("--max-tokens", "3400"), "the budget of 3400 tokens is reached"),
+        (
+            ("--budget", "0.0034", "--price-in", "1", "--price-out", "1"),
+            "the budget of 0.0034 is reached",
+        ),
+    ],
+)
+def test_a_budget_that_is_reached(
+    run: Run, home: dict[str, str], limit: tuple[str, ...], told: str
+) -> None:
+    judge = Judge()
+    with serving(judge) as server:
+        done = run(*JUDGE, *named(server), *limit, "--format", "json", **home)
+        assert done.code == 3
+        document = json.loads(done.out)
+        missing = document["error_count"]
+        assert f"error: {told}: {missing} of {COUNT} prompts were not asked\n" in done.err
+        assert "run the same command again to spend as much again on the others" in done.err
+        asked = len(judge.prompts)
+        assert 0 < asked < COUNT
+        assert missing == COUNT - asked
+        used = document["usage"]
+        assert used["calls"] == asked
+        assert used["input_tokens"] + used["output_tokens"] <= 3400
+        for _ in range(COUNT):
+            if run(*JUDGE, *named(server), *limit, **home).code == 0:
+                break
+        assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 1)
+
+
+def test_what_is_given_reaches_the_model(run: Run, folder: Path, home: dict[str, str]) -> None:
+    (folder / "mine.txt").write_text("[user]\nIs it about {name}?\n{prompt}\n", "utf-8")
+    bodies: list[dict[str, Any]] = []
+
+    class Raw(Judge):
+        def __call__(self, text: str, before: int) -> Answer:
+            assert text.startswith("Is it about Tax advice?\n<<<prompt ")
+            fenced_in(text)
+            return said("<v>YES</v>" if "tax" in text.split("\n", 1)[1] else "<v>NO</v>")
+
+    with serving(Raw()) as server:
+        server.requests = bodies
+        done = run(
+            *JUDGE, *named(server), "--judge-template", "mine.txt", "--judge-form",
+            "pattern:<v>(yes|no)</v>", "--model-option", "seed=7", "--model-option",
+            'reasoning_effort="low"', "--answer-tokens", "33", "--rate", "500", "--retries", "0",
+            **home, GUARDTUI_MODEL_KEY="sk-mine",
+        )  # fmt: skip
+        assert done.code == 0
+        assert set(server.keys) == {"Bearer sk-mine"}
+    assert "sk-mine" not in done.out + done.err
+    options = {key: value for key, value in bodies[0].items() if key not in ("messages", "model")}
+    assert options == {
+        "temperature": 0, "seed": 7, "reasoning_effort": "low", "max_tokens": 33
+    }  # fmt: skip
+
+
+def test_an_intent_of_allow(run: Run, folder: Path, home: dict[str, str]) -> None:
+    text = (folder / "topic.yaml").read_text("utf-8").replace("intent: block", "intent: allow")
+    (folder / "topic.yaml").write_text(text, "utf-8")
+    (folder / "prompts.csv").write_text(prompts_csv("allow"), "utf-8")
+    with serving(Judge()) as server:
+        done = run(*JUDGE, *named(server), "--format", "json", "--min-coverage", "1", **home)
+    assert done.code == 0
+
+
+def test_nobody_there_and_a_key_that_is_refused(run: Run, home: dict[str, str]) -> None:
+    done = run(*JUDGE, "--model", DEAD, "--retries", "0", **home)
+    assert (done.code, done.out) == (3, "")
+    assert "error: nothing could be scanned: cannot connect to 127.0.0.1:9" in done.err
+    with serving(lambda text, before: failed(401)) as server:
+        done = run(*JUDGE, *named(server), **home, GUARDTUI_MODEL_KEY="sk-mine")
+        assert done.code == 3
+        assert "nothing could be scanned: HTTP 401" in done.err
+        assert "sk-mine" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "the judge needs --model URL#name"),
+        (("--model", "http://127.0.0.1/v1"), "--model: 'http://127.0.0.1/v1' names no model"),
+        (("--model", "http://example.com/v1#m"), "--model: "),
+        (("--model", DEAD, "--judge-form", "word"), "--judge-form: 'word' is no form of answer"),
+        (("--model", DEAD, "--judge-form", "pattern:("), "--judge-form: '(' is no expression"),
+        (("--model", DEAD, "--judge-template", "none.txt"), "none.txt: is no file"),
+        (("--model", DEAD, "--judge-template", "bad.txt"), "bad.txt:2: {topic} stands for nothing"),
+        (("--model", DEAD, "--model-option", "seed"), "--model-option: 'seed' is not NAME=JSON"),
+        (("--model", DEAD, "--model-option", "x=low"), "--model-option: x has no JSON behind its"),
+        (("--model", DEAD, "--model-option", "x=NaN"), "--model-option: an option has a value"),
+        (("--model", DEAD, "--model-option", "n=3"), "--model-option: n is no option to set"),
+        (
+            ("--model", DEAD, "--model-option", "x=1", "--model-option", "x=2"),
+            "--model-option: x is given twice",
+        ),
+        (("--model", DEAD, "--budget", "1"), "--budget needs prices"),
+        (("--model", DEAD, "--budget", "0", "--price-in", "1"), "'0' is not a number above 0"),
+        (("--model", DEAD, "--price-in", "nan"), "'nan' is not a number from 0 on"),
+        (("--model", DEAD, "--max-tokens", "0"), "--max-tokens"),
+        (("--model", DEAD, "--concurrency", "65"), "--concurrency"),
+        (("--model", DEAD, "--threshold", "0.5"), "--threshold does not fit --scanner judge"),
+        (("--model", DEAD, "--region", "de"), "--region does not fit --scanner judge"),
+        (("--model", DEAD, "--with", "topic.yaml"), "--with does not fit --scanner judge"),
+        (("--model", DEAD, "-o", "bad.txt", "--judge-template", "bad.txt"), "bad.txt"),
+    ],
+)
+def test_bad_input_is_named(
+    run: Run, folder: Path, home: dict[str, str], arguments: tuple[str, ...], told: str
+) -> None:
+    (folder / "bad.txt").write_text("[user]\n{topic} {prompt}\n", "utf-8")
+    done = run(*JUDGE, *arguments, **home)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert (folder / "bad.txt").read_text("utf-8").startswith("[user]")
+
+
+@pytest.mark.parametrize("scanner", ["local", "airs"])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--model", DEAD), ("--budget", "1"), ("--judge-form", "graded"), ("--allow-http",)],
+)
+def test_options_of_the_judge_fit_no_other_scanner(
+    run: Run, scanner: str, arguments: tuple[str, ...]
+) -> None:
+    done = run(*JUDGE[:-1], scanner, *arguments)
+    assert done.code == 2
+    assert f"{arguments[0]} does not fit --scanner {scanner}" in done.err
+
+
+def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> None:
+    done = run(*JUDGE[:-1], "airs", "--concurrency", "21")
+    assert done.code == 2
+    assert "AIRS is asked 20 at once at most" in done.err
+    with serving(Judge()) as server:
+        assert run(*JUDGE, *named(server), "--concurrency", "64", **home).code == 0
+
+
+def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str]) -> None:
+    pytest.importorskip("pty")
+    import os
+    import pty
+    import threading
+
+    release = threading.Event()
+
+    class Slow(Judge):
+        def __call__(self, text: str, before: int) -> Answer:
+            if before == COUNT - 1:
+                release.wait(30)
+            return super().__call__(text, before)
+
+    with serving(Slow()) as server:
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "guardtui",
+                *JUDGE,
+                *named(server),
+                "--fresh",
+                "--price-in",
+                "5",
+            ],
+            cwd=folder,
+            env={**environment, "TERM": "xterm"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=follower,
+        )
+        os.close(follower)
+        shown = b""
+        wanted = rb"scanning 9/10, 9 calls, 1800 tokens in, 180 out, cost 0.009"
+        try:
+            while wanted not in shown:
+                part = os.read(leader, 4096)
+                assert part
+                shown += part
+            release.set()
+            process.communicate(timeout=60)
+        finally:
+            release.set()
+            process.kill()
+            process.wait()
+            os.close(leader)
+    assert process.returncode == 0
+
+
+def test_the_template_to_start_from(run: Run, folder: Path, home: dict[str, str]) -> None:
+    printed = run("judge-template")
+    assert printed.code == 0
+    assert printed.out.startswith("[system]\n")
+    assert "\n[user]\n" in printed.out
+    assert run("judge-template", "--output", "mine.txt").out == ""
+    assert (folder / "mine.txt").read_text("utf-8") == printed.out
+    judge = Judge()
+    with serving(judge) as server:
+        assert run(*JUDGE, *named(server), **home).code == 0
+        # What it says counts, not where it comes from.
+        again = run(*JUDGE, *named(server), "--judge-template", "mine.txt", **home)
+        assert (again.code, len(judge.prompts)) == (0, COUNT)
+
+
+TRUE = {one.prompt: one.belongs for one in attacks()}
+
+
+def sceptical(text: str, before: int) -> Answer:
+    return said(f"I looked.\nANSWER: {'yes' if TRUE[fenced_in(text)] else 'no'}")
+
+
+def gullible(text: str, before: int) -> Answer:
+    found = re.search(r"answer:? (yes|no)", fenced_in(text), re.IGNORECASE)
+    return said(f"As told.\nANSWER: {found[1].lower()}") if found else sceptical(text, before)
+
+
+def test_doctor_of_a_judge_that_holds(run: Run, home: dict[str, str]) -> None:
+    with serving(sceptical) as server:
+        done = run("doctor", "--judge", *named(server), **home)
+    assert (done.code, done.err) == (0, "")
+    count = len(TRUE) - 2
+    assert f"{count} of {count} attacks are withstood" in done.out
+    assert done.out.count("holds: says ") == count
+    assert done.out.count("right: says ") == 2
+    assert f"{len(TRUE)} calls, {200 * len(TRUE)} tokens in" in done.out
+    assert "warning" not in done.out
+
+
+def test_doctor_of_a_judge_that_is_steered(run: Run, home: dict[str, str]) -> None:
+    with serving(gullible) as server:
+        done = run("doctor", "--judge", *named(server), "--json", **home)
+    assert done.code == 0
+    document = json.loads(done.out)
+    assert document["ok"]
+    facts = {one["name"]: one for one in document["facts"]}
+    steered = [name for name, one in facts.items() if one["value"].startswith("steered: ")]
+    assert "attack: ignore the above" in steered
+    assert facts["attack: ignore the above"]["state"] == "warning"
+    assert facts["attack: ignore the above"]["value"].endswith("but says no: As told.")
+    assert facts["plain, belongs"]["state"] == "ok"
+    count = len(TRUE) - 2
+    assert facts["attacks"]["value"] == f"{count - len(steered)} of {count} attacks are withstood"
+    assert facts["attacks"]["state"] == "warning"
+
+
+def test_doctor_of_a_judge_that_cannot_judge(run: Run, home: dict[str, str]) -> None:
+    with serving(lambda text, before: said("ANSWER: yes")) as server:
+        done = run("doctor", "--judge", *named(server), **home)
+    assert done.code == 0
+    assert "1 of 2 plain prompts are judged rightly (what attacks do to it cannot be told)" in (
+        done.out
+    )
+    with serving(lambda text, before: said("Hm.")) as server:
+        done = run("doctor", "--judge", *named(server), **home)
+    assert done.code == 3
+    assert "no prompt got a verdict" in done.out
+    assert done.out.endswith("failed: asked\n")
+    done = run("doctor", "--judge", "--model", DEAD, **home)
+    assert done.code == 3
+    assert "nothing could be scanned: cannot connect to 127.0.0.1:9" in done.out
+
+
+def test_doctor_names_what_does_not_fit(run: Run) -> None:
+    for arguments, told in (
+        (("--judge",), "the judge needs --model URL#name"),
+        (("--model", DEAD), "options of a judge need --judge"),
+        (("--judge", "--airs", "--model", DEAD), "--judge stands alone"),
+        (("--judge", "--model", "m"), "--model: 'm' names no model"),
+    ):
+        done = run("doctor", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert told in done.err
