@@ -48,8 +48,9 @@ CHANGES: Mapping[str, Change] = {
 }
 """Words for what became of a prompt since the baseline."""
 
-WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "open", "all")
-"""Words with a meaning of their own; the plural does as well. `open` rows wait to be scanned."""
+WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "open", "flaky", "all")
+"""Words with a meaning of their own; the plural does as well. `open` rows wait to be scanned,
+`flaky` ones differ between epochs."""
 
 FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 """Fields besides the prompt set's own columns. `match` is 0 for the description."""
@@ -170,6 +171,8 @@ def _word(word: str) -> _Test:
         return lambda rows: is_correct(rows.evaluation.codes)
     if word == "open":
         return _is_open
+    if word == "flaky":
+        return lambda rows: rows.evaluation.verdicts.flaky
     return lambda rows: np.ones(len(rows.evaluation.keys), bool)
 
 

@@ -198,6 +198,18 @@ ACTIONS: tuple[Action, ...] = (
         "Topics measured together",
         "Other topics of the profile: every verdict is then that of the whole profile",
     ),
+    Action(
+        "show_panel",
+        "ctrl+f11,ctrl+f5",
+        "Scanners side by side",
+        "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
+    ),
+    Action(
+        "show_suspects",
+        "ctrl+f12,ctrl+f6",
+        "Labels in doubt",
+        "Prompts of which every scanner and every iteration say the opposite of the label",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
@@ -227,6 +239,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("filter('fixes')", "5", "Fixes", "Show what the edit fixed", RESULTS),
     Action("filter('errors')", "6", "Errors", "Show prompts without a verdict", RESULTS),
     Action("filter('all')", "7,a", "All prompts", "Show every prompt", RESULTS),
+    Action("filter('flaky')", "8", "Flaky prompts", "Show what epochs disagree on", RESULTS),
     Action(
         "next_filter",
         "f",

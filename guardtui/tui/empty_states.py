@@ -32,4 +32,8 @@ def empty_text(results: Results) -> str:
         return "No fixes: nothing that was wrong is right now. 7 shows all prompts."
     if view.filter == "errors":
         return "No errors: every prompt has a verdict. 7 shows all prompts."
+    if view.filter == "flaky":
+        if results.evaluation.verdicts.repeats is None:
+            return "Nothing was asked more than once: epochs are set at the start (--epochs)."
+        return "No flaky prompts: every epoch says the same. 7 shows all prompts."
     return f"No {group} here: 7 shows all prompts."

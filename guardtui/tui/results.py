@@ -33,6 +33,7 @@ FILTERS: dict[str, str] = {
     "fixes": "fixes",
     "errors": "errors",
     "all": "all",
+    "flaky": "flaky",
 }
 """Names of the filters and how they are written on the screen."""
 
@@ -64,6 +65,7 @@ _MASKS: dict[str, _Mask] = {
     "errors": lambda codes, changes: codes == Outcome.ERROR,
     "all": lambda codes, changes: np.ones(len(codes), bool),
 }
+"""The others than those that ask for more than codes."""
 
 _MARKS: dict[int, tuple[str, str]] = {
     Change.REGRESSION: ("✗R", "regression"),
@@ -323,7 +325,10 @@ def build_results(
     """
     codes = evaluation.codes
     changes = comparison.changes if comparison else None
-    mask = _MASKS[view.filter](codes, changes)
+    if view.filter == "flaky":
+        mask = evaluation.verdicts.flaky.copy()
+    else:
+        mask = _MASKS[view.filter](codes, changes)
     if view.category is not None and prompts.category_column:
         groups, names = prompts.groups(prompts.category_column)
         wanted = names.index(view.category) if view.category in names else -1
@@ -348,6 +353,7 @@ def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, 
         "fixes": comparison.fixes if comparison else 0,
         "errors": metrics.errors,
         "all": metrics.total + metrics.errors,
+        "flaky": int(np.count_nonzero(evaluation.verdicts.flaky)),
     }
 
 

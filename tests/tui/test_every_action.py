@@ -30,8 +30,10 @@ from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
+from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
+from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import NameView, ViewList
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
@@ -232,6 +234,8 @@ CASES: dict[str, Case] = {
     "choose_theme": opens(ThemeScreen),
     "remote_topics": opens(RemoteTopics, connected),
     "revert_remote": tells("left to take back", connected),
+    "show_panel": opens(PanelDialog),
+    "show_suspects": opens(SuspectsDialog),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -246,6 +250,7 @@ CASES: dict[str, Case] = {
     "filter('fixes')": view("filter", "fixes"),
     "filter('errors')": view("filter", "errors"),
     "filter('all')": view("filter", "all", mistakes),
+    "filter('flaky')": view("filter", "flaky"),
     "next_filter": view("filter"),
     "next_category": view("category"),
     "next_sort": view("sort"),
@@ -472,6 +477,8 @@ OPENED: dict[str, Prepare] = {
     "iterations": by_key("f4"),
     "export": by_key("f8"),
     "scanner": by_key("f9"),
+    "panel": by_key("ctrl+f11"),
+    "suspects": by_key("ctrl+f12"),
     "remote_topics": remote_list,
     "remote_text": remote_text,
     "remote_delete": remote_delete,

@@ -120,8 +120,8 @@ class DecisionsScreen(RemoteTopicsScreen):
             if self.connection is None and self.judge is None:
                 return True
             question = (
-                f"{self.who} has not judged this definition: what is shown is the embedded engine's "
-                "preview."
+                f"{self.who} has not judged this definition: what is shown is the embedded "
+                "engine's preview."
             )
             answers = [("s", "scan", "Scan it first"), ("k", "keep", "Keep all the same")]
         elif left := evaluation.metrics.errors:

@@ -441,6 +441,7 @@ class LoopScreen(Screen[None]):
             error=evaluation.verdicts.errors.get(row, ""),
             note=evaluation.verdicts.notes.get(row, ""),
             stopped_by=evaluation.verdicts.stopped_by.get(row, ()),
+            reason=evaluation.verdicts.reasons.get(row, ""),
             topic=evaluation.topic,
             history=[
                 (one.number, _outcome_of(one.evaluation, row_id))

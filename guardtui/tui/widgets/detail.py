@@ -53,6 +53,7 @@ _WAITING = {NOT_YET: "…", UNTESTED: "–"}
 _NAMES = 5
 _NAME_CHARACTERS = 60
 _NOTE_CHARACTERS = 300
+_REASON_CHARACTERS = 4_000
 
 _NOT_EVALUATED = (
     "Nothing is evaluated yet: that happens by itself in a moment, and after every edit.\n"
@@ -68,7 +69,8 @@ _NOT_SELECTED = (
 class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
 
-    `note` says what is doubtful about the verdict, `stopped_by` which topics stopped the prompt.
+    `note` says what is doubtful about the verdict, `stopped_by` which topics stopped the prompt,
+    `reason` what a judge said.
     """
 
     prompt: str
@@ -84,6 +86,7 @@ class PromptDetail:
     explanation: Explanation | None = None
     note: str = ""
     stopped_by: Sequence[str] = ()
+    reason: str = ""
 
 
 class MarkedText(Static):
@@ -236,6 +239,11 @@ def _told(detail: PromptDetail) -> list[Text]:
         line = Text()
         line.append("! ", "bold $text-warning")
         line.append(display_start(detail.note, _NOTE_CHARACTERS), "$text-warning")
+        lines.append(line)
+    if detail.reason:
+        line = Text()
+        line.append("judge: ", "$text-muted")
+        line.append(display_text(detail.reason[:_REASON_CHARACTERS], newlines=True))
         lines.append(line)
     return lines
 

@@ -58,6 +58,8 @@ class FilterBar(Widget):
     def _chips(self, titles: Mapping[str, str]) -> list[tuple[str, str]]:
         result = []
         for place, (name, title) in enumerate(titles.items(), start=1):
+            if name == "flaky" and not self._counts[name] and name != self._chosen:
+                continue  # most scans are not repeated
             text = f"{place} {title} {self._counts[name]}"
             result.append((name, f"[{text}]" if name == self._chosen else f" {text} "))
         return result

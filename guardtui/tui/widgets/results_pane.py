@@ -139,7 +139,8 @@ class ResultsPane(PromptActions):
         self._ask(filter=name)
 
     def action_next_filter(self) -> None:
-        names = list(FILTERS)
+        flaky = self._results is not None and self._results.counts["flaky"]
+        names = [name for name in FILTERS if name != "flaky" or flaky or self.view.filter == name]
         self._ask(filter=names[(names.index(self.view.filter) + 1) % len(names)])
 
     def action_next_category(self) -> None:
