@@ -149,6 +149,7 @@ class Sandbox:
     async def _carry_out(
         self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str], group: str
     ) -> tuple[web.StreamResponse, str]:
+        since = asyncio.get_running_loop().time()
         asked = await self._asked(request, endpoint, parameters)
         plan = self.control.plan
         key = self._scans.key(asked) if endpoint in ("sync", "async") else b""
@@ -162,7 +163,7 @@ class Sandbox:
                 reply = await self._work(asked, group)
             elif reply is None and struck is not None and struck.fault.kind[:3].isdigit():
                 reply = self._status(group, struck)
-            await self._delay(slow)
+            await self._delay(slow, since)
         finally:
             self._scanning -= scanning
         if struck is not None and struck.fault.after_work and struck.fault.kind[0].isdigit():
@@ -235,14 +236,16 @@ class Sandbox:
             group, struck, self.control.settings.retry_after, self.clock.now()
         )
 
-    async def _delay(self, slow: bool) -> None:
+    async def _delay(self, slow: bool, since: float) -> None:
+        """Wait until the answer is due; its own work is part of the latency, as with a service."""
         settings = self.control.settings
         low, high = settings.latency
         seconds = low + self._random.random() * (high - low) if high > low else low
         if slow:
             seconds += settings.slow
-        if seconds:
-            await asyncio.sleep(seconds)
+        rest = since + seconds - asyncio.get_running_loop().time()
+        if rest > 0:
+            await asyncio.sleep(rest)
 
     async def _spoilt(
         self, request: web.BaseRequest, kind: str, reply: Reply | None
