@@ -77,17 +77,26 @@ class Sight:
 
         Takes as long as there are iterations: beside the screen, please.
         """
-        speakers: dict[_Speaker, int] = {}
-        said = [_speaker(one.evaluation) for one in self.voices]
-        said += [_speaker(one.evaluation) for one in self.iterations]
-        numbers = [speakers.setdefault(speaker, len(speakers)) for speaker in said]
         return suspects(
             self.panel.should_trigger,
             self.panel.answers,
             self._past(),
-            speakers=numbers,
+            speakers=self._speakers,
             distance=self.distance,
         )
+
+    @property
+    def speakers(self) -> int:
+        """How many voices there are: each scanner counts once for each definition."""
+        return len(set(self._speakers))
+
+    @cached_property
+    def _speakers(self) -> list[int]:
+        """Whose answers they are, of the voices and then of the iterations."""
+        numbers: dict[_Speaker, int] = {}
+        said = [_speaker(one.evaluation) for one in self.voices]
+        said += [_speaker(one.evaluation) for one in self.iterations]
+        return [numbers.setdefault(speaker, len(numbers)) for speaker in said]
 
     def _past(self) -> Iterator[NDArray[np.int8]]:
         """What each iteration answered, one after the other, by the intent of now."""

@@ -200,13 +200,13 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "show_panel",
-        "ctrl+f11,ctrl+f5",
+        "ctrl+f11,ctrl+f6",
         "Scanners side by side",
         "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
     ),
     Action(
         "show_suspects",
-        "ctrl+f12,ctrl+f6",
+        "ctrl+f12,ctrl+f8",
         "Labels in doubt",
         "Prompts of which every scanner and every iteration say the opposite of the label",
     ),

@@ -261,6 +261,55 @@ before and after that are the same, their verdicts are not: a comparison across 
         (),
         (("u", "Use that threshold"), _MOVE, _CLOSE),
     ),
+    "panel": PaneHelp(
+        "Scanners side by side",
+        """\
+What each scanner says of every prompt, on the definition as it is: the embedded engine now, AIRS
+and judges as they were recorded last. ✓ triggers, · passes, ? has no verdict; “most” is what more
+than half of the verdicts say, – where there is no such half, ! where that contradicts the label.
+The lines above tell how well they agree: alpha over all of them and kappa of each two, 1 for
+always, 0 for no better than chance.
+
+Where scanners differ, the definition is unclear, or one of them is weak. Where most contradict the
+label, look at the label: you can take over what they say, and are asked before that is written.""",
+        ("triggered", "verdict", "expected"),
+        (),
+        (
+            ("f", "Next group: those that differ, majority against the label, all"),
+            ("/", "Find words in the prompts; Esc takes them away"),
+            ("s, S", "Sort by the next column; the other way round"),
+            ("Enter", "Read the prompt, and why each scanner said so"),
+            ("Space", "Mark the prompt"),
+            ("l", "Label the marked prompts, or this one, as the majority says"),
+            ("u", "Take the last edit of the prompts back"),
+            ("w", "Go on to the labels in doubt"),
+            _MOVE,
+            ("Esc, q", "Leave"),
+        ),
+    ),
+    "suspects": PaneHelp(
+        "Labels in doubt",
+        """\
+Prompts whose label everything contradicts: every scanner on this definition, and every iteration
+that had a verdict on them. At least two voices must have spoken; a scanner counts once for each
+definition. Most voices come first, then those that the embedded engine is surest about. Many will
+be wrong labels, some hard prompts: read before you decide.
+
+Accepting turns the label in the prompt file, and can be taken back. Rejecting says that the label
+is right: the session remembers it, and does not list the prompt again.""",
+        ("expected", "verdict", "iteration"),
+        (),
+        (
+            ("a", "Accept: turn the label of this prompt, or of those marked"),
+            ("x", "Reject: the label is right; pressed again on one shown by r, it is open"),
+            ("r", "Show those rejected too, or hide them"),
+            ("u", "Take the last edit of the prompts back"),
+            ("Enter", "Read the prompt, and why each scanner said so"),
+            ("Space", "Mark the prompt"),
+            _MOVE,
+            ("Esc, q", "Leave"),
+        ),
+    ),
     "scanner": PaneHelp(
         "The scanner",
         """\

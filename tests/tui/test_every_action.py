@@ -29,8 +29,8 @@ from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
-from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
 from guardtui.tui.screens.panel import PanelDialog
+from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.suspects import SuspectsDialog

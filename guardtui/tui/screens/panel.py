@@ -1,0 +1,341 @@
+"""Scanners side by side: where they differ, how well they agree, and labels the majority doubts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Input, Static
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
+from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.explanation import Explanation
+from guardtui.session.panel import Sight, look
+from guardtui.session.session import Iteration
+from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.tui.content import themed
+from guardtui.tui.messages import PromptEditWanted, PromptUndoWanted
+from guardtui.tui.modal import Modal
+from guardtui.tui.panel_rows import (
+    GROUPS,
+    SIGNS,
+    PanelView,
+    PromptRows,
+    build_panel_rows,
+    panel_columns,
+)
+from guardtui.tui.panel_text import empty_rows, figures, groups_line, reasons_text
+from guardtui.tui.screens.dialogs import Confirm, TextPage
+from guardtui.tui.screens.scanning import ScanningScreen
+from guardtui.tui.widgets.frame_table import FrameTable
+from guardtui.tui.widgets.line_input import LineInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+_LISTED = 3
+_SHOWN = 60
+_PAGE_CELLS = 10
+"""Of a page's width, what its frame takes."""
+
+SUSPECTS = "suspects"
+"""What a panel is left with when the author wants the suspect labels."""
+
+
+class SightDialog(Modal[str | None]):
+    """A list of prompts over the whole screen; relabelling is left to the screen below."""
+
+    sight: Sight
+    help_pane = "panel"
+
+    def __init__(self, host: ScanningScreen, sight: Sight) -> None:
+        """`host` is told of edits, and gives a new sight with `renew` when prompts changed."""
+        super().__init__()
+        self._host = host
+        self.sight = sight
+        self.table = FrameTable(search_column="prompt", id="panel-table")
+        self.table.vim = host.results_pane.table.vim
+
+    def renew(self, sight: Sight) -> None:
+        """The prompts or the verdicts are other ones now."""
+        self.sight = sight
+
+    def wanted_rows(self) -> NDArray[np.intp]:
+        """Rows of the prompt set that are marked, else the one of the cursor, intp [n]."""
+        keys = self.table.marked_ids.tolist() if self.table.mark_count else []
+        if not keys and self.table.cursor_row_id is not None:
+            keys = [self.table.cursor_row_id]
+        rows = (self.sight.prompts.row_of(key) for key in keys)
+        return np.array(sorted(row for row in rows if row is not None), np.intp)
+
+    def listed(self, rows: NDArray[np.intp]) -> str:
+        """The first of these prompts, a line each, for a question."""
+        lines = [
+            f"  {display_start(prompt, _SHOWN)}{'…' * (len(prompt) > _SHOWN)}"
+            for prompt in self.sight.prompts.prompts[rows[:_LISTED]].to_list()
+        ]
+        if len(rows) > _LISTED:
+            lines.append(f"  … and {len(rows) - _LISTED} more")
+        return "\n".join(lines)
+
+    def relabel(self, rows: NDArray[np.intp], labels: NDArray[np.bool_]) -> None:
+        """Have these rows (intp [n]) relabelled (bool [n]): one edit for each label."""
+        keys = self.sight.prompts.keys[rows]
+        for label in (True, False):
+            chosen = frozenset(keys[labels == label].tolist())
+            if chosen:
+                self._host.post_message(PromptEditWanted(Relabel(chosen, label)))
+        self.table.drop_marks(keys.tolist())
+
+    def action_undo(self) -> None:
+        """Take the last edit of the prompts back."""
+        self._host.post_message(PromptUndoWanted())
+
+    @on(FrameTable.RowActivated)
+    def row_activated(self, event: FrameTable.RowActivated) -> None:
+        self._read(event.row_id)
+
+    @work(exclusive=True, group="dialog")
+    async def _read(self, key: int) -> None:
+        """Show the prompt whole, with what each scanner said and why."""
+        sight, row = self.sight, self.sight.prompts.row_of(key)
+        if row is None:
+            return
+        explanation: Explanation | None = None
+        try:
+            prompt = str(sight.prompts.prompts[row])
+            explanation = await asyncio.to_thread(self._host.scanner.explain, sight.topic, prompt)
+        except ScannerError:
+            pass  # what the scanners said is there all the same
+        room = self.app.size.width - _PAGE_CELLS
+        body = await asyncio.to_thread(reasons_text, sight, key, explanation, room)
+        if self.is_current:
+            self.app.push_screen(TextPage("What each scanner says", body))
+
+
+class PanelDialog(SightDialog):
+    """A column for each scanner; gives `SUSPECTS` when those are to follow."""
+
+    BINDINGS = [
+        ("f", "next_group", "Next filter"),
+        ("slash", "find", "Find words"),
+        ("s", "next_sort", "Sort"),
+        ("S", "reverse_sort", "Turn the order"),
+        ("l", "label", "Label by the majority"),
+        ("u", "undo", "Undo in the prompts"),
+        ("w", "suspects", "Labels in doubt"),
+        ("escape,q", "close", "Leave"),
+    ]
+
+    def __init__(self, host: ScanningScreen, sight: Sight) -> None:
+        super().__init__(host, sight)
+        self.view = PanelView(group="differ" if len(sight.voices) > 1 else "all")
+        self._figures = Static("", id="panel-figures", markup=False)
+        self._groups = Static("", id="panel-groups", markup=False)
+        self._words = LineInput(placeholder="words of the prompt", id="panel-words", compact=True)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Scanners side by side"
+            page.border_subtitle = "f filter · / find · s sort · Enter reads · l label · Esc leaves"
+            with VerticalScroll(id="panel-told", can_focus=False):
+                yield self._figures
+            yield self._groups
+            yield self._words
+            yield self.table
+
+    def on_mount(self) -> None:
+        self._words.display = False
+        self.table.focus()
+        self.renew(self.sight)
+
+    def renew(self, sight: Sight) -> None:
+        super().renew(sight)
+        scan = next(key_names(one, self.app.keymap) for one in ACTIONS if one.name == "scan")
+        self._figures.update(themed(figures(sight, scan)))
+        self._ask(self.view)
+
+    def _ask(self, view: PanelView) -> None:
+        self.view = view
+        self._groups.update(themed(groups_line(self.sight, view)))
+        self._build(self.sight, view)
+
+    @work(exclusive=True, group="rows")
+    async def _build(self, sight: Sight, view: PanelView) -> None:
+        rows = await asyncio.to_thread(build_panel_rows, sight, view)
+        same = isinstance(self.table.source, PromptRows) and self.table.source.sight is sight
+        if not same or len(self.table.columns) != len(panel_columns(sight)):
+            self.table.set_columns(panel_columns(sight))
+        self.table.empty_text = empty_rows(sight, view)
+        self.table.search = view.words
+        self.table.sort = None if view.sort == "line" else (view.sort, view.descending)
+        self.table.set_source(rows)
+
+    # --- what is shown --------------------------------------------------------------------
+
+    def action_next_group(self) -> None:
+        """Show the next group of prompts."""
+        names = list(GROUPS)
+        following = names[(names.index(self.view.group) + 1) % len(names)]
+        self._ask(replace(self.view, group=following))
+
+    def action_find(self) -> None:
+        """Show only prompts with some words."""
+        self._words.display = True
+        self._words.focus()
+
+    @on(Input.Changed)
+    def words_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.view.text:
+            self._ask(replace(self.view, text=event.value))
+
+    @on(Input.Submitted)
+    def words_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._words.display = bool(event.value.strip())
+        self.table.focus()
+
+    def action_next_sort(self) -> None:
+        """Sort by the next column, at last in the order of the file again."""
+        keys = ["line", *(column.key for column in self.table.columns)]
+        place = keys.index(self.view.sort) if self.view.sort in keys else 0
+        self._ask(replace(self.view, sort=keys[(place + 1) % len(keys)], descending=False))
+
+    def action_reverse_sort(self) -> None:
+        """Sort the other way round."""
+        self._ask(replace(self.view, descending=not self.view.descending))
+
+    @on(FrameTable.HeaderClicked)
+    def header_clicked(self, event: FrameTable.HeaderClicked) -> None:
+        again = event.column_key == self.view.sort
+        turned = again and not self.view.descending
+        self._ask(replace(self.view, sort=event.column_key, descending=turned))
+
+    def action_close(self) -> None:
+        """Take the words away that are sought, else leave."""
+        if self._words.has_focus or self.view.text:
+            self._words.value = ""
+            self._words.display = False
+            self.table.focus()
+            self._ask(replace(self.view, text=""))
+        else:
+            self.dismiss(None)
+
+    def action_suspects(self) -> None:
+        """Go on to the labels that everything contradicts."""
+        self.dismiss(SUSPECTS)
+
+    # --- labels ---------------------------------------------------------------------------
+
+    def action_label(self) -> None:
+        """Offer to relabel the marked prompts, or this one, as the majority says."""
+        rows, panel = self.wanted_rows(), self.sight.panel
+        if not len(rows):
+            self.notify("Select a prompt first.")
+            return
+        doubted = rows[panel.against[rows]]
+        if not len(doubted):
+            undecided = bool((panel.majority[rows] == Triggered.NO_VERDICT).all())
+            told = "No majority here: more than half of at least two verdicts would be one."
+            self.notify(told if undecided else "The majority says what the label says.")
+            return
+        labels = ~self.sight.prompts.expected[doubted]
+
+        def answered(answer: bool | None) -> None:
+            if answer:
+                self.relabel(doubted, labels)
+
+        self.app.push_screen(Confirm(self._question(rows, doubted), "Relabel", "Leave"), answered)
+
+    def _question(self, rows: NDArray[np.intp], doubted: NDArray[np.intp]) -> str:
+        prompts, panel = self.sight.prompts, self.sight.panel
+        if len(doubted) == 1:
+            row = int(doubted[0])
+            label = bool(prompts.expected[row])
+            said = "  ".join(
+                f"{display_start(name, _SHOWN)} {SIGNS[Triggered(answer)]}"
+                for name, answer in zip(panel.names, panel.answers[:, row].tolist(), strict=True)
+            )
+            what = "Relabel this prompt as the majority says?"
+            told = f"label {str(label).lower()} → {str(not label).lower()}\n{said}"
+        else:
+            to_false = int(np.count_nonzero(prompts.expected[doubted]))
+            what = f"Relabel {len(doubted)} prompts as the majority says?"
+            told = f"{len(doubted) - to_false} to true, {to_false} to false"
+        question = f"{what}\n{self.listed(doubted)}\n{told}"
+        if left := len(rows) - len(doubted):
+            question += f"\n{left} more marked: as the majority says already, or there is none."
+        return question
+
+
+class PanelScreen(ScanningScreen):
+    """The action that shows all scanners, and the sight that its dialogs are fed by."""
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_panel(self) -> None:
+        await self._take_typed()
+        sight = await self._sight()
+        self.app.push_screen(PanelDialog(self, sight), self._panel_left)
+
+    def _panel_left(self, following: str | None) -> None:
+        """What comes after the panel; nothing here."""
+
+    async def _sight(self) -> Sight:
+        """What all scanners say of the definition as it is."""
+        topic, prompts = self.session.topic, self.workspace.prompts
+        sight, problem = await asyncio.to_thread(
+            self._looked, topic, prompts, tuple(self.session.iterations)
+        )
+        if problem:
+            self.notify(problem, title="Scan failed", severity="error", markup=False)
+        return sight
+
+    def _looked(
+        self, topic: Topic, prompts: PromptSet, iterations: Sequence[Iteration]
+    ) -> tuple[Sight, str]:
+        engine, problem = None, ""
+        nothing_told: Callable[[object], None] = lambda progress: None  # noqa: E731
+        try:
+            verdicts = self.scanner.scan_now(topic, prompts, nothing_told)
+            assert verdicts is not None  # noqa: S101 - nothing stops it
+            engine = Evaluation(
+                topic,
+                self.scanner.settings,
+                prompts.fingerprint,
+                prompts.keys,
+                prompts.expected,
+                verdicts,
+            )
+        except ScannerError as error:
+            problem = str(error)
+        sight = look(topic, prompts, iterations, engine)
+        # Worked out here, not while the screen is drawn.
+        _ = sight.panel.alpha, sight.panel.against, sight.panel.pairs, sight.suspects
+        return sight, problem
+
+    def _prompts_replaced(self) -> None:
+        super()._prompts_replaced()
+        if any(isinstance(one, SightDialog) for one in self.app.screen_stack):
+            self._renew_sight()
+
+    @work(exclusive=True, group="sight")
+    async def _renew_sight(self) -> None:
+        sight = await self._sight()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, SightDialog):
+                screen.renew(sight)
