@@ -6,15 +6,24 @@ import asyncio
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_correct, is_wrong
+from guardtui.domain.verdicts import (
+    NOT_YET,
+    UNTESTED,
+    Outcome,
+    Triggered,
+    Verdicts,
+    is_correct,
+    is_wrong,
+)
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.evaluator import Evaluator
+from guardtui.session.evaluator import Evaluator, RemoteEvaluator
 from guardtui.session.workspace import sample_folder
 
 PROMPTS = load_prompts(sample_folder() / "tax-advice.csv")
@@ -223,3 +232,218 @@ async def test_settings_changed_meanwhile_are_not_recorded_with_older_verdicts()
     assert asked.is_set()
     assert scanner.started.is_set()  # asked once more
     assert getattr(evaluation, "settings", None) == ScannerSettings("slow", "slow-2")
+
+
+# --- scanners that are asked ---------------------------------------------------------------
+
+TOPIC = Topic(name="t")
+ALL = len(PROMPTS)
+
+
+class Asked:
+    """A remote scanner that answers yes to a row each time it is let, in the order asked."""
+
+    live = False
+    settings = ScannerSettings("remote", "remote-1")
+
+    def __init__(self) -> None:
+        self.permits = asyncio.Semaphore(0)
+        self.rows: list[list[int]] = []
+        self.held: list[bool] = []
+        self.fails_on: set[int] = set()
+        self.cancelled = 0
+        self.reports: list[Report] = []
+
+    def hold(self, held: bool) -> None:
+        self.held.append(held)
+
+    def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
+        return np.zeros(len(prompts), bool)
+
+    async def scan(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        report: Report,
+        *,
+        rows: NDArray[np.intp] | None = None,
+        epoch: int = 1,
+    ) -> Verdicts:
+        wanted = list(range(len(prompts))) if rows is None else [int(row) for row in rows]
+        self.rows.append(wanted)
+        self.reports.append(report)
+        answers = np.full(len(prompts), Triggered.NO_VERDICT, np.int8)
+        errors: dict[int, str] = {}
+
+        def partial() -> Verdicts:
+            reasons = {
+                row: errors.get(row, NOT_YET if row in wanted else UNTESTED)
+                for row in np.flatnonzero(answers == Triggered.NO_VERDICT).tolist()
+            }
+            nothing = np.full(len(prompts), np.nan, np.float32)
+            return Verdicts(answers.copy(), nothing, np.full(len(prompts), -1, np.int16), reasons)
+
+        for done, row in enumerate(wanted):
+            report(Progress("asking", done, len(wanted), len(errors), partial=partial))
+            try:
+                await self.permits.acquire()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+            if row in self.fails_on:
+                errors[row] = "HTTP 503"
+            else:
+                answers[row] = Triggered.YES
+        report(Progress("asking", len(wanted), len(wanted), len(errors), partial=partial))
+        return partial()
+
+    def let(self, count: int) -> None:
+        for _ in range(count):
+            self.permits.release()
+
+
+def rows(*numbers: int) -> NDArray[np.intp]:
+    return np.array(numbers, np.intp)
+
+
+async def settled(evaluator: RemoteEvaluator, done: int) -> None:
+    """Wait until so many rows are told."""
+    async with asyncio.timeout(20):
+        while evaluator.progress is None or evaluator.progress.done < done:
+            await asyncio.sleep(0)
+
+
+async def test_only_the_rows_are_asked_for_and_the_others_are_open() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    scanner.let(2)
+    evaluation = await evaluator.evaluate_rows(TOPIC, PROMPTS, rows(5, 2))
+    assert scanner.rows == [[5, 2]]
+    assert np.flatnonzero(evaluation.verdicts.triggered == Triggered.YES).tolist() == [2, 5]
+    assert evaluation.metrics.total == 2
+    assert set(evaluation.verdicts.errors.values()) == {UNTESTED}
+    assert len(evaluation.verdicts.open_rows) == ALL - 2
+
+
+async def test_an_evaluation_is_there_while_it_runs() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    assert evaluator.so_far() is None
+    assert evaluator.asked is None
+    task = asyncio.ensure_future(evaluator.evaluate_rows(TOPIC, PROMPTS, rows(4, 3, 1)))
+    await settled(evaluator, 0)
+    scanner.let(2)
+    await settled(evaluator, 2)
+    so_far = evaluator.so_far()
+    assert so_far is not None
+    assert so_far.metrics.total == 2
+    assert so_far.verdicts.errors[1] == NOT_YET
+    assert so_far.verdicts.errors[0] == UNTESTED
+    assert (so_far.settings, so_far.topic) == (scanner.settings, TOPIC)
+    assert so_far.prompt_set == PROMPTS.fingerprint
+    assert evaluator.asked == (TOPIC, PROMPTS)
+    scanner.let(1)
+    evaluation = await task
+    assert evaluation.metrics.total == 3
+    assert so_far.metrics.total == 2  # what was shown does not change under the screen
+
+
+async def test_what_came_of_a_stopped_run_is_still_there() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    task: asyncio.Task[object] = asyncio.ensure_future(evaluator.evaluate_rows(TOPIC, PROMPTS))
+    await settled(evaluator, 0)
+    scanner.let(3)
+    await settled(evaluator, 3)
+    evaluator.cancel()
+    await ended(task)
+    assert task.cancelled()
+    assert evaluator.progress is None
+    assert not evaluator.busy
+    so_far = evaluator.so_far()
+    assert so_far is not None
+    assert so_far.metrics.total == 3
+    scanner.reports[0](Progress("late", 9, 9))  # which has no verdicts to show
+    assert evaluator.so_far() is not None
+
+
+async def test_a_run_that_was_stopped_is_gone_on_from() -> None:
+    scanner = Asked()
+    scanner.fails_on = {1}
+    evaluator = RemoteEvaluator(scanner)
+    scanner.let(3)
+    first = await evaluator.evaluate_rows(TOPIC, PROMPTS, rows(0, 1, 2))
+    assert first.verdicts.errors[1] == "HTTP 503"
+    scanner.fails_on = set()
+    scanner.let(1)
+    task = asyncio.ensure_future(evaluator.evaluate_rows(TOPIC, PROMPTS, rows(1, 3), first))
+    await settled(evaluator, 1)
+    so_far = evaluator.so_far()
+    assert so_far is not None
+    assert so_far.metrics.total == 3  # row 1 is there by now, 0 and 2 were
+    scanner.let(1)
+    second = await task
+    assert second.metrics.total == 4
+    assert 1 not in second.verdicts.errors
+    assert first.metrics.total == 2
+
+
+async def test_an_earlier_verdict_stays_while_a_newer_one_is_awaited() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    scanner.let(2)
+    first = await evaluator.evaluate_rows(TOPIC, PROMPTS, rows(0, 1))
+    task = asyncio.ensure_future(evaluator.evaluate_rows(TOPIC, PROMPTS, rows(0), first))
+    await settled(evaluator, 0)
+    so_far = evaluator.so_far()
+    assert so_far is not None
+    assert so_far.verdicts.triggered[0] == Triggered.YES
+    scanner.let(1)
+    await task
+
+
+async def test_verdicts_on_other_prompts_are_not_gone_on_from() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    scanner.let(ALL)
+    first = await evaluator.evaluate_rows(TOPIC, PROMPTS)
+    other = Evaluation(
+        topic=TOPIC,
+        settings=first.settings,
+        prompt_set="another",
+        keys=first.keys,
+        expected=first.expected,
+        verdicts=first.verdicts,
+    )
+    with pytest.raises(ValueError, match="other prompts"):
+        await evaluator.evaluate_rows(TOPIC, PROMPTS, rows(0), other)
+    assert len(scanner.rows) == 1
+
+
+async def test_a_new_run_begins_with_nothing_of_the_last_one() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    task: asyncio.Task[object] = asyncio.ensure_future(evaluator.evaluate_rows(TOPIC, PROMPTS))
+    await settled(evaluator, 0)
+    scanner.let(2)
+    await settled(evaluator, 2)
+    other = Topic(name="other")
+    new = asyncio.ensure_future(evaluator.evaluate_rows(other, PROMPTS, rows(7)))
+    await ended(task)
+    await settled(evaluator, 0)
+    so_far = evaluator.so_far()
+    assert so_far is not None
+    assert (so_far.topic, so_far.metrics.total) == (other, 0)
+    assert scanner.cancelled == 1
+    scanner.let(1)
+    assert (await new).metrics.total == 1
+
+
+async def test_holding_is_passed_on() -> None:
+    scanner = Asked()
+    evaluator = RemoteEvaluator(scanner)
+    assert not evaluator.held
+    evaluator.hold(True)
+    assert evaluator.held
+    evaluator.hold(False)
+    assert scanner.held == [True, False]

@@ -68,14 +68,8 @@ class ScanChoice:
     """Whether the other one is to be asked instead."""
 
 
-_NARROW = [(0, "-narrow"), (100, "-wide")]
-"""Columns below which not all buttons have room in one line."""
-
-
 class ScanDialog(Modal[ScanChoice | None]):
     """Shows what a scan would change and cost, before anything is sent."""
-
-    HORIZONTAL_BREAKPOINTS = _NARROW
 
     BINDINGS = [
         ("escape", "close", "Leave"),
@@ -167,7 +161,7 @@ class ScanDialog(Modal[ScanChoice | None]):
 
     def action_turn_agreed(self) -> None:
         """Turn the answer to whether this is to be done without asking."""
-        if self._plan.changes is not None:
+        if self._plan.changes is not None and not self._plan.judge:
             self._agreed = not self._agreed
             self.query_one("#agreed", Button).label = self._agreed_text()
 
@@ -179,7 +173,7 @@ class Answers(Modal[str | None]):
     """A question with several answers, each with its key; Escape is none of them."""
 
     BINDINGS = [("escape", "close", "Leave")]
-    HORIZONTAL_BREAKPOINTS = _NARROW
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
 
     help_pane = "confirm"
 

@@ -179,8 +179,8 @@ class ScanningScreen(ApplyingScreen):
         shown = self.standing_scan()
         if self._under_way:
             self._start(Wish(missing=True))
-        elif shown is None:
-            self.notify("This definition was not scanned yet.")
+        elif shown is None or shown.settings.name != self.asked_name:
+            self.notify("This definition was not scanned yet.")  # not by the one that is asked
         elif not shown.metrics.errors:
             self.notify("Every prompt has a verdict.")
         else:
@@ -270,7 +270,7 @@ class ScanningScreen(ApplyingScreen):
         if connection.manages and (broken := violations(topic)):
             self._warn(f"Not sent: {broken[0].message}", error=True)
             return
-        onto = self.standing_scan() if wish.missing else None
+        onto = self._onto(wish)
         self._tell_scan(f"looks at profile {connection.place} …")
         plan = await self._planned(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
@@ -316,7 +316,7 @@ class ScanningScreen(ApplyingScreen):
         def ask(cache: VerdictCache) -> RemoteScanner:
             return judge.scanner(cache, fresh=self.remote_options.fresh)
 
-        onto = self.standing_scan() if wish.missing else None
+        onto = self._onto(wish)
         order, cost = await self._costs(ask, judge.rate, topic, prompts)
         likely = False
         if wish.ask or self._remembered(JUDGE).get("told") != judge.place:
@@ -333,6 +333,11 @@ class ScanningScreen(ApplyingScreen):
         if onto is not None:
             rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
         await self._ask_for(ask, topic, prompts, rows, onto)
+
+    def _onto(self, wish: Wish) -> Evaluation | None:
+        """The scan that is to be completed: verdicts of two scanners are not mixed."""
+        scan = self.standing_scan() if wish.missing else None
+        return scan if scan is not None and scan.settings.name == self.asked_name else None
 
     async def _ask_other(self) -> None:
         """Ask AIRS instead of the judge from now on, or the other way round."""
