@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.epochs import EpochFlags, epoch_options
 from guardtui.cli.options import (
     FILE,
     Fraction,
@@ -23,13 +25,26 @@ from guardtui.cli.options import (
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from guardtui.cli.judge_scans import JudgeFlags
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.reports.base import ReportInput
     from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.base import Scanner
+    from guardtui.scanners.base import RemoteScanner, Scanner
+    from guardtui.session.epochs import Epochs
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How often prompts are asked, and what says which are asked again."""
+
+    epochs: Epochs | None = None
+    repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
+
 
 SCANNERS = ("local", "airs", "judge")
 """What `--scanner` takes: the scanners whose options are known here."""
@@ -123,6 +138,12 @@ _AIRS_CONCURRENCY = 20
 )
 @model_options
 @budget_options
+@epoch_options
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Prompts with one value in this column may depend on each other: standard errors say so.",
+)
 def command(
     topic: Path,
     prompts: Path,
@@ -144,6 +165,10 @@ def command(
     region: str | None,
     scan_endpoint: str | None,
     companion_paths: tuple[Path, ...],
+    epochs: int | None,
+    reducer: str | None,
+    repeat: str | None,
+    cluster: str | None,
     **of_judge: Any,
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
@@ -156,6 +181,10 @@ def command(
         raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
     from guardtui.cli import airs_scans, judge_scans
 
+    repeats = EpochFlags(epochs, reducer, repeat)
+    asked = repeats.parsed()
+    if repeat == "flipped" and baseline is None:
+        raise click.UsageError("--repeat flipped needs --baseline: flipped since what?")
     flags = judge_scans.JudgeFlags(**of_judge)
     remote, judged = scanner_name == "airs", scanner_name == "judge"
     local = {"--encoder": encoder, "--threshold": threshold}
@@ -180,6 +209,7 @@ def command(
         raise click.UsageError(f"--concurrency: AIRS is asked {_AIRS_CONCURRENCY} at once at most")
     from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.domain.comparison import compare
+    from guardtui.domain.text import display_text
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
     from guardtui.session.recorded import session_file
@@ -195,6 +225,13 @@ def command(
     companions = _load_companions(topic, definition, companion_paths)
     before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
     say_findings(prompt_set)
+    if cluster is not None and cluster not in prompt_set.extra_columns:
+        there = ", ".join(map(display_text, prompt_set.extra_columns)) or "none"
+        raise InputError(
+            f"{prompts}: there is no column {display_text(cluster)!r} to cluster by\n"
+            f"  columns besides prompt, expected and intent: {there}"
+        )
+    repetition = Repetition(asked, repeats.chooser(before, lambda: _scores(definition, prompt_set)))
     if remote:
         settings = airs_scans.load_settings(
             profile,
@@ -212,6 +249,7 @@ def command(
             fresh=fresh,
             batches=batch,
             companions=companions,
+            repetition=repetition,
         )
     elif judged:
         evaluation = _evaluate_by_judge(
@@ -222,9 +260,12 @@ def command(
             rate=rate,
             retries=retries,
             fresh=fresh,
+            repetition=repetition,
         )
     else:
-        evaluation = _evaluate(definition, prompt_set, encoder, threshold, companions)
+        evaluation = _evaluate(
+            definition, prompt_set, encoder, threshold, companions, repetition=repetition
+        )
     airs_scans.say_notes(prompt_set, evaluation)
     report = ReportInput(
         topic=definition,
@@ -236,6 +277,7 @@ def command(
         profile=profile,
         baseline_number=number,
         companions=companions,
+        cluster=cluster or "",
     )
     write(writer(report), output)
     failures = failed_gates(report, min_coverage, max_regressions, max_errors)
@@ -339,6 +381,8 @@ def _evaluate(
     encoder: str | None,
     threshold: float | None,
     companions: Sequence[Topic],
+    *,
+    repetition: Repetition,
 ) -> Evaluation:
     import asyncio
 
@@ -347,7 +391,18 @@ def _evaluate(
     from guardtui.session.companions import WithCompanions
 
     scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
-    return asyncio.run(_evaluated(WithCompanions(scanner, companions), topic, prompts))
+    together = WithCompanions(scanner, companions)
+    return asyncio.run(_evaluated(together, topic, prompts, repetition))
+
+
+def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], float]:
+    """Scores of the embedded engine, float32 [N], and its threshold."""
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    scanner = LocalScanner()
+    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    return verdicts.score, scanner.settings.threshold or 0.5
 
 
 def _evaluate_remotely(
@@ -359,6 +414,7 @@ def _evaluate_remotely(
     fresh: bool,
     batches: bool,
     companions: Sequence[Topic],
+    repetition: Repetition,
 ) -> Evaluation:
     import asyncio
 
@@ -378,7 +434,7 @@ def _evaluate_remotely(
                 companions=[one.name for one in companions],
             )
             say_work(scanner, topic, prompts, rate=rate, fresh=fresh, batches=batches)
-            return await _evaluated(scanner, topic, prompts)
+            return await _evaluated(scanner, topic, prompts, repetition)
 
         return asyncio.run(evaluate())
 
@@ -392,6 +448,7 @@ def _evaluate_by_judge(
     rate: float | None,
     retries: int | None,
     fresh: bool,
+    repetition: Repetition,
 ) -> Evaluation:
     import asyncio
 
@@ -402,23 +459,40 @@ def _evaluate_by_judge(
         scanner = make_judge(
             flags, concurrency=concurrency, rate=rate, retries=retries, fresh=fresh, cache=cache
         )
-        say_work(scanner, topic, prompts, len(set(flags.models)))
-        return asyncio.run(_evaluated(scanner, topic, prompts))
+        count = 1 if repetition.epochs is None else repetition.epochs.count
+        say_work(scanner, topic, prompts, len(set(flags.models)), epochs=count)
+        return asyncio.run(_evaluated(scanner, topic, prompts, repetition))
 
 
-async def _evaluated(scanner: Scanner, topic: Topic, prompts: PromptSet) -> Evaluation:
+async def _evaluated(
+    scanner: Scanner | RemoteScanner, topic: Topic, prompts: PromptSet, repetition: Repetition
+) -> Evaluation:
     """An evaluation with its progress shown."""
     import asyncio
 
     from guardtui.cli.judge_scans import progress_text
-    from guardtui.session.evaluator import Evaluator
+    from guardtui.session.evaluator import Evaluator, RemoteEvaluator
 
-    evaluator = Evaluator(scanner)
-    task = asyncio.create_task(evaluator.evaluate(topic, prompts))
+    evaluator: Evaluator
+    if scanner.live:
+        evaluator = Evaluator(scanner)
+        task = asyncio.create_task(evaluator.evaluate(topic, prompts))
+    else:
+        evaluator = remote = RemoteEvaluator(cast("RemoteScanner", scanner))
+        task = asyncio.create_task(
+            remote.evaluate_rows(
+                topic, prompts, epochs=repetition.epochs, repeated=repetition.repeated
+            )
+        )
     try:
         while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
             if (now := evaluator.progress) is not None:
                 diagnostics.progress(progress_text(now))
     finally:
         diagnostics.progress("")
-    return task.result()
+    evaluation = task.result()
+    if scanner.live and repetition.epochs is not None:
+        # The embedded engine always says the same.
+        same = [evaluation.verdicts] * repetition.epochs.count
+        return replace(evaluation, verdicts=repetition.epochs.combine(same))
+    return evaluation

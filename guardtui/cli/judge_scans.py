@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.base import Progress, VerdictCache
-    from guardtui.scanners.judge.budget import Budget
+    from guardtui.scanners.judge.options import JudgeOptions
     from guardtui.scanners.judge.reading import Form
     from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
     from guardtui.scanners.judge.template import Template
@@ -71,25 +71,48 @@ def make_judge(
     cache: VerdictCache | None = None,
 ) -> JudgeScanner:
     """The scanner that was asked for. Raises UsageError or `InputError` naming what is wrong."""
-    from guardtui.scanners.judge.asking import OptionError
-    from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
+    options = judge_options(flags, concurrency=concurrency, rate=rate, retries=retries)
+    return options.scanner(cache, fresh=fresh)
 
-    try:
-        return JudgeScanner(
-            _models(flags),
-            template=_template(flags.judge_template),
-            form=_form(flags.judge_form),
-            budget=_budget(flags),
-            options=_options(flags.model_options),
-            concurrency=concurrency or CONCURRENCY,
-            rate=rate,
-            retries=5 if retries is None else retries,
-            cache=cache,
-            fresh=fresh,
-            allow_http=flags.allow_http,
+
+def judge_options(
+    flags: JudgeFlags,
+    *,
+    concurrency: int | None = None,
+    rate: float | None = None,
+    retries: int | None = None,
+) -> JudgeOptions:
+    """The judge that was asked for. Raises UsageError or `InputError` naming what is wrong."""
+    from guardtui.scanners.judge.asking import OptionError
+    from guardtui.scanners.judge.budget import ANSWER_TOKENS, Prices
+    from guardtui.scanners.judge.options import JudgeOptions
+    from guardtui.scanners.judge.scanner import CONCURRENCY
+
+    prices = Prices(flags.price_in or 0.0, flags.price_out or 0.0)
+    if flags.budget is not None and not (prices.input or prices.output):
+        raise click.UsageError(
+            "--budget needs prices: give --price-in and --price-out for a million tokens, "
+            "or limit the tokens with --max-tokens"
         )
+    options = JudgeOptions(
+        tuple(_models(flags)),
+        template=_template(flags.judge_template),
+        form=_form(flags.judge_form),
+        options=_options(flags.model_options),
+        prices=prices,
+        most_tokens=flags.max_tokens,
+        most_cost=flags.budget,
+        answer_tokens=flags.answer_tokens or ANSWER_TOKENS,
+        concurrency=concurrency or CONCURRENCY,
+        rate=rate,
+        retries=5 if retries is None else retries,
+        allow_http=flags.allow_http,
+    )
+    try:
+        options.scanner()
     except OptionError as error:
         raise click.UsageError(f"--model-option: {error}") from error
+    return options
 
 
 def _models(flags: JudgeFlags) -> list[ModelAddress]:
@@ -147,23 +170,6 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
                 f"as in '{name}=\"low\"'"
             ) from None
     return found
-
-
-def _budget(flags: JudgeFlags) -> Budget:
-    from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
-
-    prices = Prices(flags.price_in or 0.0, flags.price_out or 0.0)
-    if flags.budget is not None and not (prices.input or prices.output):
-        raise click.UsageError(
-            "--budget needs prices: give --price-in and --price-out for a million tokens, "
-            "or limit the tokens with --max-tokens"
-        )
-    return Budget(
-        prices,
-        most_tokens=flags.max_tokens,
-        most_cost=flags.budget,
-        answer_tokens=flags.answer_tokens or ANSWER_TOKENS,
-    )
 
 
 def say_work(

@@ -18,6 +18,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
 from guardtui.session.session import Iteration
@@ -48,7 +49,7 @@ class Row:
     `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
     is `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` says what
     is doubtful about the verdict; `stopped_by` are the topics of the profile that stopped it, and
-    `reason` is what a judge gave as its reason.
+    `reason` is what a judge gave as its reason, `epochs` the answers of each, None for none.
     """
 
     number: int
@@ -67,6 +68,7 @@ class Row:
     note: str = ""
     stopped_by: tuple[str, ...] = ()
     reason: str = ""
+    epochs: tuple[bool | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,7 @@ class ReportInput:
     `evaluation`, and may lack some. `comparison` is `evaluation` held against `baseline`, whose
     iteration has the number `baseline_number`; `changes` says what was edited in between.
     `companions` are the other topics of the profile that were measured together with this one.
+    `cluster` is the column whose values say which prompts may depend on each other, or "".
     """
 
     topic: Topic
@@ -89,6 +92,48 @@ class ReportInput:
     profile: str = ""
     baseline_number: int | None = None
     companions: tuple[Topic, ...] = ()
+    cluster: str = ""
+
+    @cached_property
+    def standard_errors(self) -> dict[str, float | None]:
+        """Standard errors of TPR, TNR and accuracy over prompts, by the rate's name in `Metrics`.
+
+        Empty unless prompts were asked in several epochs, or a column to cluster by is named.
+        """
+        verdicts = self.evaluation.verdicts
+        if verdicts.repeats is None and not self.cluster:
+            return {}
+        clusters = None
+        if self.cluster and self.prompts is not None:
+            codes, _ = self.prompts.groups(self.cluster)
+            # Prompts that are not there any more are a cluster each.
+            alone = np.arange(len(self._places)) + len(codes) + 1
+            clusters = np.where(self._places >= 0, codes[self._places], alone)
+        share = None
+        if verdicts.repeats is not None:
+            known = verdicts.repeats != Triggered.NO_VERDICT
+            with np.errstate(invalid="ignore"):
+                yes = (verdicts.repeats == Triggered.YES).sum(axis=0)
+                share = (yes / known.sum(axis=0)).astype(np.float32)
+        return rate_errors(self.evaluation.codes, self.evaluation.should_trigger, share, clusters)
+
+    @property
+    def epochs_text(self) -> str:
+        """How often prompts were asked and how much the answers differ; "" for once."""
+        repeats = self.evaluation.verdicts.repeats
+        parts = []
+        if repeats is not None:
+            flaky = int(np.count_nonzero(self.evaluation.verdicts.flaky))
+            parts.append(f"{len(repeats)} epochs, {flaky} flaky prompt{'s' * (flaky != 1)}")
+        errors = self.standard_errors
+        if errors:
+            named = (("TPR", "true_positive_rate"), ("TNR", "true_negative_rate"))
+            told = (
+                f"{title} ±{errors[name]:.3f}" for title, name in named if errors[name] is not None
+            )
+            over = f", clustered by {self.cluster}" if self.cluster else ""
+            parts.append(f"standard error {', '.join(told) or UNDEFINED}{over}")
+        return "; ".join(parts)
 
     @cached_property
     def coverage_bounds(self) -> Bounds | None:
@@ -163,7 +208,15 @@ class ReportInput:
             note=verdicts.notes.get(number, ""),
             stopped_by=tuple(verdicts.stopped_by.get(number, ())),
             reason=verdicts.reasons.get(number, ""),
+            epochs=self._epochs(number),
         )
+
+    def _epochs(self, number: int) -> tuple[bool | None, ...]:
+        repeats = self.evaluation.verdicts.repeats
+        if repeats is None:
+            return ()
+        answers = repeats[:, number].tolist()
+        return tuple(None if one == Triggered.NO_VERDICT else bool(one) for one in answers)
 
     def rows(self) -> Iterator[Row]:
         """All prompts, in the order of the evaluation."""

@@ -81,6 +81,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "precision": metrics.precision,
         "error_count": metrics.errors,
         "usage": used and asdict(used),
+        "epochs": _epochs(report),
         "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
         "errors": [
             _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
@@ -104,6 +105,19 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "topic_fingerprint": report.topic.fingerprint,
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],
+    }
+
+
+def _epochs(report: ReportInput) -> dict[str, Any] | None:
+    """How often prompts were asked, and errors of the rates over prompts; None for once."""
+    repeats, errors = report.evaluation.verdicts.repeats, report.standard_errors
+    if repeats is None and not errors:
+        return None
+    return {
+        "count": 1 if repeats is None else len(repeats),
+        "flaky": int(report.evaluation.verdicts.flaky.sum()),
+        "cluster": report.cluster,
+        "standard_errors": {RATE_KEYS[name]: value for name, value in errors.items()},
     }
 
 
@@ -213,5 +227,6 @@ def _about(row: Row) -> dict[str, Any]:
         "note": row.note,
         "stopped_by": list(row.stopped_by),
         "reason": row.reason,
+        "epochs": list(row.epochs),
     }
     return {key: value for key, value in told.items() if value}

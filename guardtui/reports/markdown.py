@@ -117,6 +117,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield from (f"{missing}.", "")
     if used := usage_text(report.evaluation.verdicts.used):
         yield from (f"Asked for it: {used}.", "")
+    if report.epochs_text:
+        yield from (f"Repeated: {code_span(report.epochs_text)}.", "")
     if comparison is None:
         return
     against = "the baseline"

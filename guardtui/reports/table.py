@@ -85,6 +85,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield missing
     if used := usage_text(report.evaluation.verdicts.used):
         yield f"asked: {used}"
+    if report.epochs_text:
+        yield display_text(report.epochs_text)
 
 
 def _comparison(report: ReportInput) -> Iterator[str]:

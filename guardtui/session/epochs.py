@@ -37,9 +37,10 @@ class Epochs:
         """From what the author wrote. Raises ExpressionError, and ValueError for the count."""
         from guardtui.scorer import parse_reducer
 
+        name = reducer.strip()
         if not 1 <= count <= MOST_EPOCHS:
             raise ValueError(f"{count} epochs: from 1 to {MOST_EPOCHS} are possible")
-        return cls(count, reducer, parse_reducer(reducer))
+        return cls(count, name, parse_reducer(name))
 
     def combine(self, epochs: Sequence[Verdicts]) -> Verdicts:
         """One set of verdicts from those of the epochs, which are of the same N prompts.

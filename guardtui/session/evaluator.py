@@ -153,8 +153,16 @@ class RemoteEvaluator(Evaluator):
         if not epochs or asked is None:
             return None
         topic, prompts, onto = asked
-        verdicts = self._combined(epochs)
-        return _joined(topic, prompts, self._remote.settings, verdicts, onto)
+        return _joined(topic, prompts, self._settings, self._combined(epochs), onto)
+
+    @property
+    def _settings(self) -> ScannerSettings:
+        """Those of the scanner; verdicts made of epochs do not compare with others unnoticed."""
+        settings = self._remote.settings
+        if self._epochs is None:
+            return settings
+        epochs = f", {self._epochs.count} epochs by {self._epochs.name}"
+        return replace(settings, identity=settings.identity + epochs)
 
     def _combined(self, epochs: Sequence[Verdicts]) -> Verdicts:
         return epochs[-1] if self._epochs is None else self._epochs.combine(epochs)
@@ -174,7 +182,7 @@ class RemoteEvaluator(Evaluator):
                 report(progress)
 
         store = self._storing(keep)
-        settings = self._remote.settings
+        settings = self._settings
         count = 1 if self._epochs is None else self._epochs.count
         for epoch in range(1, count + 1):
 
