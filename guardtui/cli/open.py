@@ -5,14 +5,26 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.epochs import EpochFlags, epoch_options
 from guardtui.cli.main import require_topic
-from guardtui.cli.options import FILE, PerSecond, scanner_options
+from guardtui.cli.options import (
+    FILE,
+    PerSecond,
+    budget_options,
+    model_options,
+    scanner_options,
+)
+
+if TYPE_CHECKING:
+    from guardtui.scanners.judge.options import JudgeOptions
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 """What textual-serve names in TEXTUAL_DRIVER: the terminal is then a browser behind two pipes."""
@@ -30,10 +42,13 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 @click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
 @click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 20), metavar="N", help="Scans at a time (default: 5)."
+    "--concurrency", type=click.IntRange(1, 64), metavar="N", help="Scans at a time (default: 5)."
 )
 @click.option("--rate", type=PerSecond(), metavar="N", help="Scans a second at most.")
-@click.option("--fresh", is_flag=True, help="Ask AIRS again for verdicts that are known.")
+@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are known.")
+@model_options
+@budget_options
+@epoch_options
 def command(
     topic: Path | None,
     prompts: Path | None,
@@ -45,6 +60,10 @@ def command(
     concurrency: int | None,
     rate: float | None,
     fresh: bool,
+    epochs: int | None,
+    reducer: str | None,
+    repeat: str | None,
+    **of_judge: Any,
 ) -> int:
     """Open the app on a topic file; without one, on the last session or a sample."""
     if topic is not None:
@@ -56,6 +75,12 @@ def command(
     if os.environ.get("NO_COLOR") == "":
         # Empty counts as unset (no-color.org); Textual looks only whether it is there.
         del os.environ["NO_COLOR"]
+    if repeat is not None:
+        raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
+    asked = EpochFlags(epochs, reducer).parsed()
+    judge = _judge(of_judge, concurrency, rate)
+    if judge is None and (concurrency or 0) > 20:
+        raise click.UsageError("--concurrency: AIRS is asked 20 at once at most")
     from guardtui.config import load_config
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
@@ -69,9 +94,9 @@ def command(
         flags: dict[str, str | int | None] = {
             "profile": profile,
             "region": region,
-            "concurrency": concurrency,
+            "concurrency": None if judge is not None else concurrency,
         }
-        remote = RemoteOptions(flags, rate=rate, fresh=fresh)
+        remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
         if not sandbox:
             return run_app(topic, prompts, encoder, threshold, config, remote)
         if region is not None:
@@ -84,6 +109,21 @@ def command(
             return run_app(topic, prompts, encoder, threshold, config, here)
     finally:
         gc.enable()
+
+
+def _judge(
+    given: Mapping[str, Any], concurrency: int | None, rate: float | None
+) -> JudgeOptions | None:
+    """The judge that was asked for, None without a model. Raises UsageError and InputError."""
+    from guardtui.cli.judge_scans import JudgeFlags, judge_options
+
+    flags = JudgeFlags(**given)
+    if not flags.models:
+        for option, value in flags.given().items():
+            if value is not None:
+                raise click.UsageError(f"{option} needs --model URL#NAME")
+        return None
+    return judge_options(flags, concurrency=concurrency, rate=rate)
 
 
 def _require_terminal() -> None:
