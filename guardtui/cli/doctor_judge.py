@@ -82,7 +82,7 @@ def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) 
         if said is Triggered.NO_VERDICT:
             missing += 1
             yield Fact(name, "warning", f"no verdict: {verdicts.errors.get(row, '')}")
-        elif said == one.belongs:
+        elif (said is Triggered.YES) == one.belongs:
             right[one.attack] += 1
             yield Fact(name, "ok", f"{'holds' if one.attack else 'right'}: says {wanted}")
         else:
