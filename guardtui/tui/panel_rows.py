@@ -186,22 +186,24 @@ class SuspectRows(PromptRows):
     rejected: frozenset[int] = frozenset()
 
     @cached_property
-    def _speaking(self) -> dict[int, tuple[int, int]]:
+    def _places_among(self) -> NDArray[np.intp]:
+        """Where each row of the prompt set stands among the suspects, intp [N]."""
         found = self.sight.suspects
-        counts = zip(found.voices.tolist(), found.scanners.tolist(), strict=True)
-        return dict(zip(found.rows.tolist(), counts, strict=True))
+        places = np.zeros(len(self.sight.prompts), np.intp)
+        places[found.rows] = np.arange(len(found))
+        return places
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         rows = self.order[start:stop]
         sight = self.sight
         keys = sight.prompts.keys[rows].tolist()
         labels = sight.prompts.expected[rows].tolist()
-        speaking = [self._speaking[row] for row in rows.tolist()]
+        found, places = sight.suspects, self._places_among[rows]
         return list(
             zip(
                 [("x", "dim") if key in self.rejected else ("", "") for key in keys],
-                [(str(voices), "") for voices, _ in speaking],
-                [(str(scanners), "") for _, scanners in speaking],
+                [(str(count), "") for count in found.voices[places].tolist()],
+                [(str(count), "") for count in found.scanners[places].tolist()],
                 self._scores(rows),
                 [("true → false" if label else "false → true", "") for label in labels],
                 self._prompts(rows),
@@ -226,5 +228,10 @@ def suspect_rows(
     """
     rows = sight.suspects.rows
     hidden = taken if all_of_them else taken | rejected
-    left = ~np.isin(sight.prompts.keys[rows], np.array(sorted(hidden), np.uint64))
-    return SuspectRows(sight, rows[left], rejected)
+    return SuspectRows(sight, rows[~among(sight, rows, hidden)], rejected)
+
+
+def among(sight: Sight, rows: NDArray[np.intp], keys: frozenset[int]) -> NDArray[np.bool_]:
+    """Which of these rows (intp [n]) have one of the keys, bool [n]."""
+    found: NDArray[np.bool_] = np.isin(sight.prompts.keys[rows], np.array(sorted(keys), np.uint64))
+    return found

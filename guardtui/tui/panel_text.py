@@ -68,7 +68,7 @@ def figures(sight: Sight, scan_keys: str) -> Text:
         share = "n/a" if found.observed is None else f"{found.observed:.0%}"
         told.append(f"{names} {share} κ {number(found.kappa)}")
     left = len(panel.pairs) - len(told)
-    text.append("; ".join(told) + (f" ; and {left} pairs more" if left else ""), "$text-muted")
+    text.append("; ".join(told) + (f"; and {left} pairs more" if left else ""), "$text-muted")
     return text
 
 

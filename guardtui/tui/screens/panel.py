@@ -76,11 +76,11 @@ class SightDialog(Modal[str | None]):
 
     def wanted_rows(self) -> NDArray[np.intp]:
         """Rows of the prompt set that are marked, else the one of the cursor, intp [n]."""
-        keys = self.table.marked_ids.tolist() if self.table.mark_count else []
-        if not keys and self.table.cursor_row_id is not None:
-            keys = [self.table.cursor_row_id]
-        rows = (self.sight.prompts.row_of(key) for key in keys)
-        return np.array(sorted(row for row in rows if row is not None), np.intp)
+        if self.table.mark_count:
+            return np.flatnonzero(np.isin(self.sight.prompts.keys, self.table.marked_ids))
+        key = self.table.cursor_row_id
+        row = None if key is None else self.sight.prompts.row_of(key)
+        return np.array([] if row is None else [row], np.intp)
 
     def listed(self, rows: NDArray[np.intp]) -> str:
         """The first of these prompts, a line each, for a question."""
@@ -151,7 +151,7 @@ class PanelDialog(SightDialog):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Scanners side by side"
-            page.border_subtitle = "f filter · / find · s sort · Enter reads · l label · Esc leaves"
+            page.border_subtitle = "f group · / find · Enter reads · l label · w doubt · Esc"
             with VerticalScroll(id="panel-told", can_focus=False):
                 yield self._figures
             yield self._groups
@@ -326,6 +326,7 @@ class PanelScreen(ScanningScreen):
         sight = look(topic, prompts, iterations, engine)
         # Worked out here, not while the screen is drawn.
         _ = sight.panel.alpha, sight.panel.against, sight.panel.pairs, sight.suspects
+        _ = prompts.row_of(0)  # sorts the keys
         return sight, problem
 
     def _prompts_replaced(self) -> None:

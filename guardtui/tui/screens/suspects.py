@@ -12,7 +12,7 @@ from guardtui.domain.suspects import LEAST_VOICES
 from guardtui.session.panel import Sight, read_rejected, write_rejected
 from guardtui.tui.content import themed
 from guardtui.tui.messages import SettingsWanted
-from guardtui.tui.panel_rows import SUSPECT_COLUMNS, suspect_rows
+from guardtui.tui.panel_rows import SUSPECT_COLUMNS, among, suspect_rows
 from guardtui.tui.panel_text import named
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.panel import SUSPECTS, PanelScreen, SightDialog
@@ -48,7 +48,7 @@ class SuspectsDialog(SightDialog):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Labels in doubt"
-            page.border_subtitle = "a relabels · x the label is right · Enter reads · Esc leaves"
+            page.border_subtitle = "a relabels · x label is right · Enter reads · Esc"
             yield self._told
             yield self.table
 
@@ -65,12 +65,12 @@ class SuspectsDialog(SightDialog):
     def _show(self) -> None:
         sight = self.sight
         rows = suspect_rows(sight, self._rejected, self._taken, all_of_them=self._all)
-        keys = set(sight.prompts.keys[sight.suspects.rows].tolist())
-        rejected = len(keys & self._rejected)
-        self.table.empty_text = self._empty(len(keys), rejected)
+        found = sight.suspects.rows
+        rejected = int(among(sight, found, self._rejected).sum())
+        count = len(found) - int(among(sight, found, self._rejected | self._taken).sum())
+        self.table.empty_text = self._empty(len(found), rejected)
         self.table.set_source(rows)
         text = Text()
-        count = len(keys - self._rejected - self._taken)
         text.append(f"{count} label{'s' * (count != 1)} in doubt", "bold")
         text.append(f" of {len(sight.prompts)}: all that was ever said of them contradicts.")
         if rejected:
