@@ -142,7 +142,7 @@ async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> 
         await play.until(lambda: f"3/{COUNT}" in play.line)
         assert "in flight 5" in play.line
         assert play.scans == []
-        assert f"⚠ {COUNT - 3} not scanned: rates are estimates" in play.frame
+        assert f"⚠ {COUNT - 3} not scanned: estimates" in play.frame
         assert "≈" in play.frame
         assert "preview" not in play.frame.split("edit:")[1].splitlines()[0]
         cloud.turnstile.open()

@@ -29,10 +29,11 @@ class Cost:
     likely: int
     likely_known: int
     rate: float | None
+    epochs: int = 1
 
     def told(self, prompts: int, known: int) -> str:
         """So many prompts in words."""
-        calls = prompts - known
+        calls = prompts - known + prompts * (self.epochs - 1)
         words = f"{prompts} prompts: {known} known, {calls} call{'s' * (calls != 1)}"
         if calls and self.rate:
             words += f", about {duration(calls / self.rate)}"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import work
@@ -27,11 +27,11 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.scan_order import Order, movement, scan_order
-from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import StoreError
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
-from guardtui.tui.screens.applying import JUDGE, REMOTE, ApplyingScreen
+from guardtui.tui.screens.applying import JUDGE, REMOTE
+from guardtui.tui.screens.recording import RecordingScreen
 from guardtui.tui.screens.scan_dialogs import Cost, ScanChoice, ScanDialog, ScanPlan
 from guardtui.tui.widgets.scan_pane import ScanState
 
@@ -53,7 +53,7 @@ class Wish:
     missing: bool = False
 
 
-class ScanningScreen(ApplyingScreen):
+class ScanningScreen(RecordingScreen):
     """The actions of a remote scan; what is shown is a scan wherever there is one."""
 
     remote: RemoteEvaluator | None = None
@@ -110,25 +110,6 @@ class ScanningScreen(ApplyingScreen):
             and evaluation.topic == self.session.topic
             and evaluation.prompt_set == self.workspace.prompts.fingerprint
         )
-
-    def iteration_of(self, evaluation: Evaluation) -> Iteration | None:
-        """The iteration that a scan was recorded as."""
-        for one in reversed(self.session.iterations):
-            recorded = one.evaluation
-            same = recorded is evaluation or (
-                recorded.settings == evaluation.settings
-                and recorded.topic == evaluation.topic
-                and recorded.prompt_set == evaluation.prompt_set
-                and np.array_equal(recorded.verdicts.triggered, evaluation.verdicts.triggered)
-            )
-            if same:
-                return one
-        return None
-
-    def _is_recorded(self, evaluation: Evaluation) -> bool:
-        if evaluation.settings.name in REMOTE:
-            return self.iteration_of(evaluation) is not None
-        return super()._is_recorded(evaluation)
 
     def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
         known = self._predicted
@@ -317,12 +298,14 @@ class ScanningScreen(ApplyingScreen):
             return judge.scanner(cache, fresh=self.remote_options.fresh)
 
         onto = self._onto(wish)
+        self._tell_scan("works out what is to be asked …")
         order, cost = await self._costs(ask, judge.rate, topic, prompts)
         likely = False
         if wish.ask or self._remembered(JUDGE).get("told") != judge.place:
             plan = ScanPlan(judge.place, (), (), cost, False, judge=True, other="Ask AIRS")
             choice = await self.app.push_screen_wait(ScanDialog(plan))
             if choice is None:
+                self._tell_scan("")
                 return
             if choice.other:
                 await self._ask_other()
@@ -353,7 +336,7 @@ class ScanningScreen(ApplyingScreen):
         prompts: PromptSet,
     ) -> tuple[Order, Cost]:
         """In which order to ask, and what that costs."""
-        before = self._last_scan()
+        before, epochs = self._last_scan(), self.remote_options.epochs
 
         def work_out() -> tuple[Order, Cost]:
             order = self._ordered(topic, prompts, before)
@@ -367,6 +350,7 @@ class ScanningScreen(ApplyingScreen):
                 len(likely),
                 int(known[likely].sum()),
                 self._rate if rate is None else rate,
+                1 if epochs is None else epochs.count,
             )
 
         return await asyncio.to_thread(work_out)
@@ -449,48 +433,6 @@ class ScanningScreen(ApplyingScreen):
             for group in ("so-far", "preview"):
                 self.workers.cancel_group(self, group)
             await self._show(evaluation)
-
-    async def _record(self, evaluation: Evaluation, onto: Evaluation | None) -> None:
-        """Write a scan to the session, or complete the one it went on from; tell about it."""
-        metrics = evaluation.metrics
-        total, left = len(evaluation.keys), metrics.errors
-        if left == total:
-            reason = next(iter(evaluation.verdicts.errors.values()), "")
-            self._tell_scan(f"no prompt got a verdict: {reason}", problem=True)
-            self._warn(f"No prompt got a verdict: {reason}", error=True)
-            return
-        known = self.iteration_of(onto) if onto is not None else None
-        keep = not left and self._is_first(known)
-        keep = keep and evaluation.topic == self.workspace.topic_file.topic
-        if known is not None:
-            iteration = replace(known, evaluation=evaluation)
-            await asyncio.to_thread(self.workspace.complete, iteration)
-            self.session.complete(iteration)
-            if keep:
-                await asyncio.to_thread(self.workspace.write_decision, known.number, Decision.KEEP)
-                self.session.decide(known.number, Decision.KEEP)
-        else:
-            decision = Decision.KEEP if keep else Decision.UNDECIDED
-            iteration = await asyncio.to_thread(self.workspace.write, evaluation, decision)
-            self.session.record(iteration)
-        told = f"#{iteration.number}: {total} prompts scanned"
-        unasked = len(evaluation.verdicts.open_rows)
-        if left:
-            told = f"#{iteration.number}: {total - left} of {total} prompts have a verdict"
-            told += f", {unasked} were not scanned" if unasked else ""
-            told += f", {left - unasked} failed" if left - unasked else ""
-        self._tell_scan(told, problem=bool(left - unasked))
-        self._step = ""
-        self._show_header()
-
-    def _is_first(self, completed: Iteration | None) -> bool:
-        """Whether no other scan of the session was complete, or kept."""
-        return not any(
-            one.decision is Decision.KEEP or not one.evaluation.metrics.errors
-            for one in self.session.iterations
-            if one.evaluation.settings.name == self.asked_name
-            and (completed is None or one.number != completed.number)
-        )
 
     async def on_unmount(self) -> None:
         # The handler of the class above is called as well.

@@ -169,7 +169,7 @@ def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
     told = [f"{standing.waiting} not scanned"] if standing.waiting else []
     told += [f"{standing.failed} failed"] if standing.failed else []
     estimates = standing.estimate.rates if standing.estimate is not None else {}
-    kind = "rates are estimates [of what is open]" if estimates else "rates of the others"
+    kind = "estimates [by what is open]" if estimates else "rates of the others"
     lines = [Text(f"⚠ {', '.join(told)}: {kind}", "$text-warning")]
     for name, title in _TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
@@ -182,7 +182,7 @@ def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
             line.append(f"worst {bounds.low:.3f} best {bounds.high:.3f}", "$text-muted")
         if name in standing.answered:
             done, total = standing.answered[name]
-            line.append(f"of {done}/{total} with a verdict", "$text-muted")
+            line.append(f"{done}/{total} answered", "$text-muted")
         lines.append(line)
     return lines
 

@@ -52,6 +52,8 @@ def scan_text(state: ScanState, width: int) -> Text:
     wide = width >= _NARROW
     cells = max(8, min(24, width // 6))
     filled = int(cells * progress.done / max(progress.total, 1))
+    if progress.phase.startswith("epoch"):
+        text.append(f"{progress.phase.partition(':')[0]} ")
     text.append(f"{'█' * filled}{'░' * (cells - filled)} {progress.done}/{progress.total}")
     traffic = state.traffic or Traffic()
     if traffic.held:
