@@ -14,6 +14,7 @@ from textual.widgets import Input, TextArea
 
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.layout import Layout
+from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.results import View
 from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
 from tests.tui.test_loop import main_screen, until
@@ -21,6 +22,8 @@ from tests.tui.test_loop import main_screen, until
 BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
 """A description that breaks one prompt and repairs one."""
 
+
+NO_FILE = Path("/nonexistent/config.json")
 
 PATIENCE = 5.0
 """Seconds after which something that does not come is missed."""
@@ -37,6 +40,8 @@ class Stage:
         self.main = main_screen(app)
         self.pane = self.main.results_pane
         self.start = self.main.session.topic
+        # Never those of whoever runs the tests.
+        self.main.remote_options = RemoteOptions(environment={}, config=NO_FILE)
         self.told: list[str] = []
         self.left = self.saved = 0
         usual = app.notify

@@ -12,18 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
+from guardtui.domain.agreement import agreement
 from guardtui.files.output_files import load_outputs
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, Action
 from guardtui.tui.help import OVERVIEW, PANES
 from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.add_prompt import AddPrompt
+from guardtui.tui.screens.agreeing import AgreementDialog, Held
 from guardtui.tui.screens.columns import ColumnPicker
+from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
@@ -31,6 +35,7 @@ from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
+from guardtui.tui.screens.scan_dialogs import Cost, ScanDialog, ScanPlan
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.suspects import SuspectsDialog
@@ -236,6 +241,14 @@ CASES: dict[str, Case] = {
     "revert_remote": tells("left to take back", connected),
     "show_panel": opens(PanelDialog),
     "show_suspects": opens(SuspectsDialog),
+    "scan": tells("AIRS needs an API key"),
+    "scan_options": tells("AIRS needs an API key"),
+    "scan_missing": tells("was not scanned yet"),
+    "pause_scan": tells("No scan is under way"),
+    "stop_scan": tells("No scan is under way"),
+    "swap_preview": tells("was not scanned: what is shown is the preview"),
+    "companions": opens(CompanionsDialog),
+    "show_agreement": tells("AIRS has judged nothing here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -426,6 +439,17 @@ async def remote_delete(stage: Stage) -> None:
     await pushed(stage, DeleteHeld("Tax advice", ("sandbox: revision 2",)))
 
 
+async def scan_dialog(stage: Stage) -> None:
+    cost = Cost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
+    await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
+
+
+async def agreement_dialog(stage: Stage) -> None:
+    answers = np.array([0, 1, 1], np.int8)
+    held = agreement(answers, answers)
+    await pushed(stage, AgreementDialog(Held(held, 0.5, "too few", None, (), ())))
+
+
 async def views(stage: Stage) -> None:
     await with_a_view(stage)
     await by_key("v")(stage)
@@ -479,6 +503,9 @@ OPENED: dict[str, Prepare] = {
     "scanner": by_key("f9"),
     "panel": by_key("ctrl+f11"),
     "suspects": by_key("ctrl+f12"),
+    "scan": scan_dialog,
+    "agreement": agreement_dialog,
+    "companions": by_key("ctrl+f9"),
     "remote_topics": remote_list,
     "remote_text": remote_text,
     "remote_delete": remote_delete,
