@@ -182,17 +182,23 @@ def say_work(
 ) -> None:
     """Say how many calls a scan will take at most."""
     texts = prompts.prompts.to_list()
-    known = scanner.known(topic, prompts).tolist()
-    calls = len({text for text, one in zip(texts, known, strict=True) if not one}) * models
-    calls += len(set(texts)) * models * (epochs - 1)
+    missing = kept = 0
+    for epoch in range(1, epochs + 1):
+        known = scanner.known(topic, prompts, epoch=epoch).tolist()
+        missing += len({text for text, one in zip(texts, known, strict=True) if not one})
+        kept += sum(known)
     count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
-    if not calls:
+    if epochs > 1:
+        count += f" in {epochs} epochs"
+    if not missing:
         diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
         return
-    # What one model of several has answered is not told apart here, nor what other epochs have.
+    calls = missing * models
+    # What one model of several has answered is not told apart here, nor which rows are repeated.
     said = f"{'up to ' if models > 1 or epochs > 1 else ''}{calls} call{'s' * (calls != 1)}"
-    kept = f", {sum(known)} of them from the cache" if any(known) else ""
-    diagnostics.note(f"{said} for {count}{kept}")
+    of_them = "answers" if epochs > 1 else "of them"
+    from_cache = f", {kept} {of_them} from the cache" if kept else ""
+    diagnostics.note(f"{said} for {count}{from_cache}")
 
 
 def progress_text(now: Progress) -> str:

@@ -111,6 +111,20 @@ def test_a_second_run_asks_nothing_and_a_fresh_one_all(run: Run, home: dict[str,
         assert len(judge.prompts) == 3 * COUNT
 
 
+def test_epochs_are_kept_one_by_one(run: Run, home: dict[str, str]) -> None:
+    judge = Judge()
+    with serving(judge) as server:
+        assert run(*JUDGE, *named(server), **home).code == 0
+        three = (*JUDGE, *named(server), "--epochs", "3")
+        first = run(*three, **home)
+        told = f"up to {2 * COUNT} calls for {COUNT} prompts in 3 epochs, {COUNT} answers from the"
+        assert (first.code, first.err) == (0, f"{told} cache\n")
+        assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 3)
+        again = run(*three, **home)
+        assert again.err.startswith(f"no calls: the verdicts on {COUNT} prompts in 3 epochs are")
+        assert len(judge.prompts) == 3 * COUNT
+
+
 def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> None:
     judge = Judge(fails={POSITIVE[0], NEGATIVE[0]})
     with serving(judge) as server:

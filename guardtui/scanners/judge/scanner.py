@@ -147,11 +147,11 @@ class JudgeScanner:
         if self._limit is not None:
             self._limit.hold(held)
 
-    def known(self, topic: Topic, prompts: PromptSet) -> NDArray[np.bool_]:
-        """Which prompts the cache answers for every model, bool [N]."""
+    def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
+        """Which prompts the cache answers for every model in an epoch, bool [N]."""
         known = np.zeros(len(prompts), bool)
         for row, text in enumerate(prompts.prompts.to_list()):
-            known[row] = all(self._kept(model, topic, text, 1) for model in self._models)
+            known[row] = all(self._kept(model, topic, text, epoch) for model in self._models)
         return known
 
     async def scan(

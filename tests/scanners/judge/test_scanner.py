@@ -259,6 +259,8 @@ async def test_another_epoch_asks_again(tmp_path: Path) -> None:
                 verdicts = await scanner.scan(TOPIC, prompts, nothing, epoch=epoch)
                 assert verdicts_of(verdicts) == [1, 0, 1, 0]
         assert prompts_of(server) == dict.fromkeys(PROMPTS, 3)
+        known = [judge(server, cache=cache).known(TOPIC, prompts, epoch=one) for one in (1, 3, 4)]
+        assert [one.all() for one in known] == [True, True, False]
 
 
 async def test_a_held_scan_sends_nothing_and_tells_what_came(tmp_path: Path) -> None:
