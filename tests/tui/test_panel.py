@@ -125,6 +125,11 @@ def inert(text: str) -> bool:
     return not {ord(character) for character in text} - {10} & {*range(0x20), *range(0x7F, 0xA0)}
 
 
+def flowing(shown: str) -> str:
+    """The words of a frame without its lines."""
+    return " ".join(shown.replace("│", " ").split())
+
+
 AIRS = like_labels(at0="?", at4="y", at6="y")
 JUDGE = like_labels(at3="n", at4="y")
 
@@ -138,7 +143,7 @@ async def test_scanners_stand_side_by_side(tmp_path: Path, size: tuple[int, int]
         assert "local now, airs #0, judge #1" in shown
         assert "[differ 3]" in shown
         assert "local airs judge label most prompt" in shown
-        assert "same verdict on 5 of 8" in " ".join(shown.split("│")).replace("  ", " ")
+        assert "same verdict on 5 of 8" in flowing(shown)
         assert "local – airs 71% κ 0.46" in shown
         weather = next(line for line in shown.split("\n") if "weather" in line)
         assert weather.split()[1:7] == ["·", "✓", "✓", "false", "✓", "!"]
@@ -287,9 +292,7 @@ async def test_with_one_scanner_it_says_what_to_do(tmp_path: Path) -> None:
         await stage.press("tab", *" and more")
         await until(stage.pilot, lambda: stage.main.session.topic.description.endswith("more"))
         await stage.open()
-        assert "Of other definitions there are some of airs (#0)." in frame(stage.app).replace(
-            "│\n│", ""
-        )
+        assert "Of other definitions there are some of airs (#0)." in flowing(frame(stage.app))
 
     await play(folder_of(tmp_path), elsewhere, airs=AIRS, size=(200, 30))
 
