@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("was not scanned: what is shown is the preview"),
     "companions": opens(CompanionsDialog),
-    "show_agreement": tells("AIRS has judged nothing here yet"),
+    "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),
@@ -447,7 +447,7 @@ async def scan_dialog(stage: Stage) -> None:
 async def agreement_dialog(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
-    await pushed(stage, AgreementDialog(Held(held, 0.5, "too few", None, (), ())))
+    await pushed(stage, AgreementDialog(Held(held, 0.5, "too few", None, (), "AIRS", ())))
 
 
 async def views(stage: Stage) -> None:
