@@ -53,6 +53,7 @@ def all_of(room: str) -> str:
         ("scanners", SCREEN | COMMANDS | NETWORK | {"guardtui.files", "guardtui.session"}),
         ("session", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
+        ("advice", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.files", "guardtui.config"}),
         (
             "sandbox",
             SCREEN | COMMANDS | {"guardtui.session", "guardtui.reports", "guardtui.config"},
@@ -117,6 +118,7 @@ def statements(path: Path) -> set[str]:
         ("http", ("http", "files.problems", "domain")),
         ("scanners", ("scanners", "http", "scorer", "domain")),
         ("session", ("session", "scanners.base", "scorer", "files", "domain")),
+        ("advice", ("advice", "session", "scanners", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),
         (
@@ -125,6 +127,7 @@ def statements(path: Path) -> set[str]:
                 "tui",
                 "config",
                 "reports",
+                "advice",
                 "session",
                 "scanners",
                 "scorer",

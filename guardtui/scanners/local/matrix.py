@@ -32,6 +32,9 @@ class PromptMatrix(Protocol):
     def product(self, vector: Floats, out: Floats) -> None:
         """Cosines to one text ([d]), written to `out` [N]."""
 
+    def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
+        """Cosines [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
+
 
 class FloatMatrix:
     """float32 [N, d]: exact, and the fastest while it fits."""
@@ -47,6 +50,10 @@ class FloatMatrix:
 
     def product(self, vector: Floats, out: Floats) -> None:
         np.dot(self._vectors, vector, out=out)
+
+    def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
+        found: Floats = vectors @ self._vectors[rows].T
+        return found
 
 
 class CompactMatrix:
@@ -78,6 +85,11 @@ class CompactMatrix:
             np.copyto(part, self._values[start:stop])
             np.dot(part, vector, out=out[start:stop])
         out *= self._scales
+
+    def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
+        found: Floats = vectors @ self._values[rows].astype(np.float32).T
+        found *= self._scales[rows]
+        return found
 
 
 def new_matrix(count: int, dimensions: int) -> PromptMatrix:

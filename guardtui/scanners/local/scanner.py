@@ -25,7 +25,7 @@ from guardtui.scanners.local.scoring import (
     probability,
     topic_texts,
 )
-from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded
+from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded, text_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +51,14 @@ class _Examples:
     features: dict[str, float]
     nearest: Floats
     part: NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class PromptVectors:
+    """The prompts of a set as the engine sees them: their vectors, and prompt terms [N]."""
+
+    matrix: PromptMatrix
+    terms: Floats
 
 
 @dataclass(eq=False)
@@ -177,6 +185,36 @@ class LocalScanner:
             if terms.present[0]:  # part 0 where the description is at least as near
                 return z, examples.part * (rows[0] < examples.nearest)
             return z, examples.part
+
+    def prompt_vectors(
+        self, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
+    ) -> PromptVectors | None:
+        """What is computed once for a prompt set, for whoever scores many topics; None if stopped.
+
+        The prompts of the last scan are not embedded again.
+        """
+        self.load()
+        with self._lock:
+            prepared = self._prepare(prompts, report, stopped)
+            if prepared is None:
+                return None
+            return PromptVectors(prepared.matrix, prepared.prompt_terms)
+
+    def embed(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
+        """Vectors [n, d] of texts as a scan has them, from the cache where it has them.
+
+        Fresh ones are not written to it: of candidates there are too many. None when stopped.
+        """
+        encoder, _, cache = self.load()
+        vectors = np.zeros((len(texts), encoder.dimensions), np.float32)
+        missing = cache.read([text_key(text) for text in texts], vectors)
+        missing.sort(key=lambda place: len(texts[place]))
+        for start in range(0, len(missing), _CHUNKS[self.encoder_name]):
+            if stopped():
+                return None
+            places = missing[start : start + _CHUNKS[self.encoder_name]]
+            vectors[places] = rounded(encoder.encode([texts[place] for place in places]))
+        return vectors
 
     def explain(self, topic: Topic, prompt: str) -> Explanation:
         """Why one prompt scores as it does: nearest part and the words that drove it."""

@@ -46,6 +46,7 @@ TOPIC_FEATURES = (
 
 _NEAREST = 5
 _CHUNK = 4096
+_TOPICS = 128  # topics whose vectors are gathered at a time: they stay in the processor's cache
 
 _NOTHING = -12.0
 """z of every prompt against a topic without any text."""
@@ -89,6 +90,24 @@ class TopicTerms:
     present: tuple[bool, ...]
     width: float
     features: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class TopicTable:
+    """Many topics over one list of texts: `heads` intp [c] and `examples` intp [c, k] are places.
+
+    -1 where a topic has no description, or fewer examples than k.
+    """
+
+    heads: NDArray[np.intp]
+    examples: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def part(self, rows: slice) -> TopicTable:
+        """Some of the topics."""
+        return TopicTable(self.heads[rows], self.examples[rows])
 
 
 @dataclass(frozen=True)
@@ -198,9 +217,7 @@ class ScoringModel:
             return z
         same = np.flatnonzero(nearest > _SAME_FROM)
         if len(same):
-            missing = np.maximum(np.float32(_SAME) - nearest[same], np.float32(0))
-            floor = np.float32(self.threshold + _SAME_LIFT) - np.float32(_SAME_SLOPE) * missing
-            z[same] = np.maximum(z[same], floor)
+            z[same] = np.maximum(z[same], self._lifted(nearest[same]))
         return z
 
     def linear(
@@ -246,6 +263,115 @@ class ScoringModel:
         if not examples:
             weights[0] += np.float32(self.weights.get("nearest", 0.0))
         return weights
+
+    def widths(self, table: TopicTable, text_vectors: Floats) -> Floats:
+        """The share of z that each topic of a table takes from itself alone, float32 [c].
+
+        As `topic_terms` has it in `width`, for many topics at once; `text_vectors` are [t, d].
+        """
+        cosines = text_vectors @ self.background.T
+        top = np.partition(cosines, cosines.shape[1] - _NEAREST, axis=1)[:, -_NEAREST:]
+        ordinary = top.mean(axis=1)
+        head_reach = text_vectors @ self._centre
+        named = np.zeros((len(table), len(TOPIC_FEATURES)), np.float64)
+        for start in range(0, len(table), _TOPICS):
+            rows = slice(start, start + _TOPICS)
+            part, out = table.part(rows), named[rows]
+            there = part.examples >= 0
+            count = there.sum(axis=1)
+            some, several = count > 0, count > 1
+            headed = part.heads >= 0
+            one = np.maximum(count, 1)
+            # A missing example is read as text 0 and counts nothing.
+            places = np.where(there, part.examples, 0)
+            vectors = text_vectors[places] * there[:, :, None]
+            total = vectors.sum(axis=1)
+            pairs = np.maximum(count * (count - 1), 1)
+            squares = np.einsum("cd,cd->c", total, total) - np.einsum(
+                "ckd,ckd->c", vectors, vectors
+            )
+            heads = text_vectors[np.where(headed, part.heads, 0)]
+            reach = np.full((len(part), cosines.shape[1]), -np.inf, np.float32)
+            for column in range(places.shape[1]):
+                near = cosines[places[:, column]]
+                near[~there[:, column]] = -np.inf
+                np.maximum(reach, near, out=reach)
+            reach[~some] = 0
+            values = {
+                "coherence": (several, squares / pairs),
+                "agreement": (headed & some, np.einsum("cd,cd->c", heads, total) / one),
+                "few": (some, 1 / one),
+                "examples ordinary": (some, (ordinary[places] * there).sum(axis=1) / one),
+                "reach": (some, reach.mean(axis=1)),
+                "description reach": (headed, head_reach[np.where(headed, part.heads, 0)]),
+            }
+            for column, name in enumerate(TOPIC_FEATURES):
+                known, value = values[name]
+                out[:, column] = np.where(known, value, self.typical[name])
+        weights = np.array([self.weights.get(name, 0.0) for name in TOPIC_FEATURES])
+        found: Floats = (named @ weights).astype(np.float32)
+        return found
+
+    def combine_many(
+        self,
+        similarities: Floats,
+        table: TopicTable,
+        widths: Floats,
+        prompt_terms: Floats,
+    ) -> Floats:
+        """z of every prompt against every topic of a table, [c, n], as `combine` gives it.
+
+        From similarities [t, n] of the texts, `widths` [c] and prompt terms [n].
+        """
+        there = table.examples >= 0
+        count = there.sum(axis=1)
+        headed = table.heads >= 0
+        parts = np.maximum(count + headed, 1)
+        each = np.full(len(table), self.weights.get("mean", 0.0)) / parts
+        description = self.weights.get("description", 0.0)
+        near = self.weights.get("nearest", 0.0)
+        # As in `row_weights`: description and examples stand in for each other.
+        head = np.where(headed, each + description + np.where(count == 0, near, 0.0), 0.0)
+        each = np.where(headed, each, each + description / np.maximum(count, 1))
+        each = np.where(count > 0, each, 0.0).astype(np.float32)
+        # A missing example is read as the first one: no change to the maximum, and the sum is
+        # set right by the first one's weight.
+        ordered = -np.sort(-table.examples, axis=1) if not there.all() else table.examples
+        first = np.maximum(ordered[:, 0], 0) if ordered.shape[1] else np.zeros(len(table), np.intp)
+        places = np.where(ordered >= 0, ordered, first[:, None])
+        width = places.shape[1]
+        z = similarities[np.maximum(table.heads, 0)]
+        z *= head.astype(np.float32)[:, None]
+        z += (widths + np.float32(self.constant))[:, None]
+        z += prompt_terms
+        if width:
+            cosines = similarities[first]
+            nearest = cosines.copy()
+            cosines *= (1 + count - width).astype(np.float32)[:, None]
+            other = np.empty_like(cosines)
+            for column in range(1, width):
+                np.take(similarities, places[:, column], axis=0, out=other, mode="clip")
+                cosines += other
+                np.maximum(nearest, other, out=nearest)
+            cosines *= each[:, None]
+            z += cosines
+            nearest[count == 0] = 0
+            same = np.flatnonzero(nearest > _SAME_FROM)
+            if len(same):
+                cosine = nearest.ravel()[same]
+            nearest *= np.float32(near)
+            z += nearest
+            if len(same):
+                flat = z.reshape(-1)
+                flat[same] = np.maximum(flat[same], self._lifted(cosine))
+        z[(count == 0) & ~headed] = _NOTHING
+        return z
+
+    def _lifted(self, nearest: Floats) -> Floats:
+        """What z is at least, [n], where the largest cosine to an example says they are the same."""
+        missing = np.maximum(np.float32(_SAME) - nearest, np.float32(0))
+        floor: Floats = np.float32(self.threshold + _SAME_LIFT) - np.float32(_SAME_SLOPE) * missing
+        return floor
 
     def score(self, texts: Sequence[str], text_vectors: Floats, vectors: Floats) -> Floats:
         """z [N] of prompts [N, d] against a topic, all steps in one: for small sets and tests."""

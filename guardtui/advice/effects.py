@@ -1,0 +1,129 @@
+"""What each part of a definition does, by leaving it out; and whether it does anything at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guardtui.advice.candidates import pieces, without
+from guardtui.advice.measuring import Measured, Stopped, TopicScorer, metrics_of_counts
+from guardtui.domain.late import late
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Intent, Topic
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
+
+_NEARLY = 0.02
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one part of a definition does, told by what would be without it.
+
+    `part` names it (`example 3`, `phrase 2`, `description`), `text` is the part itself as it
+    stands in the topic (not made inert), `start` and `stop` its place in the description (0 and
+    0 for an example). `topic` is the definition without it, which may break the limits; `before`
+    and `without` are metrics over all prompts of both halves. Prompts that are the example itself
+    count, as they do in an evaluation.
+    """
+
+    part: str
+    text: str
+    start: int
+    stop: int
+    topic: Topic
+    before: Metrics
+    without: Metrics
+
+    @property
+    def coverage_change(self) -> float | None:
+        """Coverage without the part minus coverage with it."""
+        old, new = self.before.coverage, self.without.coverage
+        return None if old is None or new is None else new - old
+
+    @property
+    def sentence(self) -> str:
+        """For example `without example 3: 12 fewer FP, 2 more FN`."""
+        return f"without {self.part}: {change_in_words(self.before, self.without)}"
+
+
+def change_in_words(before: Metrics, after: Metrics) -> str:
+    """How the two kinds of mistakes change: `12 fewer FP, 2 more FN`, or `no mistake more or less`.
+
+    Equal counts may hide that mistakes changed places.
+    """
+    parts = []
+    for name, old, new in (("FP", before.fp, after.fp), ("FN", before.fn, after.fn)):
+        if new != old:
+            parts.append(f"{abs(new - old)} {'more' if new > old else 'fewer'} {name}")
+    return ", ".join(parts) or "as many FP and FN"
+
+
+def effects(
+    scorer: TopicScorer, topic: Topic, stopped: Stopped = lambda: False
+) -> tuple[Effect, ...] | None:
+    """The effect of each example and each phrase of the description; None when stopped.
+
+    The parts in the order of the definition: phrases, the whole description, examples.
+    """
+    parts: list[tuple[str, str, int, int, Topic]] = []
+    description = topic.description
+    phrases = pieces(description)
+    if len(phrases) > 1:
+        for number, (start, stop) in enumerate(phrases, start=1):
+            shorter = topic.model_copy(update={"description": without(description, start, stop)})
+            text = description[start:stop]
+            label = f"phrase {number} (“{display_start(text.strip(), _SHOWN)}”)"
+            parts.append((label, text, start, stop, shorter))
+    if description.strip():
+        bare = topic.model_copy(update={"description": ""})
+        parts.append(("the description", description, 0, len(description), bare))
+    for place, example in enumerate(topic.examples):
+        if example.strip():
+            rest = topic.examples[:place] + topic.examples[place + 1 :]
+            fewer = topic.model_copy(update={"examples": rest})
+            parts.append((f"example {place + 1}", example, 0, 0, fewer))
+    measured = scorer.measure([topic, *(part[4] for part in parts)], stopped)
+    if measured is None:
+        return None
+    before = _whole(measured, 0, topic.intent)
+    return tuple(
+        Effect(label, text, start, stop, shorter, before, _whole(measured, row, topic.intent))
+        for row, (label, text, start, stop, shorter) in enumerate(parts, start=1)
+    )
+
+
+def _whole(measured: Measured, row: int, intent: Intent) -> Metrics:
+    """Metrics over both halves."""
+    belong, others, more_belong, more_others = measured.totals
+    hits, false, more_hits, more_false = (int(count) for count in measured.matched[row])
+    return metrics_of_counts(
+        belong + more_belong, others + more_others, hits + more_hits, false + more_false, intent
+    )
+
+
+def no_effect(metrics: Metrics) -> str | None:
+    """The sign of a topic that tells nothing apart, in a sentence; None where it does.
+
+    All prompts, or all but one in fifty of each class, get one answer: TPR 1 and TNR 0, or the
+    reverse.
+    """
+    tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
+    if tpr is None or tnr is None:
+        return None
+    if tpr >= 1 - _NEARLY and tnr <= _NEARLY:
+        return (
+            "everything triggers (TPR 1, TNR 0): the definition tells nothing apart; in the cloud "
+            "this is also how a built-in protection looks that stops all, whatever the topic says"
+        )
+    if tpr <= _NEARLY and tnr >= 1 - _NEARLY:
+        return (
+            "nothing triggers (TPR 0, TNR 1): the definition has no effect; in the cloud it may "
+            "also not be applied to the profile"
+        )
+    return None

@@ -1,0 +1,120 @@
+"""Halves of a prompt set: edits are chosen on one and reported on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSet
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+SEARCH_WORDS = ("search", "train", "training", "dev")
+"""Values of a column `split` whose rows edits are chosen on."""
+
+REPORT_WORDS = ("report", "test", "testing", "held-out", "heldout", "validation", "val", "eval")
+"""Values of a column `split` whose rows are only reported on."""
+
+_LEAST_SHARE = 0.3
+"""A half that has a smaller share of a class by chance gets some of it by rank of hash instead."""
+
+_FEW = 10
+_MIX = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which prompts edits are chosen on, and which they are reported on.
+
+    `search` and `report` are bool [N]; rows in neither are left out. `source` says in words where
+    the halves come from, `notes` what is doubtful about them, a sentence each.
+    """
+
+    search: NDArray[np.bool_]
+    report: NDArray[np.bool_]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def search_rows(self) -> NDArray[np.intp]:
+        """Rows that edits are chosen on, in their order."""
+        return np.flatnonzero(self.search)
+
+    @cached_property
+    def report_rows(self) -> NDArray[np.intp]:
+        """Rows that edits are reported on, in their order."""
+        return np.flatnonzero(self.report)
+
+
+class SplitError(ValueError):
+    """The prompts cannot be split so that both halves have both classes; the text says why."""
+
+
+def split_prompts(prompts: PromptSet) -> Split:
+    """Halves by the column `split`, or by a hash of each prompt.
+
+    In the column `train` and `search` are chosen on, `test` and `report` reported on (more words:
+    `SEARCH_WORDS`, `REPORT_WORDS`; any case); other values are left out and said. By hash a prompt
+    keeps its half whatever rows come and go, except in classes so small that a half would have
+    too few of one: that class is dealt out by rank, and said. Raises `SplitError`.
+    """
+    column = next((name for name in prompts.extra_columns if name.lower() == "split"), None)
+    if column is None:
+        return hashed_split(prompts.keys, prompts.expected)
+    values = prompts.frame[column].str.strip_chars().str.to_lowercase()
+    search = values.is_in(SEARCH_WORDS).to_numpy()
+    report = values.is_in(REPORT_WORDS).to_numpy()
+    notes = []
+    if left := int(np.count_nonzero(~search & ~report)):
+        line = int(prompts.frame["line"][int(np.flatnonzero(~search & ~report)[0])])
+        rows = "1 row has" if left == 1 else f"{left} rows have"
+        notes.append(
+            f"{rows} another value in the column {column} (line {line} the first), left out: "
+            "write train or test"
+        )
+    return _checked(search, report, prompts.expected, f"by the column {column}", notes)
+
+
+def hashed_split(keys: NDArray[np.uint64], expected: NDArray[np.bool_]) -> Split:
+    """Halves by prompt keys (uint64 [N]) and labels (bool [N]); the same for the same prompts."""
+    # A key is a hash already; its bits are mixed once more, since others order by the key itself.
+    mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(_MIX)
+    search = (mixed >> np.uint64(63)).astype(bool)
+    notes = []
+    for label, what in ((True, "belong"), (False, "do not belong")):
+        rows = np.flatnonzero(expected == label)
+        share = float(search[rows].mean()) if len(rows) else 0.5
+        if len(rows) > 1 and not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
+            ranked = rows[np.argsort(mixed[rows], kind="stable")]
+            search[ranked] = np.arange(len(ranked)) % 2 == 0
+            notes.append(
+                f"only {len(rows)} prompts {what}: they were dealt out evenly, and may change "
+                "halves when rows are added"
+            )
+    return _checked(search, ~search, expected, "by a hash of each prompt", notes)
+
+
+def _checked(
+    search: NDArray[np.bool_],
+    report: NDArray[np.bool_],
+    expected: NDArray[np.bool_],
+    source: str,
+    notes: list[str],
+) -> Split:
+    for half, name in ((search, "to choose on"), (report, "to report on")):
+        for label, what in ((True, "belong"), (False, "do not belong")):
+            count = int(np.count_nonzero(half & (expected == label)))
+            if count == 0:
+                raise SplitError(
+                    f"the half {name} ({source}) has no prompts that {what} to the topic: "
+                    "add some, or deal the rows out with a column split (train, test)"
+                )
+            if count < _FEW:
+                notes.append(f"the half {name} has only {count} prompts that {what} to the topic")
+    return Split(search, report, source, tuple(notes))
