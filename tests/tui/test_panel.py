@@ -292,7 +292,7 @@ async def test_with_one_scanner_it_says_what_to_do(tmp_path: Path) -> None:
         await stage.press("tab", *" and more")
         await until(stage.pilot, lambda: stage.main.session.topic.description.endswith("more"))
         await stage.open()
-        assert "Of other definitions there are some of airs (#0)." in flowing(frame(stage.app))
+        assert "Of other definitions there are some of airs (#1)." in flowing(frame(stage.app))
 
     await play(folder_of(tmp_path), elsewhere, airs=AIRS, size=(200, 30))
 
