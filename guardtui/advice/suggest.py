@@ -109,7 +109,7 @@ class Suggestion:
 class Engine(Protocol):
     """What measures a definition: outcome codes int8 [N] of all prompts."""
 
-    def __call__(self, topic: Topic) -> NDArray[np.int8]: ...
+    def __call__(self, topic: Topic, /) -> NDArray[np.int8]: ...
 
 
 def request(

@@ -210,6 +210,12 @@ ACTIONS: tuple[Action, ...] = (
         "Labels in doubt",
         "Prompts of which every scanner and every iteration say the opposite of the label",
     ),
+    Action(
+        "suggest",
+        "ctrl+f8,ctrl+f10",
+        "Proposals of a model",
+        "A model proposes definitions from the mistakes; each is measured on held-out prompts",
+    ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
     Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),

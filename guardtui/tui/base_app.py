@@ -31,6 +31,7 @@ class BaseApp(App[int]):
     CSS_PATH = [
         "styles/main.tcss",
         "styles/dialogs.tcss",
+        "styles/advice.tcss",
         "styles/settings.tcss",
         "styles/tour.tcss",
         "styles/scores.tcss",

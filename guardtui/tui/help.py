@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.dom import DOMNode
 from textual.screen import ModalScreen
+
+from guardtui.tui.help_advice import ADVICE_PANES
+from guardtui.tui.help_pane import CLOSE, MOVE, NEXT, PaneHelp
+from guardtui.tui.help_remote import REMOTE_PANES
 
 FILTER_EXAMPLES = (
     ("tax home", "prompts that hold both words, in any case"),
@@ -51,21 +53,6 @@ WORDS = {
 """What the words on the screen mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaneHelp:
-    """Help of one pane: `scopes` of the registry whose keys work in it, and keys of its own."""
-
-    title: str
-    prose: str
-    words: tuple[str, ...] = ()
-    scopes: tuple[str, ...] = ()
-    keys: tuple[tuple[str, str], ...] = ()
-
-
-_MOVE = ("↑ ↓ PgUp PgDn", "Move or scroll")
-_NEXT = ("Tab", "Go to the next place; Shift and Tab: to the one before")
-_CLOSE = ("Esc", "Close it; nothing is changed")
-
 PANES: dict[str, PaneHelp] = {
     "definition": PaneHelp(
         "The definition",
@@ -92,7 +79,7 @@ made for one of the two: when both differ, the header says so, and what counts a
 round.""",
         ("intent", "expected"),
         ("editor",),
-        (("Space, Enter, ← →", "Change between block and allow"), _NEXT),
+        (("Space, Enter, ← →", "Change between block and allow"), NEXT),
     ),
     "metrics": PaneHelp(
         "The metrics",
@@ -108,7 +95,7 @@ at the end of this pane (scroll down), and in the list of iterations. “edit”
 the baseline, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
         ("coverage", "TPR", "TNR", "precision", "F1", "baseline", "regression", "fix", "plateau"),
         (),
-        (_MOVE, _NEXT),
+        (MOVE, NEXT),
     ),
     "results": PaneHelp(
         "The results",
@@ -159,7 +146,7 @@ Control characters and the like are drawn as visible signs, and counted. Text ca
 the mouse and copied with ^c.""",
         ("verdict", "threshold", "iteration", "TP, TN", "FP", "FN"),
         ("detail",),
-        (_MOVE, _NEXT),
+        (MOVE, NEXT),
     ),
     "iterations": PaneHelp(
         "Iterations",
@@ -174,7 +161,7 @@ compared to, until it is unpinned.""",
             ("↑ ↓", "Choose"),
             ("Enter", "Restore the definition"),
             ("p", "Pin as the baseline"),
-            _CLOSE,
+            CLOSE,
         ),
     ),
     "export": PaneHelp(
@@ -185,130 +172,7 @@ shown: md and table are for reading, json and csv for programs, tsv lists the it
 that name is written over; your topic and your prompts never are.""",
         ("iteration",),
         (),
-        (("↑ ↓", "Choose a format"), ("Enter", "Write it"), _CLOSE),
-    ),
-    "scan": PaneHelp(
-        "A scan with AIRS",
-        """\
-What a scan would do, before anything is sent. For the profile to judge by your definition, the
-definition must be in effect: “Apply and scan” gives the topic its new text, pins that revision in
-the profile, leaves everything else in the profile as it is, waits until scans know it, and asks for
-every prompt. “As it is” asks by what the profile has now. “Likely changes” asks only for prompts
-that the edit moves in the embedded engine, for earlier mistakes, and for those without a verdict;
-the others are marked “–” and count in no rate.
-
-Verdicts that are known are not paid for again. While a scan runs, rates are estimates: the brackets
-say what the open prompts may still do to them. An edit stops the scan; the verdicts that came are
-kept, and the next scan asks for what is missing only.""",
-        ("verdict", "coverage", "iteration"),
-        (),
-        (("Tab, Shift+Tab", "The next button"), ("Enter", "Press it"), ("Esc", "Send nothing")),
-    ),
-    "remote_topics": PaneHelp(
-        "Topics in AIRS",
-        """\
-All topics of the tenant: name and newest revision, and what the profile pins of each, “older” when
-that is not the newest text. → marks the one with the name of yours. Enter shows a text word by word
-against yours; from there it can be taken over into the editor, as one edit that Undo takes back.
-
-Apply gives the topic of this name your text, pins it in the profile and waits until scans are
-judged by it; what changes is shown first. Take back undoes the last apply of this session: the text
-of before, and its pin; what others changed meanwhile stays. Create makes the topic without putting
-it into a profile. Delete is for good; a topic that profiles have goes out of all of them, when you
-say who does it.""",
-        ("topic", "intent"),
-        (),
-        (
-            ("Enter", "Look at the topic"),
-            ("p", "Apply your definition"),
-            ("r", "Take the last apply back"),
-            ("c", "Create the topic, in no profile"),
-            ("d, Del", "Delete the topic"),
-            ("l", "Load the list again"),
-            _MOVE,
-            ("Esc, q", "Leave; a change under way is finished"),
-        ),
-    ),
-    "remote_text": PaneHelp(
-        "A topic of AIRS against yours",
-        """\
-Its newest text: {+words+} are only in AIRS, [-words-] only in yours. The service gives no older
-text, so where the profile pins an older revision, this is not what it judges by. Taken over, it
-takes the place of your definition, with the intent that the profile gives it; Undo brings yours
-back.""",
-        ("topic", "intent"),
-        (),
-        (("t", "Take it over"), _MOVE, _NEXT, _CLOSE),
-    ),
-    "remote_delete": PaneHelp(
-        "A topic that profiles have",
-        """\
-AIRS deletes such a topic only when it may take it out of every revision of every profile that names
-it, and when it is told who does that. Verdicts of those profiles change at once.""",
-        ("topic",),
-        (),
-        (("Enter", "Delete the topic, with the address that was typed"), _NEXT, _CLOSE),
-    ),
-    "agreement": PaneHelp(
-        "AIRS and the embedded engine",
-        """\
-The last scan held against the embedded engine, on the definition that was scanned: how often both
-say the same, beyond what chance alone would give (kappa: 1 is always, 0 is chance), and who
-triggers more. Where the engine is too strict or too lax, a threshold calibrated on AIRS's verdicts
-brings its previews nearer; the figure on verdicts held out is the one to trust. Scores of previews
-before and after that are the same, their verdicts are not: a comparison across the two says so.""",
-        ("triggered", "threshold", "verdict"),
-        (),
-        (("u", "Use that threshold"), _MOVE, _CLOSE),
-    ),
-    "panel": PaneHelp(
-        "Scanners side by side",
-        """\
-What each scanner says of every prompt, on the definition as it is: the embedded engine now, AIRS
-and judges as they were recorded last. ✓ triggers, · passes, ? has no verdict; “most” is what more
-than half of the verdicts say, – where there is no such half, ! where that contradicts the label.
-The lines above tell how well they agree: alpha over all of them and kappa of each two, 1 for
-always, 0 for no better than chance.
-
-Where scanners differ, the definition is unclear, or one of them is weak. Where most contradict the
-label, look at the label: you can take over what they say, and are asked before that is written.""",
-        ("triggered", "verdict", "expected"),
-        (),
-        (
-            ("f", "Next group: those that differ, majority against the label, all"),
-            ("/", "Find words in the prompts; Esc takes them away"),
-            ("s, S", "Sort by the next column; the other way round"),
-            ("Enter", "Read the prompt, and why each scanner said so"),
-            ("Space", "Mark the prompt"),
-            ("l", "Label the marked prompts, or this one, as the majority says"),
-            ("u", "Take the last edit of the prompts back"),
-            ("w", "Go on to the labels in doubt"),
-            _MOVE,
-            ("Esc, q", "Leave"),
-        ),
-    ),
-    "suspects": PaneHelp(
-        "Labels in doubt",
-        """\
-Prompts whose label everything contradicts: every scanner on this definition, and every iteration
-that had a verdict on them. At least two voices must have spoken; a scanner counts once for each
-definition. Most voices come first, then those that the embedded engine is surest about. Many will
-be wrong labels, some hard prompts: read before you decide.
-
-Accepting turns the label in the prompt file, and can be taken back. Rejecting says that the label
-is right: the session remembers it, and does not list the prompt again.""",
-        ("expected", "verdict", "iteration"),
-        (),
-        (
-            ("a", "Accept: turn the label of this prompt, or of those marked"),
-            ("x", "Reject: the label is right; pressed again on one shown by r, it is open"),
-            ("r", "Show those rejected too, or hide them"),
-            ("u", "Take the last edit of the prompts back"),
-            ("Enter", "Read the prompt, and why each scanner said so"),
-            ("Space", "Mark the prompt"),
-            _MOVE,
-            ("Esc, q", "Leave"),
-        ),
+        (("↑ ↓", "Choose a format"), ("Enter", "Write it"), CLOSE),
     ),
     "scanner": PaneHelp(
         "The scanner",
@@ -321,14 +185,14 @@ to trust. minilm understands better, static is faster; scores of the two cannot 
 Tune the definition first: the real guardrail has its own threshold.""",
         ("threshold", "triggered", "coverage"),
         (),
-        (("Enter", "Set what was typed, or press the button"), _NEXT, _CLOSE),
+        (("Enter", "Set what was typed, or press the button"), NEXT, CLOSE),
     ),
     "confirm": PaneHelp(
         "A question",
         """\
 Something would be lost, or may not be what you meant, so it is asked first. Esc always is the
 answer that changes nothing.""",
-        keys=(("y", "Yes"), ("n, Esc", "No"), _NEXT, ("Enter", "Press the button")),
+        keys=(("y", "Yes"), ("n, Esc", "No"), NEXT, ("Enter", "Press the button")),
     ),
     "settings": PaneHelp(
         "Settings",
@@ -340,7 +204,7 @@ file for as long as it is given. Type to narrow the list.""",
             ("↑ ↓", "Choose a setting"),
             ("Enter", "Change it, or edit its value"),
             ("Space, Del", "In the list: change it, reset it"),
-            _NEXT,
+            NEXT,
             ("Esc", "Leave"),
         ),
     ),
@@ -366,7 +230,7 @@ Adds a prompt with its label to your prompt set. The label says whether the prom
 topic, whatever the scanner makes of it.""",
         ("expected",),
         (),
-        (_NEXT, ("^s or F2", "Add it"), ("Space", "On the label: turn it"), _CLOSE),
+        (NEXT, ("^s or F2", "Add it"), ("Space", "On the label: turn it"), CLOSE),
     ),
     "views": PaneHelp(
         "Views",
@@ -396,7 +260,7 @@ alone: a letter or a sign stands beside it in every theme.""",
         "The command palette",
         """\
 Every action under its name. Type part of the name, choose with the arrows.""",
-        keys=(("↑ ↓", "Choose"), ("Enter", "Do it"), _CLOSE),
+        keys=(("↑ ↓", "Choose"), ("Enter", "Do it"), CLOSE),
     ),
     "tour": PaneHelp(
         "The tour",
@@ -408,29 +272,13 @@ Six short steps over the live app. Everything works while it is shown: try what 
             ("Esc", "Leave the tour"),
         ),
     ),
-    "companions": PaneHelp(
-        "Topics measured together",
-        """\
-A profile holds several topics, and stops a prompt when any of those to block matches it, unless one
-to allow matches as well. Name the files of the other topics here, and the prompt set measures them
-all together: a prompt that only another topic stops shows its name after an arrow. A file that
-cannot be used is marked, says why, and is left out. What you change counts once you leave.""",
-        ("intent",),
-        keys=(
-            ("Enter", "In the line: add this file"),
-            ("→", "Take what is offered behind the cursor"),
-            ("Del, d, x", "In the list: remove the chosen one"),
-            _NEXT,
-            ("Esc", "Leave, and measure with what is listed"),
-        ),
-    ),
     "open_outputs": PaneHelp(
         "A file of outputs",
         """\
 A file with what a model answered and what it should have: CSV, JSONL or Parquet with the columns
 input, target and output. A target may be a list of texts in brackets. What is wrong with a file is
 told here, with its lines, before anything opens.""",
-        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), _CLOSE),
+        keys=(("→", "Take what is offered behind the cursor"), ("Enter", "Open the file"), CLOSE),
     ),
     "score_line": PaneHelp(
         "The scorer",
@@ -443,7 +291,7 @@ say it (Enter), shows how far it is, and can be stopped; what was graded is kept
 Pin a scorer to keep its values in sight, and write another one beside it.""",
         (),
         ("scores",),
-        (("Enter", "Score now"), ("↑ ↓", "Lines used before"), _NEXT),
+        (("Enter", "Score now"), ("↑ ↓", "Lines used before"), NEXT),
     ),
     "score_metrics": PaneHelp(
         "The metrics of the scores",
@@ -453,7 +301,7 @@ standard error behind ±, and how often it gave each value. n/a is what is not d
 rows. Unscored rows have no value and are in no metric; errors are rows that failed.""",
         (),
         ("scores",),
-        (_MOVE, _NEXT),
+        (MOVE, NEXT),
     ),
     "score_rows": PaneHelp(
         "The scored rows",
@@ -464,7 +312,7 @@ that was found in the output, the output and the target. The chosen row stays ch
 write, filter and sort.""",
         (),
         ("table", "scores"),
-        (("↑ ↓ PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), _NEXT),
+        (("↑ ↓ PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), NEXT),
     ),
     "score_filter": PaneHelp(
         "The filter of the scores",
@@ -486,30 +334,32 @@ the target, the input, what each scorer says in explanation, and the other colum
 The signs are no part of the output, and are left out when you copy.""",
         (),
         ("scores",),
-        (_MOVE, _NEXT),
+        (MOVE, NEXT),
     ),
     "score_choice": PaneHelp(
         "A list of the scores",
         "Something to choose for the scores: a scorer, a column, a reducer or a form of report.",
-        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), _CLOSE),
+        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), CLOSE),
     ),
     "score_page": PaneHelp(
         "Metrics by group",
         """\
 The metrics over all rows, then over those of each value of the column, in the order of the file; n
 is how many rows that are. Below: what scorers and metrics warned of.""",
-        keys=(_MOVE, _CLOSE),
+        keys=(MOVE, CLOSE),
     ),
     "page": PaneHelp(
         "A page to read",
         "Text about the definition or the prompts. It changes nothing, and can be selected.",
-        keys=(_MOVE, _CLOSE),
+        keys=(MOVE, CLOSE),
     ),
     "dialog": PaneHelp(
         "A dialog",
         "Answers what it asks, or is closed without changing anything.",
-        keys=(_NEXT, ("Enter, Space", "Press what has the focus"), _CLOSE),
+        keys=(NEXT, ("Enter, Space", "Press what has the focus"), CLOSE),
     ),
+    **REMOTE_PANES,
+    **ADVICE_PANES,
 }
 """Help by the name of the pane; `pane_of` says which a widget belongs to."""
 

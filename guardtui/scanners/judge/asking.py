@@ -125,7 +125,7 @@ class Judge:
         """What the model makes of a prompt. Raises ServiceError, also for a spent budget."""
         if self.form.scorer is None:
             return await self._grade(topic, prompt)
-        said = await self._complete(self.template.filled(topic, prompt))
+        said = await self.complete(self.template.filled(topic, prompt))
         return await self.form.read(said)
 
     async def _grade(self, topic: Topic, prompt: str) -> Reading:
@@ -134,7 +134,7 @@ class Judge:
         class Grader:
             async def generate(_, input: str | Sequence[Message]) -> Completion:  # noqa: A002, N805
                 assert isinstance(input, str)  # noqa: S101 - nothing is attached
-                said.append(await self._complete([{"role": "user", "content": input}]))
+                said.append(await self.complete([{"role": "user", "content": input}]))
                 return said[-1]
 
         examples = "".join(f"\n- {one}" for one in topic.examples)
@@ -152,7 +152,7 @@ class Judge:
             return Reading(score.value == CORRECT, reason)
         return Reading(None, reason, "the answer holds no grade")
 
-    async def _complete(self, messages: Sequence[Mapping[str, Any]]) -> Completion:
+    async def complete(self, messages: Sequence[Mapping[str, Any]]) -> Completion:
         """One answer. What may cost although it failed is repeated here, within the budget.
 
         What certainly did nothing is repeated by the client.

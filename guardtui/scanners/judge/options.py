@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from guardtui.http.errors import inert
+from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import VerdictCache
+from guardtui.scanners.judge.asking import Dialect, Judge, WatchedLimit
 from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
-from guardtui.scanners.judge.template import Template
+from guardtui.scanners.judge.template import Template, default_template, load_template
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,51 @@ class JudgeOptions:
         more = len(self.models) - 1
         return f"{first} and {more} more" if more else first
 
+    async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
+        """What the first model answers to messages, in words. Raises ServiceError."""
+        from guardtui.http.openai import ChatModel
+
+        model = self.models[0]
+        attempts = self.retries + 1
+        chat = ChatModel(
+            model.url,
+            model.name,
+            model.key,
+            limit=WatchedLimit(1),
+            retries=Retries(attempts=attempts, on=NOTHING_DONE),
+            timeout=300.0,
+            allow_http=self.allow_http,
+        )
+        async with chat:
+            judge = Judge(
+                model.full,
+                chat,
+                default_template(),
+                Form.parse("answer"),
+                Budget(answer_tokens=answer_tokens),
+                Dialect(dict(self.options), frozenset(self.options)),
+                Retries(attempts=attempts),
+            )
+            return (await judge.complete(messages)).completion
+
     def scanner(self, cache: VerdictCache | None = None, *, fresh: bool = False) -> JudgeScanner:
-        """A scanner with a budget of its own. Raises ScannerError without a model."""
+        """A scanner with a budget of its own, by the template as its file is now.
+
+        Raises ScannerError without a model, or for a template that cannot be used.
+        """
         budget = Budget(
             self.prices,
             most_tokens=self.most_tokens,
             most_cost=self.most_cost,
             answer_tokens=self.answer_tokens,
         )
+        template = self.template
+        if template is not None and template.source:
+            # The author may have edited it since.
+            template = load_template(Path(template.source))
         return JudgeScanner(
             self.models,
-            template=self.template,
+            template=template,
             form=self.form,
             budget=budget,
             options=self.options,

@@ -42,6 +42,7 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.suggesting import SuggestingScreen
 from guardtui.tui.screens.suspects import SuspectsScreen
 from guardtui.tui.screens.tour import Touring
 from guardtui.tui.widgets.editor import Field
@@ -57,7 +58,7 @@ class Greeting(Enum):
     HINT = "hint"
 
 
-class MainScreen(Touring, SuspectsScreen, Agreeing, DecisionsScreen):
+class MainScreen(Touring, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)

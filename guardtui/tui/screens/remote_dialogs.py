@@ -14,11 +14,12 @@ from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.domain.word_diff import Kind
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.content import themed
+from guardtui.tui.definition_text import append_pieces, compare_text, paired_examples
 from guardtui.tui.modal import Modal
 from guardtui.tui.remote_listing import Listing, same_text, too_large
 from guardtui.tui.widgets.line_input import LineInput
@@ -27,12 +28,6 @@ _WIDEST_NAME = 40
 _NARROWEST_NAME = 12
 _BESIDE_NAME = 44
 """Cells that all but the name takes in a row, frames included."""
-_EXAMPLES = 12
-_SIGNS = {
-    Kind.SAME: ("{}", ""),
-    Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
-    Kind.REMOVED: ("[-{}-]", "strike $text-error"),
-}
 
 
 class RemoteTopics(Modal[None]):
@@ -232,19 +227,19 @@ class TopicText(Modal[bool]):
             text = Text("Too large for a definition: it cannot be taken over.\n", "$text-error")
             return text.append(display_start(topic.description, 1000), "not bold")
         text = Text("Against yours: ")
-        _pieces(text, [(Kind.ADDED, "in AIRS"), (Kind.SAME, " "), (Kind.REMOVED, "here")])
+        append_pieces(text, [(Kind.ADDED, "in AIRS"), (Kind.SAME, " "), (Kind.REMOVED, "here")])
         text.append("\n\nname         ", "$text-muted")
-        _compare(text, here.name, topic.topic_name)
+        compare_text(text, here.name, topic.topic_name)
         text.append("\nintent       ", "$text-muted")
         if self._intent is None:
             text.append(f"stays {here.intent}: the profile does not say")
         else:
-            _compare(text, str(here.intent), str(self._intent))
+            compare_text(text, str(here.intent), str(self._intent))
         text.append("\ndescription  ", "$text-muted")
-        _compare(text, here.description, topic.description)
-        for number, (before, after) in enumerate(_paired(here.examples, topic.examples), 1):
+        compare_text(text, here.description, topic.description)
+        for number, (before, after) in enumerate(paired_examples(here.examples, topic.examples), 1):
             text.append(f"\nexample {number:<4} ", "$text-muted")
-            _compare(text, before, after)
+            compare_text(text, before, after)
         return text
 
     def on_mount(self) -> None:
@@ -257,28 +252,6 @@ class TopicText(Modal[bool]):
     def action_answer(self, answer: bool) -> None:
         if not (answer and self._large):
             self.dismiss(answer)
-
-
-def _compare(text: Text, before: str, after: str) -> None:
-    _pieces(text, word_diff(before, after) if before != after else [(Kind.SAME, after)])
-
-
-def _pieces(text: Text, pieces: Sequence[tuple[Kind, str]]) -> None:
-    for kind, part in pieces:
-        form, style = _SIGNS[kind]
-        text.append(form.format(display_text(part)), style)
-
-
-def _paired(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
-    """Examples of the service in their order, each with the one here that it is held against.
-
-    An example that is here at any place is the same; what is left is paired in order.
-    """
-    left = [one for one in before[:_EXAMPLES] if one not in after]
-    fresh = [one for one in after[:_EXAMPLES] if one not in before]
-    partner = dict(zip(fresh, left, strict=False))
-    pairs = [(one if one in before else partner.get(one, ""), one) for one in after[:_EXAMPLES]]
-    return pairs + [(one, "") for one in left[len(fresh) :]]
 
 
 class Changes(Modal[bool]):

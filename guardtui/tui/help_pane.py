@@ -1,0 +1,21 @@
+"""What the help of one pane is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PaneHelp:
+    """Help of one pane: `scopes` of the registry whose keys work in it, and keys of its own."""
+
+    title: str
+    prose: str
+    words: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+
+
+MOVE = ("↑ ↓ PgUp PgDn", "Move or scroll")
+NEXT = ("Tab", "Go to the next place; Shift and Tab: to the one before")
+CLOSE = ("Esc", "Close it; nothing is changed")

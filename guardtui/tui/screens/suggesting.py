@@ -1,0 +1,167 @@
+"""Definitions that a model proposes on request: measured, shown as a difference, applied or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.advice.splits import SplitError, split_prompts
+from guardtui.advice.suggest import (
+    Suggestion,
+    SuggestionError,
+    measured,
+    read_proposals,
+    request,
+)
+from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import mcnemar_p_value
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import outcomes
+from guardtui.http.errors import ServiceError
+from guardtui.scanners.base import ScannerError
+from guardtui.tui.content import themed
+from guardtui.tui.definition_text import difference_text
+from guardtui.tui.modal import Modal
+from guardtui.tui.screens.scanning import ScanningScreen
+from guardtui.tui.widgets.metrics_panel import delta, number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+ANSWER_TOKENS = 3_000
+"""Tokens of an answer with proposals."""
+_SURE = 0.05
+
+
+class SuggestionList(Modal[Topic | None]):
+    """Gives the definition that the author takes, or None."""
+
+    BINDINGS = [("escape,q", "close", "Leave")]
+
+    help_pane = "suggestions"
+
+    def __init__(
+        self, here: Topic, suggestions: Sequence[Suggestion], notes: Sequence[str]
+    ) -> None:
+        super().__init__()
+        self._here, self._suggestions, self._notes = here, suggestions, notes
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Proposals of the model"
+            page.border_subtitle = "Enter takes one into the editor, Esc leaves"
+            for note in self._notes:
+                yield Label(display_text(note), markup=False)
+            yield OptionList(
+                *(
+                    Option(themed(suggestion_line(one)), id=str(place))
+                    for place, one in enumerate(self._suggestions)
+                ),
+                markup=False,
+                compact=True,
+            )
+            with VerticalScroll(classes="suggestion"):
+                yield Static("", markup=False, id="difference")
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        one = self._suggestions[event.option_index]
+        text = Text(f"{display_start(one.why, 400)}\n\n", "italic") if one.why else Text()
+        text.append_text(difference_text(self._here, one.topic))
+        self.query_one("#difference", Static).update(themed(text))
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._suggestions[event.option_index].topic)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def suggestion_line(one: Suggestion) -> Text:
+    """One proposal: what it gains on the held-out prompts, and whether that may be chance."""
+    line = Text()
+    sign, style = delta(one.gain)
+    line.append(f"coverage {number(one.before.coverage)} → {number(one.after.coverage)} ", "bold")
+    line.append(f"{sign:<10}", style)
+    line.append(f"fixes {one.fixes}  regressions {one.regressions}  ")
+    p = mcnemar_p_value(one.regressions, one.fixes)
+    sure = "" if p < _SURE else ", could be chance"
+    line.append(f"on {one.held_out} held out (p {p:.2f}{sure})  ", "$text-muted")
+    return line.append(", ".join(one.changes), "$text-muted")
+
+
+class SuggestingScreen(ScanningScreen):
+    """The action that asks a model for proposals."""
+
+    @work(exclusive=True, group="dialog")
+    async def action_suggest(self) -> None:
+        judge, evaluation = self.remote_options.judge, self.evaluation
+        if judge is None:
+            self.notify(
+                "No model is named: start with --model URL#NAME, as for a judge.",
+                severity="warning",
+            )
+            return
+        if evaluation is None:
+            return
+        await self._take_typed()
+        prompts = self.prompts
+        topic = evaluation.topic
+        self._tell_scan("the model is asked for proposals …")
+        try:
+            split = await asyncio.to_thread(split_prompts, prompts)
+            messages = request(topic, evaluation, prompts, split.search)
+            answer = await judge.complete(messages, ANSWER_TOKENS)
+            proposals, refused = read_proposals(answer, topic)
+            self._tell_scan("the proposals are measured …")
+            suggestions = await asyncio.to_thread(
+                measured, topic, proposals, self._engine(evaluation, prompts), split.report
+            )
+        except (SuggestionError, SplitError, ServiceError, ScannerError) as error:
+            self._warn(str(error), error=True)
+            return
+        finally:
+            self._tell_scan("")
+        notes = [
+            f"Asked from the mistakes on {int(split.search.sum())} prompts ({split.source}); "
+            f"measured by the embedded engine on the other {int(split.report.sum())}.",
+            *refused,
+        ]
+        if not suggestions:
+            self._warn("; ".join(refused) or "the model proposed nothing", error=True)
+            return
+        chosen = await self.app.push_screen_wait(SuggestionList(topic, suggestions, notes))
+        if chosen is not None:
+            self._edit(chosen)
+            self.notify("The proposal is in the editor; Undo brings yours back.")
+
+    def _engine(
+        self, evaluation: Evaluation, prompts: PromptSet
+    ) -> Callable[[Topic], NDArray[np.int8]]:
+        """What tells the outcomes of a definition by the embedded engine."""
+        duty = should_trigger(prompts.expected, evaluation.topic.intent)
+
+        def engine(topic: Topic) -> NDArray[np.int8]:
+            verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
+            assert verdicts is not None  # noqa: S101 - nothing stops it
+            return outcomes(duty, verdicts.triggered)
+
+        return engine
