@@ -212,7 +212,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "suggest",
-        "ctrl+f8,ctrl+f10",
+        "ctrl+f10,ctrl+f4",
         "Proposals of a model",
         "A model proposes definitions from the mistakes; each is measured on held-out prompts",
     ),
