@@ -1,0 +1,171 @@
+"""A judge in the app: scans by a model behind a real socket, epochs, and its proposals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.scanners.judge.budget import Prices
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.judge.scanner import ModelAddress
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.epochs import Epochs
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.remote import RemoteOptions
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.scan_dialogs import ScanDialog
+from guardtui.tui.screens.suggesting import SuggestionList
+from tests.http.server import Received, Server, Step
+from tests.scanners.judge.conftest import asked, prompts_of, said
+from tests.tui.test_loop import ROWS, frame, ready, topic_path, until
+
+__all__ = ["topic_path"]
+
+COUNT = len(ROWS)
+LABELS = dict(ROWS)
+BETTER = {
+    "why": "shorter [b]markup[/b] \x1b[31m",
+    "description": "Tax",
+    "examples": ["How can I pay less tax?", "Can I deduct it?"],
+}
+
+
+def by_label(request: Received) -> Step:
+    """A model that is always right; asked for proposals it makes two, of which one will not do."""
+    text = request.json["messages"][-1]["content"]
+    if "Propose" in text:
+        broken = {"description": "x" * 300, "examples": ["a", "b"]}
+        return said(json.dumps({"proposals": [BETTER, broken]}))
+    return said(f"So it is.\nANSWER: {'yes' if LABELS[asked(request)] else 'no'}")
+
+
+class Play:
+    """The app while it is driven."""
+
+    def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        self.pilot, self.app, self.main = pilot, app, main
+
+    async def scan(self, *keys: str) -> None:
+        """Scan; `keys` answer the dialog, where there is one."""
+        count = len(self.main.session.iterations)
+        await self.pilot.press("ctrl+r")
+        if keys:
+            await until(self.pilot, lambda: isinstance(self.app.screen, ScanDialog))
+            await self.pilot.press(*keys)
+        await until(self.pilot, lambda: len(self.main.session.iterations) > count)
+        await until(self.pilot, lambda: not self.main._under_way)
+
+
+@asynccontextmanager
+async def playing(
+    topic_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, epochs: Epochs | None = None
+) -> AsyncIterator[Play]:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
+    models = (ModelAddress(f"{server.url}/v1", "mock"),)
+    judge = JudgeOptions(models, prices=Prices(1, 2))
+    options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge, epochs=epochs)
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    async with app.run_test(size=(120, 40)) as pilot:
+        yield Play(pilot, app, await ready(pilot, app))
+
+
+async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        await play.pilot.press("ctrl+r")
+        await until(play.pilot, lambda: isinstance(play.app.screen, ScanDialog))
+        assert "Scan with a judge" in frame(play.app)
+        assert f"{COUNT} prompts: 0 known, {COUNT} calls" in frame(play.app)
+        await play.pilot.press("escape")
+        assert not server.received
+        await play.scan("g")
+        judged = play.main.session.iterations[-1]
+        assert judged.decision is Decision.KEEP  # the first complete one, on the file's definition
+        assert judged.evaluation.settings.name == "judge"
+        assert judged.evaluation.metrics.coverage == 1.0
+        assert judged.evaluation.verdicts.used is not None
+        assert judged.evaluation.verdicts.used.calls == COUNT
+        await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        assert (
+            "So it is."
+            in play.main._detail_of(  # type: ignore[union-attr]
+                int(judged.evaluation.keys[0])
+            ).reason
+        )
+        await play.scan()  # agreed: no dialog; known: nothing is asked
+        assert sum(prompts_of(server).values()) == COUNT
+
+
+async def test_epochs_make_one_verdict_and_show_flaky_prompts(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    flaky = ROWS[0][0]
+
+    def wavering(request: Received) -> Step:
+        prompt = asked(request)
+        seen.append(prompt)
+        if prompt == flaky and seen.count(flaky) == 2:
+            return said("Now I doubt it.\nANSWER: no")
+        return by_label(request)
+
+    epochs = Epochs.parse(3, "mode")
+    async with (
+        Server(wavering) as server,
+        playing(topic_path, server, monkeypatch, epochs) as play,
+    ):
+        await play.scan("g")
+        verdicts = play.main.session.iterations[-1].evaluation.verdicts
+        assert len(server.received) == 3 * COUNT
+        assert verdicts.flaky.tolist() == [True] + [False] * (COUNT - 1)
+        assert verdicts.triggered.tolist() == [int(label) for _, label in ROWS]
+        assert "triggered in 2 of 3 epochs" in verdicts.notes[0]
+        await until(play.pilot, lambda: "8 flaky 1" in frame(play.app))
+        play.main.results_pane.table.focus()
+        await play.pilot.press("8")
+        await until(play.pilot, lambda: len(play.main.results or []) == 1)
+    # What was recorded is there again.
+    stored = Workspace.open(topic_path).session.iterations[-1].evaluation.verdicts
+    assert stored.flaky.tolist() == verdicts.flaky.tolist()
+    assert stored.reasons == verdicts.reasons
+
+
+async def test_proposals_are_measured_shown_inert_and_applied_as_one_edit(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        before = play.main.session.topic
+        await play.app.run_action("suggest", play.main)
+        await until(play.pilot, lambda: isinstance(play.app.screen, SuggestionList))
+        await until(play.pilot, lambda: "description  " in frame(play.app))
+        shown = frame(play.app)
+        assert "proposal 2: description has 300 bytes" in shown
+        assert "[b]markup[/b]" in shown
+        assert "\x1b" not in shown
+        assert "held out" in shown
+        await play.pilot.press("enter")
+        await until(play.pilot, lambda: play.main.session.topic.description == "Tax")
+        assert play.main.session.topic.name == before.name
+        play.main.session.undo()
+        assert play.main.session.topic == before
+
+
+async def test_without_a_model_nothing_is_proposed(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
+    options = RemoteOptions(environment={}, config=topic_path / "none")
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        await app.run_action("suggest", main)
+        await until(pilot, lambda: bool(app._notifications))
+        assert any("No model is named" in one.message for one in app._notifications)
