@@ -100,6 +100,8 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
                 int(judged.evaluation.keys[0])
             ).reason
         )
+        template = judged.evaluation.settings.identity.rpartition(" ")[2]
+        assert "{prompt}" in play.main.workspace.store.settings()["judge_templates"][template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
 

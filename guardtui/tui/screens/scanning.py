@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
+TEMPLATES = "judge_templates"
+"""Key of the texts of templates, by their ids, among a session's settings."""
 SHOW_EVERY = 0.25
 """Seconds between two looks at the verdicts that came in."""
 
@@ -312,6 +314,10 @@ class ScanningScreen(RecordingScreen):
                 return
             self._remember({JUDGE: {"told": judge.place}})
             likely = choice.likely
+        # The wording is part of the verdicts: iterations name it, and the session keeps its text.
+        template, worded = judge.scanner().template, self._remembered(TEMPLATES)
+        if template.id not in worded:
+            self._remember({TEMPLATES: {**worded, template.id: template.text}})
         rows = order.rows[: order.likely] if likely else order.rows
         if onto is not None:
             rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
