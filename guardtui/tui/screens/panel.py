@@ -151,7 +151,7 @@ class PanelDialog(SightDialog):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Scanners side by side"
-            page.border_subtitle = "f group · / find · Enter reads · l label · w doubt · Esc"
+            page.border_subtitle = "f next · / find · Enter read · l label · w doubt · Esc"
             with VerticalScroll(id="panel-told", can_focus=False):
                 yield self._figures
             yield self._groups

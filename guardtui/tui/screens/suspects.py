@@ -48,7 +48,7 @@ class SuspectsDialog(SightDialog):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Labels in doubt"
-            page.border_subtitle = "a relabels · x label is right · Enter reads · Esc"
+            page.border_subtitle = "a relabels · x label is right · Enter reads · Esc leaves"
             yield self._told
             yield self.table
 
