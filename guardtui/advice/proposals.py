@@ -139,7 +139,9 @@ def gain_interval(
     Paired bootstrap, stratified by label (Efron and Tibshirani 1993, percentile interval): the
     four outcomes of a prompt before and after are drawn together, so that the rate which is the
     smaller one may change from draw to draw. The draws are always the same ones. Each outcome
-    counts half a prompt more, so that a class that never changed does not look certain.
+    counts half a prompt more, so that a class that never changed does not look certain. Where both
+    rates are near each other the smaller one is biased down, and the interval holds the truth in
+    about 90 % of the samples only.
     """
     random = np.random.default_rng(0)
     rates = []

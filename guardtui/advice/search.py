@@ -24,7 +24,7 @@ Key: TypeAlias = tuple[str, tuple[str, ...]]
 MOST_EDITS = 8
 """Edits in a row, at most."""
 
-EDIT_COST = 0.003
+EDIT_COST = 0.005
 """What an edit more has to bring, in the objective: each is a chance to fit the noise."""
 
 WIDTHS = (1, 3, 6, 12)

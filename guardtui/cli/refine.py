@@ -1,0 +1,239 @@
+"""`guardtui refine`: edits of a definition that are measured already, and a search for better."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.options import FILE, output_option, scanner_options
+from guardtui.cli.output import check_output, write
+
+if TYPE_CHECKING:
+    from guardtui.advice.search import Snapshot
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.files.topic_files import TopicFile
+    from guardtui.scanners.base import Progress
+
+    _TimeType = click.ParamType[float]
+else:  # older versions of click do not have it generic
+    _TimeType = click.ParamType
+
+Result = TypeVar("Result")
+
+_POLL_SECONDS = 0.1
+_LONGEST = 24 * 3600
+
+
+class Budget(_TimeType):
+    """A time: seconds, or a number with s, m or h; above 0, at most a day."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smh]?)", str(value).strip())
+        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+        if not 0 < seconds <= _LONGEST:
+            self.fail(f"{value!r} is not a time like 60s, 5m or 1h, at most a day", param, ctx)
+        return seconds
+
+
+@click.command("refine")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSONL, Parquet).",
+)
+@click.option(
+    "--budget",
+    type=Budget(),
+    default="60s",
+    metavar="TIME",
+    help="How long to search: 60s (the default), 5m, 1h.",
+)
+@click.option("--single", is_flag=True, help="List the best single edits, and do not search.")
+@scanner_options
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json", "md"]),
+    default="table",
+    help="Form of the result (default: table).",
+)
+@output_option
+@click.option(
+    "--write-topic",
+    "new_topic",
+    type=FILE,
+    metavar="FILE",
+    help="Write the proposal to this new file. A file that exists is never written over.",
+)
+def command(
+    topic: Path,
+    prompts: Path,
+    budget: float,
+    single: bool,
+    encoder: str | None,
+    threshold: float | None,
+    format_name: str,
+    output: Path | None,
+    new_topic: Path | None,
+) -> int:
+    """Propose edits of a definition, measured with the embedded engine; nothing is applied.
+
+    Edits are chosen on one half of the prompts and reported on the other: by the column `split`
+    (train, test), or else by a hash of each prompt. With --write-topic the best proposal goes to
+    a new file. Ctrl-C ends a search and gives the best found by then (exit code 130).
+    """
+    check_output(output, topic, prompts)
+    _require_new(new_topic, output)
+    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.refine_report import Refinement, render
+    from guardtui.files.topic_files import load_topic
+
+    file = load_topic(topic)
+    definition, prompt_set = load_inputs(topic, prompts)
+    say_findings(prompt_set)
+    found, interrupted = _refine(definition, prompt_set, encoder, threshold, budget, single=single)
+    if found is None:
+        raise KeyboardInterrupt
+    shortlist, result, settings = found
+    write(render(Refinement(shortlist, result, settings, prompt_set), format_name), output)
+    if new_topic is not None:
+        best = result.proposal if result else next(iter(shortlist.proposals), None)
+        if best is None:
+            diagnostics.note(f"no edit helps: {new_topic} is not written")
+        else:
+            _write_topic(file, best.topic, new_topic)
+    if interrupted:
+        raise KeyboardInterrupt
+    return Exit.DONE
+
+
+def _refine(
+    topic: Topic,
+    prompts: PromptSet,
+    encoder: str | None,
+    threshold: float | None,
+    budget: float,
+    *,
+    single: bool,
+) -> tuple[Any, bool]:
+    """Shortlist, search result (None with `single`) and settings; and whether it was broken off.
+
+    None in their place when it was broken off before there was a shortlist.
+    """
+    from guardtui.advice.measuring import open_scorer
+    from guardtui.advice.search import search
+    from guardtui.advice.splits import SplitError, split_prompts
+    from guardtui.advice.whatif import shortlist
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    try:
+        split = split_prompts(prompts)
+    except SplitError as error:
+        raise InputError(f"{prompts.source}: {error}") from error
+    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+    stop = threading.Event()
+    shown: list[Progress | Snapshot] = []
+
+    def progress(now: Progress | Snapshot) -> None:
+        shown[:] = [now]
+
+    def work() -> Any:
+        scorer = open_scorer(scanner, prompts, split, progress, stop.is_set)
+        single_edits = scorer and shortlist(scorer, topic, stopped=stop.is_set)
+        if scorer is None or single_edits is None:
+            return None
+        found = None
+        if not single:
+            found = search(scorer, topic, budget=budget, stopped=stop.is_set, progress=progress)
+        return single_edits, found, scanner.settings
+
+    return _watched(work, stop, lambda: _progress_line(shown))
+
+
+def _watched(
+    work: Callable[[], Result], stop: threading.Event, line: Callable[[], str]
+) -> tuple[Result, bool]:
+    """What `work` returns, run beside the line of progress; and whether an interrupt ended it."""
+    done: list[Result] = []
+    failed: list[BaseException] = []
+    finished = threading.Event()
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            failed.append(error)
+        finally:
+            finished.set()
+
+    # An interrupted `Thread.join` takes the thread for ended: the event is
+    # waited for instead. To leave while native code runs in a thread would abort the process.
+    threading.Thread(target=run, name="refine", daemon=True).start()
+    interrupted = False
+    while not finished.is_set():
+        try:
+            finished.wait(_POLL_SECONDS)
+            diagnostics.progress(line())
+        except KeyboardInterrupt:
+            interrupted = True
+            stop.set()
+    diagnostics.progress("")
+    if failed:
+        raise failed[0]
+    return done[0], interrupted
+
+
+def _progress_line(shown: list[Progress | Snapshot]) -> str:
+    from guardtui.scanners.base import Progress
+
+    now = next(iter(shown), None)
+    if now is None:
+        return ""
+    if isinstance(now, Progress):
+        return f"{now.phase} {now.done}/{now.total}"
+    held_out = f", held-out {now.curve[-1].report:.3f}" if now.curve else ""
+    return (
+        f"searching {now.seconds:.0f}/{now.budget:.0f} s: {now.measured} definitions, "
+        f"beam {now.width}, edit {now.edits}, coverage {now.coverage:.3f}{held_out}"
+    )
+
+
+def _require_new(path: Path | None, output: Path | None) -> None:
+    """Raise `InputError` when the new topic file cannot be a new one."""
+    if path is None:
+        return
+    if path.exists() or path.is_symlink():
+        raise InputError(
+            f"{path}: the file exists, and a topic file is never written over\n"
+            "  name a file that does not exist yet"
+        )
+    if output is not None and output.resolve() == path.resolve():
+        raise InputError(f"{path}: both --output and --write-topic name this file")
+
+
+def _write_topic(file: TopicFile, topic: Topic, path: Path) -> None:
+    """Write a proposal beside the topic file, with the comments and other keys of that one."""
+    from dataclasses import replace
+
+    from guardtui.files.topic_files import save_topic
+
+    _require_new(path, None)  # it may have been made while the search ran
+    # The file is not there: `force` makes it from the content that is carried along.
+    save_topic(replace(file, path=path), topic, force=True)
+    diagnostics.note(f"wrote {path}")

@@ -1,0 +1,154 @@
+"""Candidate edits: within the limits, from the search half, in a fixed order, none twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.advice.candidates import (
+    Candidate,
+    Kind,
+    Material,
+    candidates,
+    excludes,
+    is_usable_example,
+    pieces,
+    same,
+    typical_phrases,
+    typical_words,
+    without,
+)
+from guardtui.domain.topic import Topic, violations
+
+MATERIAL = Material(
+    missed=("Can I write off my desk?", "deduct a desk at home", "Write off a home office"),
+    caught=("How do I file my tax return?", "When is the tax return due?"),
+    others=("How do I bake bread?", "What is the capital of France?"),
+)
+TOPIC = Topic(
+    name="Tax",
+    description="Questions about income tax, and requests to file returns",
+    examples=("Can I deduct my car?", "How do I pay less tax?"),
+)
+WORDS = st.sampled_from(
+    ["tax", "not", "except", "and", "or", ",", "(home)", "Ämter", "don't", "such as", "x" * 90, "é"]
+)
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
+TOPICS = st.builds(
+    Topic,
+    name=st.sampled_from(["Tax", "", "T" * 100]),
+    description=TEXTS,
+    examples=st.lists(TEXTS, max_size=6).map(tuple),
+)
+PROMPTS = st.lists(TEXTS | st.sampled_from(["a\nb", "hid\u200bden", "y" * 260]), max_size=5)
+MATERIALS = st.builds(Material, PROMPTS.map(tuple), PROMPTS.map(tuple), PROMPTS.map(tuple))
+
+
+@settings(deadline=None)
+@given(TOPICS, MATERIALS)
+def test_all_are_valid_new_and_different(topic: Topic, material: Material) -> None:
+    found = candidates(topic, material)
+    names = [same(one.topic) for one in found]
+    assert len({*names, same(topic)}) == len(found) + 1
+    sources = {*material.missed, *material.caught}
+    for one in found:
+        assert not violations(one.topic)
+        assert (one.topic.name, one.topic.intent) == (topic.name, topic.intent)
+        assert excludes(one.topic.description) <= excludes(topic.description)
+        fresh = {*one.topic.examples} - {*topic.examples}
+        assert fresh <= sources
+        assert all(map(is_usable_example, fresh))
+        assert one.change
+    assert candidates(topic, material) == found
+
+
+@settings(deadline=None)
+@given(TOPICS, MATERIALS, st.integers(1, 40))
+def test_there_are_at_most_so_many(topic: Topic, material: Material, most: int) -> None:
+    whole = candidates(topic, material)
+    found = candidates(topic, material, most)
+    assert len(found) == min(most, len(whole)) or len(found) >= most // 2
+    assert len(found) <= most
+    assert {same(one.topic) for one in found} <= {same(one.topic) for one in whole}
+
+
+def of_kind(kind: Kind, topic: Topic = TOPIC) -> list[Candidate]:
+    return [one for one in candidates(topic, MATERIAL) if one.kind is kind]
+
+
+def test_every_kind_of_edit_is_tried() -> None:
+    three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
+    assert {one.kind for one in candidates(three, MATERIAL)} == set(Kind)
+
+
+def test_missed_prompts_are_added_first_where_there_is_room() -> None:
+    added = [one.topic.examples[-1] for one in of_kind(Kind.ADD_EXAMPLE)]
+    assert added == [*MATERIAL.missed, *MATERIAL.caught]
+    full = TOPIC.model_copy(update={"examples": ("a", "b", "c", "d", "e")})
+    assert of_kind(Kind.ADD_EXAMPLE, full) == []
+    assert len(of_kind(Kind.SWAP_EXAMPLE, full)) == 5 * 5
+    wide = Topic(name="Tax", description="d" * 250, examples=("a" * 250, "b" * 250, "c" * 235))
+    short = [one.topic.examples[-1] for one in of_kind(Kind.ADD_EXAMPLE, wide)]
+    assert short == []
+
+
+def test_an_example_that_is_there_in_other_case_is_not_offered() -> None:
+    topic = TOPIC.model_copy(update={"examples": ("CAN I write off  my desk?", "Other")})
+    assert MATERIAL.missed[0] not in [
+        text for one in candidates(topic, MATERIAL) for text in one.topic.examples
+    ]
+
+
+def test_no_example_is_dropped_below_two() -> None:
+    assert of_kind(Kind.DROP_EXAMPLE) == []
+    three = TOPIC.model_copy(update={"examples": ("a", "b", "c")})
+    assert [one.topic.examples for one in of_kind(Kind.DROP_EXAMPLE, three)] == [
+        ("b", "c"),
+        ("a", "c"),
+        ("a", "b"),
+    ]
+
+
+def test_a_definition_that_breaks_a_limit_can_be_mended() -> None:
+    long = TOPIC.model_copy(update={"examples": ("a" * 251, "b")})
+    mended = of_kind(Kind.SWAP_EXAMPLE, long)
+    assert mended
+    assert all(one.topic.examples[0] != long.examples[0] for one in mended)
+    assert of_kind(Kind.ADD_EXAMPLE, long) == []
+
+
+def test_phrases_are_split_at_signs_and_conjunctions() -> None:
+    text = "Questions about income tax, and requests to file returns (late or not)"
+    assert [text[start:stop] for start, stop in pieces(text)] == [
+        "Questions",
+        "income tax",
+        "and requests to file returns",
+        "late",
+        "not",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "left"),
+    [
+        ("Questions about tax, returns and refunds", "returns", "Questions about tax and refunds"),
+        ("Questions about tax", "Questions", "Tax"),
+        ("Questions about tax", "tax", "Questions"),
+        ("tax (personal), returns", "personal", "tax, returns"),
+    ],
+)
+def test_what_is_left_without_a_phrase_is_tidy(text: str, gone: str, left: str) -> None:
+    start = text.index(gone)
+    assert without(text, start, start + len(gone)) == left
+
+
+def test_words_are_those_that_tell_the_prompts_apart() -> None:
+    assert {*typical_words(MATERIAL)[:4]} == {"desk", "home", "off", "write"}
+    assert "bread" not in typical_words(MATERIAL)
+    assert typical_phrases(MATERIAL) == ["write off", "tax return"]
+
+
+def test_wording_that_excludes_is_found_in_any_form() -> None:
+    assert excludes("Not tax, don’t file, WITHOUT a return") == {"not", "don't", "without"}
+    assert excludes("A notable note on nothing") == set()

@@ -1,0 +1,80 @@
+"""What each part of a definition does, told by leaving it out."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardtui.advice.effects import change_in_words, effects, no_effect
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.topic import Intent, Topic
+
+from .conftest import TOPIC, Bench
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_each_effect_is_what_an_evaluation_without_the_part_says(
+    bench: Bench, intent: Intent
+) -> None:
+    topic = TOPIC.model_copy(update={"intent": intent})
+    found = effects(bench.scorer, topic)
+    assert found is not None
+    assert [one.part for one in found] == [
+        "phrase 1 (“Questions”)",
+        "phrase 2 (“requests”)",
+        "phrase 3 (“pleas”)",
+        "phrase 4 (“personal advice”)",
+        "phrase 5 (“taxes”)",
+        "the description",
+        "example 1",
+        "example 2",
+    ]
+    prompts = bench.prompts
+    for one in found:
+        metrics = []
+        for each in (topic, one.topic):
+            verdicts = bench.scanner.scan_now(each, prompts, lambda _: None)
+            assert verdicts is not None
+            settings = bench.scanner.settings
+            metrics.append(
+                Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts).metrics
+            )
+        assert [one.before, one.without] == metrics
+        assert one.sentence == f"without {one.part}: {change_in_words(*metrics)}"
+    assert found[0].topic.description == "Requests and pleas for personal advice on taxes"
+    assert found[4].topic.description == "Questions, requests and pleas for personal advice"
+    assert found[5].topic.description == ""
+    assert found[6].topic.examples == TOPIC.examples[1:]
+    phrase = found[3]
+    assert TOPIC.description[phrase.start : phrase.stop] == phrase.text == "personal advice"
+
+
+def test_a_description_of_one_phrase_is_one_part(bench: Bench) -> None:
+    topic = Topic(name="Tax", description="Tax", examples=("", "How do I pay less tax?"))
+    found = effects(bench.scorer, topic)
+    assert found is not None
+    assert [one.part for one in found] == ["the description", "example 2"]
+    assert effects(bench.scorer, Topic()) == ()
+    assert effects(bench.scorer, topic, lambda: True) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (Metrics(tp=8, tn=7, fp=3, fn=2), "12 fewer FP, 2 more FN"),
+        (Metrics(tp=9, tn=5, fp=15, fn=1), "1 more FN"),
+        (Metrics(tp=10, tn=5, fp=15, fn=0), "as many FP and FN"),
+    ],
+)
+def test_changes_are_told_in_words(after: Metrics, words: str) -> None:
+    before = Metrics(tp=10, tn=5, fp=15, fn=0)
+    assert change_in_words(before, after) == words
+
+
+def test_a_topic_that_tells_nothing_apart_is_told() -> None:
+    assert "everything triggers" in (no_effect(Metrics(tp=50, tn=0, fp=50, fn=0)) or "")
+    assert "everything triggers" in (no_effect(Metrics(tp=49, tn=1, fp=49, fn=1)) or "")
+    assert "nothing triggers" in (no_effect(Metrics(tp=0, tn=50, fp=0, fn=50)) or "")
+    assert no_effect(Metrics(tp=45, tn=5, fp=45, fn=5)) is None
+    assert no_effect(Metrics(tp=50, tn=50, fp=0, fn=0)) is None
+    assert no_effect(Metrics(tp=0, tn=50, fp=0, fn=0)) is None
