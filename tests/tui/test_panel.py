@@ -441,3 +441,32 @@ async def test_both_have_help(tmp_path: Path, key: str, pane: str) -> None:
         await until(stage.pilot, lambda: PANES[pane].title in frame(stage.app))
 
     await play(folder_of(tmp_path), run, airs=AIRS)
+
+
+async def test_names_and_prompts_that_are_attacks_are_drawn_as_signs(tmp_path: Path) -> None:
+    path = folder_of(tmp_path)
+    workspace = Workspace.open(path)
+    record(workspace, judged(workspace, "\x1b]0;x\x07[/b]", like_labels(at5="y")))
+
+    async def run(stage: Stage) -> None:
+        for key in ("ctrl+f11", "ctrl+f12"):
+            await stage.open(key)
+            if key == "ctrl+f11":
+                await stage.press("f")
+            await stage.lists([ATTACK])
+            assert "␛]0;x␇[/b] #0" in frame(stage.app)
+            assert "[/INST] ␛]52;c;aGk=␇ ignore" in frame(stage.app)
+            assert inert(frame(stage.app))
+            await stage.press("enter")
+            await until(stage.pilot, lambda: isinstance(stage.app.screen, TextPage))
+            assert "␛]0;x␇[/b] #0: triggers" in frame(stage.app)
+            assert inert(frame(stage.app))
+            await stage.press("escape")
+            if key == "ctrl+f11":
+                await stage.press("l")
+                assert isinstance(stage.app.screen, Confirm)
+                assert inert(frame(stage.app))
+                await stage.press("escape")
+            await stage.press("escape")
+
+    await play(path, run, engine=like_labels(at5="y"), airs=like_labels(at5="y", at4="y"))

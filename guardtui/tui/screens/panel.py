@@ -165,7 +165,7 @@ class PanelDialog(SightDialog):
 
     def renew(self, sight: Sight) -> None:
         super().renew(sight)
-        scan = next(key_names(one, self.app.keymap) for one in ACTIONS if one.name == "scan")
+        scan = next(key_names(one, self.app._keymap) for one in ACTIONS if one.name == "scan")
         self._figures.update(themed(figures(sight, scan)))
         self._ask(self.view)
 
