@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import combinations
 from math import log
 
@@ -27,6 +28,7 @@ SHORT = 100
 """Bytes of a description that counts as short: the writing rules advise to stay below."""
 
 _SOURCES = 400  # prompts that are offered as examples, at most
+_REMEMBERED = 4096  # prompts whose words are kept between two calls
 _READ = 300  # prompts of each sort whose words are counted, at most
 _WORDS = 12
 _PHRASES = 12
@@ -46,6 +48,10 @@ from get had has have he her his how i if in into is it its just let like ll m m
 might more most much my need of on or our out over please re s shall she should so some such
 t tell than that the their them then there these they this those to too up us ve want was we
 were what when where which while who why will with would you your
+anything around because before better down even ever every find first give go going gonna good got
+help here im keep kind know last lot many mean new now off ok once one only other over own put
+really right same say see show since some someone something still take them thing things think
+though through time try trying two use used using wanna way well whether whose without work yes yet
 """
 _STOPWORDS = frozenset(_COMMON.split())
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -138,14 +144,15 @@ def excludes(text: str) -> set[str]:
     return (words & EXCLUSIONS) | {word for word in words if word.endswith("n't")}
 
 
-def content_words(text: str) -> list[str]:
-    """Words of a text that carry meaning, in small letters, in order, repeats included."""
-    words = (word.lower() for word in _WORD.findall(text))
-    return [
+@lru_cache(_REMEMBERED)
+def content_words(text: str) -> tuple[str, ...]:
+    """Words of a text that carry meaning, in small letters, each once, in order."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(text))
+    return tuple(
         word
         for word in words
         if len(word) > 1 and not word.isdigit() and word not in _STOPWORDS and not excludes(word)
-    ]
+    )
 
 
 def pieces(description: str) -> list[tuple[int, int]]:
@@ -188,6 +195,7 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
+@lru_cache(4096)
 def _quoted(text: str) -> str:
     return f"“{display_start(text, _SHOWN)}{'…' if len(text) > _SHOWN else ''}”"
 
@@ -315,21 +323,25 @@ def typical_phrases(material: Material) -> list[str]:
     return _ranked(material, _runs, least=2)
 
 
-def _runs(text: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def _runs(text: str) -> tuple[str, ...]:
     words = [word.lower() for word in _WORD.findall(text)]
-    found = []
+    heavy = [word not in _STOPWORDS for word in words]
+    bars = [bool(excludes(word)) for word in words]
+    found = {}
     for length in (2, 3, 4):
         for start in range(len(words) - length + 1):
-            run = words[start : start + length]
-            if run[0] in _STOPWORDS or run[-1] in _STOPWORDS or excludes(" ".join(run)):
-                continue
-            found.append(" ".join(run))
-    return found
+            stop = start + length
+            if heavy[start] and heavy[stop - 1] and not any(bars[start:stop]):
+                found[" ".join(words[start:stop])] = None
+    return tuple(found)
 
 
-def _ranked(material: Material, terms_of: Callable[[str], list[str]], least: int = 1) -> list[str]:
+def _ranked(
+    material: Material, terms_of: Callable[[str], tuple[str, ...]], least: int = 1
+) -> list[str]:
     def counts(texts: Sequence[str]) -> Counter[str]:
-        return Counter(term for text in texts for term in dict.fromkeys(terms_of(text)))
+        return Counter(term for text in texts for term in terms_of(text))
 
     parts = [part[:_READ] for part in (material.missed, material.caught, material.others)]
     missed, caught, others = map(counts, parts)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from guardtui.advice.candidates import Candidate, candidates, same
+from guardtui.advice.candidates import Candidate, Kind, candidates, same
 from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.proposals import Halves, Proposal, halves_of, propose
 from guardtui.domain.late import late
@@ -26,6 +26,11 @@ MOST_EDITS = 8
 
 EDIT_COST = 0.005
 """What an edit more has to bring, in the objective: each is a chance to fit the noise."""
+
+REPLACED_COST = 0.015
+"""The same for a word put in another's place."""
+
+_REPLACED_AT_MOST = 1  # each such edit makes the description read less like a sentence
 
 WIDTHS = (1, 3, 6, 12)
 """Definitions that are pursued at once, one round of the search after the other."""
@@ -89,6 +94,17 @@ class _Node:
     topic: Topic
     value: float
     path: tuple[Candidate, ...]
+
+    @property
+    def replaced(self) -> int:
+        """How many words were put in another's place."""
+        return sum(step.kind is Kind.REPLACE_WORD for step in self.path)
+
+    @property
+    def worth(self) -> float:
+        """The value after the cost of the edits."""
+        replaced = self.replaced
+        return self.value - EDIT_COST * (len(self.path) - replaced) - REPLACED_COST * replaced
 
 
 class Search:
@@ -155,7 +171,7 @@ class Search:
     def _proposed(
         self, node: _Node, root: _Node, before: tuple[NDArray[np.bool_], Halves]
     ) -> Proposal | None:
-        if not node.path or node.value - root.value < EDIT_COST:
+        if not node.path or node.worth <= root.value:
             return None
         measured = self._scorer.measure([node.topic])
         if measured is None:
@@ -170,12 +186,12 @@ class Search:
     def _best(self) -> _Node:
         """The best one after the cost of its edits; of equals the one with fewer."""
         nodes = [self._best_of[edits] for edits in sorted(self._best_of)]
-        return max(nodes, key=lambda node: node.value - EDIT_COST * len(node.path))
+        return max(nodes, key=lambda node: node.worth)
 
     def _keep(self, nodes: Iterable[_Node]) -> None:
         for node in nodes:
             old = self._best_of.get(len(node.path))
-            if old is None or node.value > old.value:
+            if old is None or node.worth > old.worth:
                 self._best_of[len(node.path)] = node
 
     def _round(self, root: _Node, width: int) -> bool:
@@ -191,8 +207,8 @@ class Search:
                 self._tell(width, edits)
                 if not whole:
                     return False
-            # Of equal value the one found first: a sort keeps their order.
-            beam = sorted(children.values(), key=lambda node: -node.value)[:width]
+            # Of equal worth the one found first: a sort keeps their order.
+            beam = sorted(children.values(), key=lambda node: -node.worth)[:width]
             passed.update(children)
             idle = 0 if self._best() is not best else idle + 1
             if not beam or idle == _PATIENCE:
@@ -206,7 +222,12 @@ class Search:
             material = self._scorer.material(self._scorer.matches(node.topic))
             found = candidates(node.topic, material, _MOST)
             self._edits[name] = [(same(one.topic), one) for one in found]
-        edits = [pair for pair in self._edits[name] if pair[0] not in passed]
+        full = node.replaced >= _REPLACED_AT_MOST
+        edits = [
+            (key, one)
+            for key, one in self._edits[name]
+            if key not in passed and not (full and one.kind is Kind.REPLACE_WORD)
+        ]
         fresh = [pair for pair in edits if pair[0] not in self._values]
         whole = True
         for start in range(0, len(fresh), _SLICE):
