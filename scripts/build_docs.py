@@ -51,6 +51,7 @@ what the setting `keys` knows an action by.
 def keys_page() -> str:
     """The text of keys.md."""
     from guardtui.tui.actions import (
+        ADVICE,
         DETAIL,
         EDITOR,
         RESULTS,
@@ -64,6 +65,7 @@ def keys_page() -> str:
     parts = [_KEYS_HEAD]
     titles = (
         (SCREEN, "Everywhere"),
+        (ADVICE, "In the list of advice"),
         (RESULTS, "While the results have the focus"),
         (TABLE, "While the table of results has the focus"),
         (DETAIL, "While the detail has the focus"),

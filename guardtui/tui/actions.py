@@ -13,6 +13,8 @@ RESULTS = "results"
 EDITOR = "editor"
 DETAIL = "detail"
 TABLE = "table"
+ADVICE = "advice"
+"""A list that is opened by one key; these have a letter in it, and stand in the palette."""
 SCORES = "scores"
 """A screen of its own: scored outputs."""
 
@@ -175,10 +177,11 @@ ACTIONS: tuple[Action, ...] = (
         "Show the embedded engine's verdicts instead of AIRS's, or the other way round",
     ),
     Action(
-        "show_agreement",
+        "advice",
         "shift+f1,alt+y",
-        "Scan and engine",
-        "How well the embedded engine predicts the last scan; its threshold calibrated on it",
+        "Advice",
+        "What to change next, what is doubtful and how sure: a list that opens each",
+        shown=True,
     ),
     Action(
         "remote_topics",
@@ -197,24 +200,6 @@ ACTIONS: tuple[Action, ...] = (
         "ctrl+f9,ctrl+f7",
         "Topics measured together",
         "Other topics of the profile: every verdict is then that of the whole profile",
-    ),
-    Action(
-        "show_panel",
-        "ctrl+f11,ctrl+f6",
-        "Scanners side by side",
-        "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
-    ),
-    Action(
-        "show_suspects",
-        "ctrl+f12,ctrl+f8",
-        "Labels in doubt",
-        "Prompts of which every scanner and every iteration say the opposite of the label",
-    ),
-    Action(
-        "suggest",
-        "ctrl+f10,ctrl+f4",
-        "Proposals of a model",
-        "A model proposes definitions from the mistakes; each is measured on held-out prompts",
     ),
     Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
     Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
@@ -296,6 +281,34 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_mark", "space", "Mark", "Mark the row, or take its mark away; go down", TABLE),
     Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
     Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
+    Action(
+        "suggest",
+        "s",
+        "Proposals of a model",
+        "A model proposes definitions from the mistakes; each is measured on held-out prompts",
+        ADVICE,
+    ),
+    Action(
+        "show_agreement",
+        "a",
+        "Scan and engine",
+        "How well the embedded engine predicts the last scan; its threshold calibrated on it",
+        ADVICE,
+    ),
+    Action(
+        "show_panel",
+        "p",
+        "Scanners side by side",
+        "Embedded engine, AIRS and judges on this definition: where they differ, and how much",
+        ADVICE,
+    ),
+    Action(
+        "show_suspects",
+        "l",
+        "Labels in doubt",
+        "Prompts of which every scanner and every iteration say the opposite of the label",
+        ADVICE,
+    ),
     Action(
         "run_scorer",
         "f2,ctrl+r",

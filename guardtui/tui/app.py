@@ -10,7 +10,7 @@ from textual.widget import Widget
 from guardtui.config import Config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui.actions import DETAIL, EDITOR, RESULTS, SCREEN, TABLE
+from guardtui.tui.actions import ADVICE, DETAIL, EDITOR, RESULTS, SCREEN, TABLE
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import Greeting, MainScreen
@@ -61,6 +61,7 @@ class GuardtuiApp(BaseApp):
             main: MainScreen = screen
             return {
                 SCREEN: main,
+                ADVICE: main,
                 RESULTS: main.results_pane,
                 EDITOR: main.editor,
                 DETAIL: main.query_one(DetailPane),

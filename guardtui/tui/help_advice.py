@@ -5,6 +5,15 @@ from __future__ import annotations
 from guardtui.tui.help_pane import CLOSE, PaneHelp
 
 ADVICE_PANES: dict[str, PaneHelp] = {
+    "advice": PaneHelp(
+        "Advice",
+        """\
+Everything that helps to decide what to change next, and how sure a difference is. Each line has a
+letter; all of them stand in the command palette too.""",
+        (),
+        ("advice",),
+        (("↑ ↓", "Choose one"), ("Enter", "Open it"), CLOSE),
+    ),
     "suggestions": PaneHelp(
         "Proposals of a model",
         """\

@@ -18,13 +18,26 @@ from textual.screen import Screen
 from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
+from guardtui.advice.suggest import Suggestion
 from guardtui.domain.agreement import agreement
+from guardtui.domain.metrics import Metrics
 from guardtui.files.output_files import load_outputs
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.tui.actions import ACTIONS, DETAIL, EDITOR, RESULTS, SCORES, SCREEN, TABLE, Action
+from guardtui.tui.actions import (
+    ACTIONS,
+    ADVICE,
+    DETAIL,
+    EDITOR,
+    RESULTS,
+    SCORES,
+    SCREEN,
+    TABLE,
+    Action,
+)
 from guardtui.tui.help import OVERVIEW, PANES
 from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.add_prompt import AddPrompt
+from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.agreeing import AgreementDialog, Held
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
@@ -38,6 +51,7 @@ from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicT
 from guardtui.tui.screens.scan_dialogs import Cost, ScanDialog, ScanPlan
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
+from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import NameView, ViewList
@@ -51,6 +65,7 @@ Look = Callable[[Stage], object]
 
 FOCUS = {
     SCREEN: "#field-description",
+    ADVICE: "#field-description",
     RESULTS: "#table",
     EDITOR: "#field-example-1",
     DETAIL: "#detail",
@@ -248,6 +263,8 @@ CASES: dict[str, Case] = {
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("was not scanned: what is shown is the preview"),
     "companions": opens(CompanionsDialog),
+    "advice": opens(AdviceMenu),
+    "suggest": tells("No model is named"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
@@ -342,6 +359,9 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         command = next(one for one in commands if one.title == action.title)
         screen.call_later(command.callback)
     else:
+        if action.scope == ADVICE:
+            await stage.pilot.press("shift+f1")
+            await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
         await stage.pilot.press(way)
 
     def done() -> bool:
@@ -496,16 +516,40 @@ async def score_page(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+def by_letter(letter: str) -> Prepare:
+    """From the list of advice."""
+
+    async def press(stage: Stage) -> None:
+        await by_key("shift+f1")(stage)
+        assert await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
+        await stage.pilot.press(letter)
+        assert await stage.comes(lambda: not isinstance(stage.app.screen, AdviceMenu | MainScreen))
+        await stage.pilot.pause()
+
+    return press
+
+
+async def suggestions(stage: Stage) -> None:
+    here = stage.main.session.topic
+    metrics = Metrics(5, 5, 1, 1)
+    one = Suggestion(here, "why", ("reworded",), metrics, metrics, 1, 1, 12)
+    stage.app.push_screen(SuggestionList(here, [one], []))
+    assert await stage.comes(lambda: isinstance(stage.app.screen, SuggestionList))
+    await stage.pilot.pause()
+
+
 OPENED: dict[str, Prepare] = {
+    "suggestions": suggestions,
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),
     "export": by_key("f8"),
     "scanner": by_key("f9"),
-    "panel": by_key("ctrl+f11"),
-    "suspects": by_key("ctrl+f12"),
+    "panel": by_letter("p"),
+    "suspects": by_letter("l"),
     "scan": scan_dialog,
     "agreement": agreement_dialog,
     "companions": by_key("ctrl+f9"),
+    "advice": by_key("shift+f1"),
     "remote_topics": remote_list,
     "remote_text": remote_text,
     "remote_delete": remote_delete,

@@ -335,6 +335,7 @@ def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-u
 
     owners = {
         "screen": MainScreen,
+        "advice": MainScreen,
         "results": ResultsPane,
         "editor": TopicEditor,
         "detail": DetailPane,

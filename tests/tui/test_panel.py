@@ -15,6 +15,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
 from guardtui.tui.panel_rows import PromptRows
+from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.panel import PanelDialog, SightDialog
@@ -34,8 +35,10 @@ class Stage:
     def __init__(self, pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         self.pilot, self.app, self.main = pilot, app, main
 
-    async def open(self, key: str = "ctrl+f11") -> SightDialog:
-        await self.pilot.press(key)
+    async def open(self, letter: str = "p") -> SightDialog:
+        await self.pilot.press("shift+f1")
+        await until(self.pilot, lambda: isinstance(self.app.screen, AdviceMenu))
+        await self.pilot.press(letter)
         await until(self.pilot, lambda: isinstance(self.app.screen, SightDialog))
         dialog = self.dialog
         await until(self.pilot, lambda: isinstance(dialog.table.source, PromptRows))
@@ -339,7 +342,7 @@ async def test_labels_that_everything_contradicts_are_accepted_and_taken_back(
     before = (tmp_path / "tax.csv").read_text("utf-8")
 
     async def run(stage: Stage) -> None:
-        await stage.open("ctrl+f12")
+        await stage.open("l")
         assert sorted(stage.rows) == [3, WEATHER]
         assert "2 labels in doubt of 8" in frame(stage.app)
         first = stage.rows[0]
@@ -361,7 +364,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
     path = folder_of(tmp_path)
 
     async def reject(stage: Stage) -> None:
-        await stage.open("ctrl+f12")
+        await stage.open("l")
         assert len(stage.rows) == 3
         await stage.press("x")
         assert len(stage.rows) == 2
@@ -369,7 +372,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
         await until(stage.pilot, lambda: "suspects" in stage.main.workspace.store.settings())
 
     async def again(stage: Stage) -> None:
-        await stage.open("ctrl+f12")
+        await stage.open("l")
         assert len(stage.rows) == 2
         await stage.press("r")
         assert len(stage.rows) == 3
@@ -383,7 +386,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
 
 async def test_several_labels_are_turned_after_a_question(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
-        dialog = await stage.open("ctrl+f12")
+        dialog = await stage.open("l")
         await stage.press("space", "space", "space", "a")
         assert "Turn the labels of 3 prompts?" in frame(stage.app)
         await stage.press("escape")
@@ -399,7 +402,7 @@ async def test_several_labels_are_turned_after_a_question(tmp_path: Path) -> Non
 
 async def test_a_file_that_cannot_be_written_leaves_the_label_in_doubt(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
-        await stage.open("ctrl+f12")
+        await stage.open("l")
         changed = (tmp_path / "tax.csv").read_text("utf-8") + "another,false,block\n"
         (tmp_path / "tax.csv").write_text(changed, "utf-8")
         await stage.press("a")
@@ -422,7 +425,7 @@ async def test_the_panel_leads_to_the_labels_in_doubt(tmp_path: Path) -> None:
 
 async def test_without_a_second_voice_no_label_is_in_doubt(tmp_path: Path) -> None:
     async def run(stage: Stage) -> None:
-        await stage.open("ctrl+f12")
+        await stage.open("l")
         assert stage.rows == []
         assert "Two voices at least" in frame(stage.app)
         await stage.press("a", "x")
@@ -431,7 +434,7 @@ async def test_without_a_second_voice_no_label_is_in_doubt(tmp_path: Path) -> No
     await play(folder_of(tmp_path), run, engine=WRONG, size=(200, 30))
 
 
-@pytest.mark.parametrize(("key", "pane"), [("ctrl+f11", "panel"), ("ctrl+f12", "suspects")])
+@pytest.mark.parametrize(("key", "pane"), [("p", "panel"), ("l", "suspects")])
 async def test_both_have_help(tmp_path: Path, key: str, pane: str) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open(key)
@@ -449,9 +452,9 @@ async def test_names_and_prompts_that_are_attacks_are_drawn_as_signs(tmp_path: P
     record(workspace, judged(workspace, "\x1b]0;x\x07[/b]", like_labels(at5="y")))
 
     async def run(stage: Stage) -> None:
-        for key in ("ctrl+f11", "ctrl+f12"):
+        for key in ("p", "l"):
             await stage.open(key)
-            if key == "ctrl+f11":
+            if key == "p":
                 await stage.press("f")
             await stage.lists([ATTACK])
             assert "␛]0;x␇[/b] #0" in frame(stage.app)
@@ -462,7 +465,7 @@ async def test_names_and_prompts_that_are_attacks_are_drawn_as_signs(tmp_path: P
             assert "␛]0;x␇[/b] #0: triggers" in frame(stage.app)
             assert inert(frame(stage.app))
             await stage.press("escape")
-            if key == "ctrl+f11":
+            if key == "p":
                 await stage.press("l")
                 assert isinstance(stage.app.screen, Confirm)
                 assert inert(frame(stage.app))

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from guardtui.tui.actions import (
+    ADVICE,
     DETAIL,
     EDITOR,
     RESULTS,
@@ -31,6 +32,7 @@ _USUAL_WIDTH = 110
 _NARROWEST = 20
 _TITLES = (
     (SCREEN, "Everywhere"),
+    (ADVICE, "In the list of advice"),
     (RESULTS, "In the results"),
     (TABLE, "In the table of results"),
     (EDITOR, "In the definition"),

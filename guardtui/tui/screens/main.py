@@ -33,6 +33,7 @@ from guardtui.tui.pages import (
     category_text,
     check_text,
 )
+from guardtui.tui.screens.advice_menu import Advised
 from guardtui.tui.screens.agreeing import Agreeing
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
@@ -58,7 +59,7 @@ class Greeting(Enum):
     HINT = "hint"
 
 
-class MainScreen(Touring, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen):
+class MainScreen(Touring, Advised, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)
