@@ -35,6 +35,9 @@ class PromptMatrix(Protocol):
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         """Cosines [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
 
+    def vectors(self, rows: NDArray[np.intp]) -> Floats:
+        """The unit vectors [n, d] of the prompts of some rows (intp [n]), as a copy."""
+
 
 class FloatMatrix:
     """float32 [N, d]: exact, and the fastest while it fits."""
@@ -53,6 +56,10 @@ class FloatMatrix:
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         found: Floats = vectors @ self._vectors[rows].T
+        return found
+
+    def vectors(self, rows: NDArray[np.intp]) -> Floats:
+        found: Floats = self._vectors[rows]
         return found
 
 
@@ -89,6 +96,12 @@ class CompactMatrix:
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         found: Floats = vectors @ self._values[rows].astype(np.float32).T
         found *= self._scales[rows]
+        return found
+
+    def vectors(self, rows: NDArray[np.intp]) -> Floats:
+        # Rounding has left lengths that differ from 1 by less than 0.01.
+        found: Floats = self._values[rows].astype(np.float32)
+        found *= self._scales[rows, None]
         return found
 
 

@@ -1,0 +1,185 @@
+"""Prompts that say nearly the same, those first whose labels contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from guardtui.advice.clustering import Stop
+from guardtui.domain.late import late
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+Floats: TypeAlias = "NDArray[np.float32]"
+Stopped = Callable[[], bool]
+
+NEAR = 0.92
+"""Cosine from which on two prompts say nearly the same.
+
+Measured with both encoders on 7 750 requests to banks and assistants: of the same sentence with a
+word like "the" left out, two words swapped, another end or a "please" before it, nine in ten reach
+it or more (but fewer of those with a letter wrong: the encoders do not read those). Two different
+sentences of that set that reach it are rewordings, bar one or two words; such pairs are 0.007 % of
+all. A "not" alone need not bring a pair below it.
+"""
+
+PAIRS_AT_MOST = 500
+"""Pairs that are listed; of more there is a count."""
+
+ALL_PAIRS_AT_MOST = 20_000
+"""With more prompts only those are compared that fall into the same cell."""
+
+_CELL = 2_000
+_TREES = 3
+_BLOCK = 1_024
+_SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two prompts, as rows with first < second, and the cosine of their vectors."""
+
+    first: int
+    second: int
+    cosine: float
+    contradicts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Pairs from `near` on: contradicting ones first, then by cosine, then by row.
+
+    `total` and `contradicting` count all pairs, `pairs` are the first of them. Unless `exact`,
+    some pairs may not have been found; `among` is how many prompts were compared.
+    """
+
+    pairs: tuple[Pair, ...]
+    total: int
+    contradicting: int
+    near: float
+    exact: bool
+    among: int
+
+
+def near_duplicates(
+    vectors: Floats,
+    expected: NDArray[np.bool_],
+    *,
+    near: float = NEAR,
+    most: int = PAIRS_AT_MOST,
+    all_pairs_at_most: int = ALL_PAIRS_AT_MOST,
+    stopped: Stopped = lambda: False,
+) -> Duplicates:
+    """Pairs of unit vectors [N, d] whose cosine is at least `near`; `expected` are labels [N].
+
+    Exact, by all cosines, up to `all_pairs_at_most` prompts. Beyond, the set is halved again and
+    again by the median of a projection on a random pair's difference (a random projection tree,
+    Dasgupta and Freund 2008) until 2 000 are left in a cell, three times over, and pairs are looked
+    for within the cells. Raises `Stop` when `stopped` says so, ValueError when the lengths differ.
+    """
+    if len(vectors) != len(expected):
+        raise ValueError(f"{len(vectors)} vectors but {len(expected)} labels")
+    count = len(vectors)
+    exact = count <= all_pairs_at_most
+    search = _Search(vectors, np.asarray(expected, bool), near, most, stopped)
+    if exact:
+        search.compare(np.arange(count))
+    else:
+        random = np.random.default_rng(_SEED)
+        for _ in range(_TREES):
+            together = np.zeros(count, np.intp)
+            for number, cell in enumerate(_cells(vectors, np.arange(count), random, stopped)):
+                search.compare(cell)
+                together[cell] = number
+            search.compared.append(together)
+    return Duplicates(search.pairs(), search.total, search.contradicting, near, exact, count)
+
+
+class _Search:
+    """Counts all pairs it comes across, and keeps the first ones."""
+
+    def __init__(
+        self,
+        vectors: Floats,
+        expected: NDArray[np.bool_],
+        near: float,
+        most: int,
+        stopped: Stopped,
+    ) -> None:
+        self._vectors, self._expected = vectors, expected
+        self._near, self._most, self._stopped = near, most, stopped
+        self.compared: list[NDArray[np.intp]] = []
+        """Cells [N] of earlier trees: two rows of one cell have been compared already."""
+        self.total = self.contradicting = 0
+        self._first = self._second = np.empty(0, np.intp)
+        self._cosine = np.empty(0, np.float32)
+
+    def compare(self, rows: NDArray[np.intp]) -> None:
+        """Find the pairs among these rows, intp [n], ascending."""
+        part = self._vectors if len(rows) == len(self._vectors) else self._vectors[rows]
+        for start in range(0, len(rows), _BLOCK):
+            if self._stopped():
+                raise Stop
+            # Each pair once: the block against itself and what follows.
+            cosines = part[start : start + _BLOCK] @ part[start:].T
+            one, other = np.nonzero(cosines >= self._near)
+            later = other > one
+            one, other = one[later], other[later]
+            self._take(rows[start + one], rows[start + other], cosines[one, other])
+
+    def _take(self, first: NDArray[np.intp], second: NDArray[np.intp], cosine: Floats) -> None:
+        for cells in self.compared:
+            new = cells[first] != cells[second]
+            first, second, cosine = first[new], second[new], cosine[new]
+        self.total += len(first)
+        contradicts = self._expected[first] != self._expected[second]
+        self.contradicting += int(np.count_nonzero(contradicts))
+        self._first = np.concatenate([self._first, first])
+        self._second = np.concatenate([self._second, second])
+        self._cosine = np.concatenate([self._cosine, cosine])
+        if len(self._first) > self._most:
+            self._sort()
+
+    def _sort(self) -> None:
+        contradicts = self._expected[self._first] != self._expected[self._second]
+        # The last key is the first to sort by.
+        order = np.lexsort((self._second, self._first, -self._cosine, ~contradicts))[: self._most]
+        self._first, self._second = self._first[order], self._second[order]
+        self._cosine = self._cosine[order]
+
+    def pairs(self) -> tuple[Pair, ...]:
+        self._sort()
+        contradicts = self._expected[self._first] != self._expected[self._second]
+        columns = (self._first, self._second, self._cosine, contradicts)
+        return tuple(
+            Pair(first, second, min(1.0, cosine), against)
+            for first, second, cosine, against in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
+        )
+
+
+def _cells(
+    vectors: Floats, rows: NDArray[np.intp], random: np.random.Generator, stopped: Stopped
+) -> list[NDArray[np.intp]]:
+    """The rows in cells of at most 2 000, each ascending."""
+    cells, open_cells = [], [rows]
+    while open_cells:
+        if stopped():
+            raise Stop
+        cell = open_cells.pop()
+        if len(cell) <= _CELL:
+            cells.append(cell)
+            continue
+        one, other = random.choice(len(cell), 2, replace=False)
+        along = vectors[cell] @ (vectors[cell[one]] - vectors[cell[other]])
+        # By rank, so that a cell of equal vectors is halved as well.
+        low = np.zeros(len(cell), bool)
+        low[np.argsort(along, kind="stable")[: len(cell) // 2]] = True
+        open_cells += [cell[low], cell[~low]]
+    return cells

@@ -1,0 +1,378 @@
+"""What a prompt set covers: clusters and their error rates, near-duplicates, what to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from guardtui.advice.clustering import Grouping, Stop, assign, group_vectors
+from guardtui.advice.duplicates import NEAR, Duplicates, near_duplicates
+from guardtui.advice.typical_words import typical_words
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
+from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import Interval, wilson_interval
+from guardtui.scanners.local.matrix import PromptMatrix
+from guardtui.scanners.local.scanner import LocalScanner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+Floats: TypeAlias = "NDArray[np.float32]"
+Stopped = Callable[[], bool]
+
+FITTED_ON = 20_000
+"""Prompts that clusters are made from; the others of a larger set join the nearest one."""
+
+COMPARED = 200_000
+"""Prompts among which near-duplicates are looked for: their vectors take 300 MB."""
+
+NAME_WORDS = 3
+
+_READ_FOR_WORDS = 2_000
+_BLOCK = 8_192
+_SEED = 11
+
+SPOTS_AT_MOST = 8
+MARKS = 3
+"""Prompts that mark a spot."""
+
+NEARBY = 0.5
+"""Cosine from which on a label says something of a prompt: requests on the same matter."""
+
+UNSURE = 1.0
+"""Nearer to the threshold than this, as z, the engine is said to hesitate: p from 0.27 to 0.73."""
+
+_LEAST_SCORE = 0.05
+_ASKED = 1_000
+_NEIGHBOURS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Prompts that are alike: `rows` (intp [n], ascending) of the prompt set.
+
+    `number` counts from 1, by size; `words` are typical of it and `central` is its most central
+    prompt, a row. `belong` is how many of its labels are true. `metrics` counts outcomes.
+    """
+
+    number: int
+    rows: NDArray[np.intp]
+    words: tuple[str, ...]
+    central: int
+    belong: int
+    metrics: Metrics
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def name(self) -> str:
+        """What it is called: its number and its first words, which are not ours."""
+        return " ".join([f"{self.number}", ", ".join(self.words[:NAME_WORDS])]).strip()
+
+    @property
+    def others(self) -> int:
+        """How many of its labels are false."""
+        return self.size - self.belong
+
+    @property
+    def lacks(self) -> str:
+        """ "no negatives", "no positives" or ""; by label, whatever the intent."""
+        if not self.others:
+            return "no negatives"
+        return "" if self.belong else "no positives"
+
+    @property
+    def mistakes(self) -> int:
+        return self.metrics.fp + self.metrics.fn
+
+    @property
+    def error_rate(self) -> float | None:
+        """(FP + FN) / prompts with a verdict; None without any."""
+        return self.mistakes / self.metrics.total if self.metrics.total else None
+
+    @property
+    def error_interval(self) -> Interval | None:
+        """Wilson's interval of the error rate."""
+        return wilson_interval(self.mistakes, self.metrics.total)
+
+    @property
+    def false_positive_rate(self) -> tuple[float | None, Interval | None]:
+        """FP / (FP + TN), and Wilson's interval of it."""
+        return _rate(self.metrics.fp, self.metrics.fp + self.metrics.tn)
+
+    @property
+    def false_negative_rate(self) -> tuple[float | None, Interval | None]:
+        """FN / (FN + TP), and Wilson's interval of it."""
+        return _rate(self.metrics.fn, self.metrics.fn + self.metrics.tp)
+
+
+def _rate(hits: int, total: int) -> tuple[float | None, Interval | None]:
+    return (hits / total if total else None), wilson_interval(hits, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where another labelled prompt would teach much: beside the prompts of `rows`.
+
+    `score` (0 to 1) is that of `spot_scores`, the mean of the rows'; `belong` and `others` are the
+    labels nearby by weight, `near_threshold` counts the cluster's prompts on which the engine
+    hesitates. `wanted` is the label that is rarer there.
+    """
+
+    cluster: int
+    score: float
+    rows: tuple[int, ...]
+    belong: float
+    others: float
+    near_threshold: int
+    wanted: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """All that is known of a prompt set's coverage; clusters with the worst error rate first.
+
+    `labels` (intp [N]) tell the cluster of each prompt, by its number. `silhouette` is the mean
+    silhouette of the grouping, None for a single cluster.
+    """
+
+    prompts: PromptSet
+    evaluation: Evaluation
+    clusters: tuple[Cluster, ...]
+    labels: NDArray[np.intp]
+    silhouette: float | None
+    duplicates: Duplicates
+    spots: tuple[Spot, ...]
+
+    def cluster(self, number: int) -> Cluster:
+        """The cluster of a number. Raises KeyError."""
+        for one in self.clusters:
+            if one.number == number:
+                return one
+        raise KeyError(number)
+
+
+def survey(
+    scanner: LocalScanner,
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    stopped: Stopped = lambda: False,
+) -> Survey | None:
+    """Look through a prompt set; None when `stopped` said so.
+
+    Error rates are those of `evaluation`, whoever judged; vectors, and how near a prompt is to the
+    threshold, are the embedded engine's for the same definition. Deterministic. Raises ValueError
+    when the evaluation is of other prompts, and ScannerError as a scan does.
+    """
+    if len(evaluation.keys) != len(prompts) or not np.array_equal(evaluation.keys, prompts.keys):
+        raise ValueError("the evaluation is of other prompts")
+    scored = scanner.z(evaluation.topic, prompts, lambda progress: None, stopped)
+    known = scanner.prompt_vectors(prompts, lambda progress: None, stopped)
+    if scored is None or known is None:
+        return None
+    threshold = float(scanner.settings.threshold or 0.5)
+    border = float(np.log(threshold) - np.log1p(-threshold)) if 0 < threshold < 1 else 0.0
+    try:
+        return survey_of(prompts, evaluation, known.matrix, scored[0] - np.float32(border), stopped)
+    except Stop:
+        return None
+
+
+def survey_of(
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    matrix: PromptMatrix,
+    margin: Floats,
+    stopped: Stopped = lambda: False,
+) -> Survey:
+    """The same from vectors [N, d] and from z above the threshold [N]; raises `Stop`."""
+    count = len(prompts)
+    rows = np.arange(count)
+    if count > FITTED_ON:
+        random = np.random.default_rng(_SEED)
+        rows = np.sort(random.choice(count, FITTED_ON, replace=False))
+    fitted = matrix.vectors(rows)
+    grouping = group_vectors(fitted, stopped=stopped)
+    if count <= FITTED_ON:
+        labels, nearest = assign(fitted, grouping.centres)
+    else:
+        labels, nearest = _assign_all(matrix, count, grouping, stopped)
+    clusters = _clusters(prompts, evaluation, labels, nearest, len(grouping))
+    duplicates = _duplicates(prompts, matrix, fitted, stopped)
+    spots = _spots(matrix, prompts.expected, labels + 1, margin, stopped)
+    worst_first = sorted(clusters, key=_worst_first)
+    return Survey(
+        prompts,
+        evaluation,
+        tuple(worst_first),
+        labels + 1,
+        grouping.silhouette,
+        duplicates,
+        spots,
+    )
+
+
+def _duplicates(
+    prompts: PromptSet, matrix: PromptMatrix, fitted: Floats, stopped: Stopped
+) -> Duplicates:
+    """Near-duplicates among the first 200 000 prompts that a draw gives, as rows of the set."""
+    count = len(prompts)
+    if count == len(fitted):
+        return near_duplicates(fitted, prompts.expected, stopped=stopped)
+    rows = np.arange(count)
+    if count > COMPARED:
+        random = np.random.default_rng(_SEED)
+        rows = np.sort(random.choice(count, COMPARED, replace=False))
+    found = near_duplicates(matrix.vectors(rows), prompts.expected[rows], stopped=stopped)
+    pairs = (
+        replace(pair, first=int(rows[pair.first]), second=int(rows[pair.second]))
+        for pair in found.pairs
+    )
+    return replace(found, pairs=tuple(pairs))
+
+
+def _worst_first(cluster: Cluster) -> tuple[float, int, int]:
+    rate = cluster.error_rate
+    # Of equal rates the one with more mistakes; one without any verdict comes last.
+    return (1.0 if rate is None else -rate), -cluster.mistakes, cluster.number
+
+
+def _assign_all(
+    matrix: PromptMatrix, count: int, grouping: Grouping, stopped: Stopped
+) -> tuple[NDArray[np.intp], Floats]:
+    labels, nearest = np.empty(count, np.intp), np.empty(count, np.float32)
+    for start in range(0, count, _BLOCK):
+        if stopped():
+            raise Stop
+        stop = min(start + _BLOCK, count)
+        part = matrix.vectors(np.arange(start, stop))
+        labels[start:stop], nearest[start:stop] = assign(part, grouping.centres)
+    return labels, nearest
+
+
+def _clusters(
+    prompts: PromptSet,
+    evaluation: Evaluation,
+    labels: NDArray[np.intp],
+    nearest: Floats,
+    count: int,
+) -> list[Cluster]:
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=count))
+    members = np.split(order, ends[:-1])
+    random = np.random.default_rng(_SEED)
+    texts = []
+    for rows in members:
+        read = rows
+        if len(rows) > _READ_FOR_WORDS:
+            read = np.sort(random.choice(rows, _READ_FOR_WORDS, replace=False))
+        texts.append(prompts.prompts[read].to_list())
+    found = []
+    for number, (rows, words) in enumerate(zip(members, typical_words(texts), strict=True), 1):
+        if not len(rows):
+            continue
+        found.append(
+            Cluster(
+                number,
+                rows,
+                words,
+                int(rows[int(nearest[rows].argmax())]),
+                int(np.count_nonzero(prompts.expected[rows])),
+                metrics_of(evaluation.codes[rows]),
+            )
+        )
+    return found
+
+
+def spot_scores(
+    margin: NDArray[np.floating], belong: NDArray[np.floating], others: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """How much a label beside each prompt would teach, 0 to 1: uncertainty · density · scarcity.
+
+    The first two are information density (Settles and Craven 2008), the last says that a place with
+    many labels of both kinds is known already:
+
+    - uncertainty 4 p (1 − p), p = 1 / (1 + e^−margin) with the margin as z above the threshold: 1
+      on the threshold, a fifth at a distance of 3;
+    - density w / (w + 2), with w = belong + others: nobody asks what lies alone;
+    - scarcity 1 / (1 + min(belong, others)): few labels nearby of the class that is rarer there.
+
+    `belong` and `others` are the labels nearby of either kind, each weighted by (cos − 0.5) / 0.5
+    when that is positive, without the prompt's own. All [n].
+    """
+    p = 0.5 + 0.5 * np.tanh(np.asarray(margin, np.float64) / 2)
+    weight = np.asarray(belong, np.float64) + others
+    scarcity = 1 / (1 + np.minimum(np.asarray(belong, np.float64), others))
+    found: NDArray[np.float64] = 4 * p * (1 - p) * (weight / (weight + 2)) * scarcity
+    return found
+
+
+def labels_nearby(
+    matrix: PromptMatrix, rows: NDArray[np.intp], expected: NDArray[np.bool_], stopped: Stopped
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Labels near these rows (intp [n]) by weight: those that are true, and those that are false.
+
+    Of a set of more than 50 000 a sample stands for the others. Raises `Stop`.
+    """
+    count = len(matrix)
+    others = np.arange(count)
+    if count > _NEIGHBOURS:
+        others = np.sort(np.random.default_rng(_SEED).choice(count, _NEIGHBOURS, replace=False))
+    share = count / len(others)
+    own = matrix.vectors(rows)
+    positive, negative = np.zeros(len(rows)), np.zeros(len(rows))
+    for start in range(0, len(others), _BLOCK):
+        if stopped():
+            raise Stop
+        part = others[start : start + _BLOCK]
+        weights = np.maximum((matrix.products(own, part) - NEARBY) / (1 - NEARBY), 0)
+        weights[rows[:, None] == part[None, :]] = 0
+        label = expected[part]
+        positive += weights[:, label].sum(axis=1, dtype=np.float64) * share
+        negative += weights[:, ~label].sum(axis=1, dtype=np.float64) * share
+    return positive, negative
+
+
+def _spots(
+    matrix: PromptMatrix,
+    expected: NDArray[np.bool_],
+    labels: NDArray[np.intp],
+    margin: Floats,
+    stopped: Stopped,
+) -> tuple[Spot, ...]:
+    """The spots, best first: one for a cluster, marked by its prompts of the highest scores."""
+    rows = np.sort(np.argsort(np.abs(margin), kind="stable")[:_ASKED])
+    belong, others = labels_nearby(matrix, rows, expected, stopped)
+    scores = spot_scores(margin[rows], belong, others)
+    vectors = matrix.vectors(rows)
+    found = []
+    for number in np.unique(labels[rows]).tolist():
+        inside = np.flatnonzero(labels[rows] == number)
+        best = _apart(vectors, inside[np.argsort(-scores[inside], kind="stable")])
+        score = float(scores[best].mean())
+        near = int(np.count_nonzero(np.abs(margin[rows[inside]]) <= UNSURE))
+        if score < _LEAST_SCORE:
+            continue
+        there, elsewhere = float(belong[best].mean()), float(others[best].mean())
+        marks = tuple(rows[best].tolist())
+        found.append(Spot(number, score, marks, there, elsewhere, near, there < elsewhere))
+    return tuple(sorted(found, key=lambda one: (-one.score, one.cluster))[:SPOTS_AT_MOST])
+
+
+def _apart(vectors: Floats, ordered: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first of these places that do not say nearly the same, at most as many as mark a spot."""
+    chosen: list[int] = []
+    for place in ordered.tolist():
+        if all(float(vectors[place] @ vectors[other]) < NEAR for other in chosen):
+            chosen.append(place)
+        if len(chosen) == MARKS:
+            break
+    return np.asarray(chosen, np.intp)

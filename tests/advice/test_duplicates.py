@@ -1,0 +1,93 @@
+"""Near-duplicates held against all cosines, and the order in which they are listed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.advice.clustering import Stop
+from guardtui.advice.duplicates import NEAR, near_duplicates
+from guardtui.scanners.local.scanner import LocalScanner
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def twins(count: int, seed: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """Each third vector is nearly that before it; labels at random."""
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(count, 32))
+    vectors[1::3] = vectors[0::3][: len(vectors[1::3])]
+    return unit(vectors + noise * random.normal(size=vectors.shape)), random.random(count) < 0.5
+
+
+@given(st.integers(0, 80), st.integers(0, 2**16), st.integers(0, 12))
+@settings(max_examples=60, deadline=None)
+def test_pairs_are_those_of_all_cosines(count: int, seed: int, most: int) -> None:
+    vectors, labels = twins(count, seed)
+    found = near_duplicates(vectors, labels, most=most)
+    cosines = (vectors @ vectors.T).tolist()
+    wanted = sorted(
+        (labels[one] == labels[other], -cosines[one][other], one, other)
+        for one in range(count)
+        for other in range(one + 1, count)
+        if cosines[one][other] >= NEAR
+    )
+    assert found.exact
+    assert found.total == len(wanted)
+    assert found.contradicting == sum(not same for same, *_ in wanted)
+    shown = [(not pair.contradicts, pair.first, pair.second) for pair in found.pairs]
+    assert len(shown) == min(most, len(wanted))
+    assert [same for same, *_ in shown] == [same for same, *_ in wanted][:most]
+    if most >= len(wanted):
+        assert sorted(shown) == sorted((same, one, other) for same, _, one, other in wanted)
+    values = [(pair.contradicts, pair.cosine) for pair in found.pairs]
+    assert values == sorted(values, reverse=True)
+
+
+def test_blocks_and_cells_lose_and_repeat_nothing_that_is_alike() -> None:
+    vectors, labels = twins(5_000, seed=3, noise=0.01)
+    exact = near_duplicates(vectors, labels, most=10_000)
+    assert exact.total == len({(one.first, one.second) for one in exact.pairs}) >= 1_600
+    found = near_duplicates(vectors, labels, most=10_000, all_pairs_at_most=100)
+    assert not found.exact
+    pairs = {(one.first, one.second) for one in found.pairs}
+    assert found.total == len(found.pairs) == len(pairs)
+    assert pairs <= {(one.first, one.second) for one in exact.pairs}
+    assert len(pairs) >= 0.95 * exact.total
+
+
+def test_many_copies_of_one_prompt_are_counted_and_not_all_listed() -> None:
+    vectors = unit(np.ones((3_000, 8)))
+    found = near_duplicates(vectors, np.arange(3_000) == 0)
+    assert found.total == 3_000 * 2_999 // 2
+    assert found.contradicting == 2_999
+    assert len(found.pairs) == 500
+    assert all(one.contradicts and one.first == 0 for one in found.pairs)
+
+
+@pytest.mark.parametrize("encoder", ["minilm", "static"])
+def test_rewordings_reach_the_threshold_and_neighbours_of_a_subject_do_not(encoder: str) -> None:
+    texts = [
+        "how do i report that i lost my card",
+        "How do I report that I lost my card?",
+        "how do i report i lost my card",
+        "how do i order a new card",
+        "what is the weather in Paris",
+    ]
+    vectors = LocalScanner(encoder).embed(texts)
+    assert vectors is not None
+    found = near_duplicates(vectors, np.array([True, True, False, True, False]))
+    assert {(one.first, one.second) for one in found.pairs} == {(0, 1), (0, 2), (1, 2)}
+    assert [one.contradicts for one in found.pairs] == [True, True, False]
+
+
+def test_a_stop_and_wrong_lengths_are_told() -> None:
+    vectors, labels = twins(30, seed=1)
+    with pytest.raises(Stop):
+        near_duplicates(vectors, labels, stopped=lambda: True)
+    with pytest.raises(ValueError, match="30 vectors but 29"):
+        near_duplicates(vectors, labels[:-1])

@@ -1,0 +1,265 @@
+"""The survey of a prompt set: clusters, their rates and words, and where to label next."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from guardtui.advice import prompt_set
+from guardtui.advice.clustering import Stop
+from guardtui.advice.prompt_set import (
+    Survey,
+    labels_nearby,
+    spot_scores,
+    survey,
+    survey_of,
+)
+from guardtui.advice.typical_words import typical_words, words_of
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
+from guardtui.scanners.local.matrix import CompactMatrix, FloatMatrix
+from guardtui.scanners.local.scanner import LocalScanner
+
+TOPIC = Topic(name="Tax", description="Personal tax advice", examples=("pay less tax", "deduct"))
+
+MATTERS = {
+    "tax": "how can i deduct my {} from my income tax",
+    "cooking": "give me a recipe for {} soup with onions",
+    "travel": "book a cheap flight with {} to Rome",
+    "football": "who won the football match against {} yesterday",
+}
+THINGS = ("car", "shoes", "lentils", "camera", "dog", "house", "bike", "lamp", "chair", "garden")
+
+
+def prompt_set_of(prompts: list[str], labels: list[bool]) -> PromptSet:
+    raw = pl.DataFrame(
+        {
+            "prompt": prompts,
+            "expected": ["true" if label else "false" for label in labels],
+            "intent": ["block"] * len(prompts),
+        }
+    )
+    return build_prompt_set(raw, np.arange(2, len(prompts) + 2, dtype=np.uint32), "test.csv")
+
+
+def evaluation_of(prompts: PromptSet, triggered: np.ndarray) -> Evaluation:
+    number = len(prompts)
+    verdicts = Verdicts(
+        triggered.astype(np.int8),
+        np.full(number, np.nan, np.float32),
+        np.full(number, -1, np.int16),
+    )
+    settings = ScannerSettings("local", "test")
+    topic = TOPIC.model_copy(update={"intent": Intent.BLOCK})
+    return Evaluation(
+        topic, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+
+
+def matters() -> tuple[PromptSet, Evaluation, list[str]]:
+    """Four matters of ten prompts; all on tax belong, half of the verdicts on travel are wrong."""
+    texts, labels, triggered, told = [], [], [], []
+    for matter, sentence in MATTERS.items():
+        for place, thing in enumerate(THINGS):
+            texts.append(sentence.format(thing))
+            labels.append(matter == "tax")
+            triggered.append(matter == "tax" or (matter == "travel" and place % 2 == 0))
+            told.append(matter)
+    prompts = prompt_set_of(texts, labels)
+    return prompts, evaluation_of(prompts, np.array(triggered)), told
+
+
+def surveyed(prompts: PromptSet, evaluation: Evaluation) -> Survey:
+    found = survey(LocalScanner("static"), prompts, evaluation)
+    assert found is not None
+    return found
+
+
+def test_matters_are_clusters_with_their_words_and_error_rates() -> None:
+    prompts, evaluation, told = matters()
+    found = surveyed(prompts, evaluation)
+    assert sorted(np.concatenate([one.rows for one in found.clusters]).tolist()) == list(range(40))
+    for cluster in found.clusters:
+        matter = {told[row] for row in cluster.rows.tolist()}
+        assert len(matter) == 1, "clusters mix two matters"
+        only = matter.pop()
+        assert set(cluster.words) & words_of(MATTERS[only])
+        assert cluster.central in cluster.rows
+        assert cluster.lacks == ("no negatives" if only == "tax" else "no positives")
+        assert (found.labels[cluster.rows] == cluster.number).all()
+        assert found.cluster(cluster.number) is cluster
+    worst = found.clusters[0]
+    assert "travel" in {told[row] for row in worst.rows.tolist()}
+    rates = [one.error_rate for one in found.clusters]
+    assert rates == sorted(rates, key=lambda rate: -(rate or 0))
+    with pytest.raises(KeyError):
+        found.cluster(99)
+
+
+def test_rates_carry_the_intervals_of_scipy_and_are_undefined_without_verdicts() -> None:
+    prompts, evaluation, _ = matters()
+    evaluation.verdicts.triggered[:10] = Triggered.NO_VERDICT  # tax: the only positives
+    found = surveyed(prompts, evaluation)
+    for cluster in found.clusters:
+        wrong = int(np.isin(evaluation.codes[cluster.rows], [Outcome.FP, Outcome.FN]).sum())
+        answered = int((evaluation.codes[cluster.rows] != Outcome.ERROR).sum())
+        if not answered:
+            assert cluster.error_rate is cluster.error_interval is None
+            assert cluster is found.clusters[-1] or cluster.lacks == "no negatives"
+            continue
+        assert cluster.error_rate == wrong / answered
+        wanted = binomtest(wrong, answered).proportion_ci(method="wilson")
+        assert cluster.error_interval is not None
+        assert cluster.error_interval.low == pytest.approx(wanted.low)
+        assert cluster.error_interval.high == pytest.approx(wanted.high)
+        assert cluster.false_negative_rate == (None, None)
+        assert cluster.false_positive_rate == (cluster.error_rate, cluster.error_interval)
+
+
+def test_the_same_set_gives_the_same_survey() -> None:
+    prompts, evaluation, _ = matters()
+    one, other = surveyed(prompts, evaluation), surveyed(prompts, evaluation)
+    assert [(c.name, c.rows.tolist()) for c in one.clusters] == [
+        (c.name, c.rows.tolist()) for c in other.clusters
+    ]
+    assert one.spots == other.spots
+    assert one.duplicates == other.duplicates
+
+
+def test_an_evaluation_of_other_prompts_is_refused_and_a_stop_is_heard() -> None:
+    prompts, evaluation, _ = matters()
+    fewer = prompt_set_of(["one", "two"], [True, False])
+    with pytest.raises(ValueError, match="other prompts"):
+        survey(LocalScanner("static"), fewer, evaluation)
+    asked = count()
+    scanner = LocalScanner("static")
+    assert survey(scanner, prompts, evaluation, lambda: True) is None
+    assert survey(scanner, prompts, evaluation) is not None
+    assert survey(scanner, prompts, evaluation, lambda: next(asked) > 4) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-8, 8), st.floats(0, 20), st.floats(0, 20)), min_size=1, max_size=20
+    )
+)
+def test_the_score_of_a_spot_rises_with_doubt_and_company_and_falls_with_known_labels(
+    places: list[tuple[float, float, float]],
+) -> None:
+    margin, belong, others = (np.array(column) for column in zip(*places, strict=True))
+    scores = spot_scores(margin, belong, others)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    np.testing.assert_allclose(scores, spot_scores(-margin, others, belong))
+    assert (spot_scores(margin * 2, belong, others) <= scores + 1e-12).all()
+    more, fewer = np.maximum(belong, others), np.minimum(belong, others)
+    assert (spot_scores(margin, more + 1, fewer) >= scores - 1e-12).all()
+    p = 1 / (1 + np.exp(-margin))
+    by_hand = 4 * p * (1 - p) * (belong + others) / (belong + others + 2) / (1 + fewer)
+    np.testing.assert_allclose(scores, by_hand, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+def test_labels_nearby_are_weighted_sums_without_the_prompt_itself(
+    kind: type[FloatMatrix] | type[CompactMatrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(2)
+    vectors = random.normal(size=(60, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    labels = random.random(60) < 0.4
+    matrix = kind(60, 4)
+    matrix.fill(0, vectors)
+    rows = np.array([3, 17, 59])
+    monkeypatch.setattr(prompt_set, "_BLOCK", 7)
+    belong, others = labels_nearby(matrix, rows, labels, lambda: False)
+    for place, row in enumerate(rows.tolist()):
+        weights = [max(0.0, (float(vectors[row] @ one) - 0.5) / 0.5) for one in vectors]
+        weights[row] = 0.0
+        yes = sum(weight for weight, label in zip(weights, labels, strict=True) if label)
+        assert belong[place] == pytest.approx(yes, abs=0.25)
+        assert others[place] == pytest.approx(sum(weights) - yes, abs=0.25)
+    with pytest.raises(Stop):
+        labels_nearby(matrix, rows, labels, lambda: True)
+
+
+def test_a_spot_is_where_the_engine_hesitates_and_one_label_is_rare() -> None:
+    random = np.random.default_rng(5)
+    directions = np.eye(6, dtype=np.float32)[:3]
+    vectors = np.repeat(directions, 30, axis=0) + 0.1 * random.normal(size=(90, 6))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    labels = np.zeros(90, bool)
+    labels[:29] = True  # the first place: nearly all belong
+    labels[30:60:2] = True  # the second: half and half, and well known
+    margin = np.full(90, 6.0, np.float32)
+    margin[:60] = random.normal(0, 0.3, 60)  # the engine hesitates on the first two
+    prompts = prompt_set_of([f"prompt {row}" for row in range(90)], labels.tolist())
+    matrix = FloatMatrix(90, 6)
+    matrix.fill(0, vectors)
+    found = survey_of(prompts, evaluation_of(prompts, labels), matrix, margin)
+    best = found.spots[0]
+    assert all(row < 30 for row in best.rows)
+    assert best.wanted is False
+    assert best.score > 2 * max(
+        (one.score for one in found.spots if min(one.rows) >= 30), default=0.0
+    )
+    assert (found.labels[list(best.rows)] == best.cluster).all()
+    near = np.abs(margin[found.cluster(best.cluster).rows]) <= prompt_set.UNSURE
+    assert best.near_threshold == near.sum()
+
+
+def test_a_large_set_is_grouped_from_a_sample_and_nothing_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"FITTED_ON": 50, "COMPARED": 60, "_NEIGHBOURS": 40, "_BLOCK": 16}.items():
+        monkeypatch.setattr(prompt_set, name, value)
+    random = np.random.default_rng(1)
+    vectors = np.repeat(np.eye(5, dtype=np.float32), 40, axis=0)
+    vectors = vectors + 0.02 * random.normal(size=vectors.shape).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    prompts = prompt_set_of([f"prompt {row}" for row in range(200)], [True, False] * 100)
+    matrix = CompactMatrix(200, 5)
+    matrix.fill(0, vectors)
+    triggered = np.zeros(200)
+    found = survey_of(prompts, evaluation_of(prompts, triggered), matrix, np.zeros(200, np.float32))
+    assert sum(one.size for one in found.clusters) == 200
+    for cluster in found.clusters:
+        assert len(np.unique(cluster.rows // 40)) == 1
+    assert found.duplicates.among == 60
+    assert all(one.first // 40 == one.second // 40 for one in found.duplicates.pairs)
+    assert found.duplicates.total > 100
+
+
+@given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=4))
+@settings(max_examples=50)
+def test_words_of_any_groups_are_their_own(groups: list[list[str]]) -> None:
+    found = typical_words(groups)
+    assert len(found) == len(groups)
+    for words, group in zip(found, groups, strict=True):
+        held = set().union(*map(words_of, group)) if group else set()
+        assert set(words) <= held
+        assert len(words) <= 5
+
+
+def test_typical_words_are_frequent_here_and_rare_elsewhere() -> None:
+    groups = [
+        ["how do I deduct tax", "the tax on my house", "tax, tax and TAX today"],
+        ["soup today", "lentil soup", "how do i cook soup"],
+    ]
+    first, second = typical_words(groups)
+    assert first == ("tax",)  # the others are in one prompt only, and "how" is no word of a subject
+    assert second == ("soup",)
+    assert typical_words([["don’t deduct the car’s tax"], ["x"]])[0] == ("car's", "deduct", "tax")
+
+
+def test_a_set_of_two_is_one_cluster() -> None:
+    prompts = prompt_set_of(["only one", "and another"], [True, False])
+    found = surveyed(prompts, evaluation_of(prompts, np.array([1, 0])))
+    assert [one.size for one in found.clusters] == [2]
+    assert found.silhouette is None
