@@ -1,0 +1,161 @@
+"""One piece of advice: its words, what was measured without its cause, and its place in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import mcnemar_p_value
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+
+_LISTED = 20
+SHOWN = 60
+"""Characters of a text that are quoted."""
+
+_CODES = (
+    "contradiction",
+    "leakage",
+    "exclusion",
+    "negatives",
+    "near-duplicates",
+    "description",
+    "long",
+    "languages",
+)
+"""Codes of advice, in the order in which it stands where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What the embedded engine measured without the cause, on all labelled prompts.
+
+    `fixes` and `regressions` count prompts; both are 0 where it is prompts that are left out.
+    """
+
+    before: Metrics
+    after: Metrics
+    fixes: int
+    regressions: int
+
+    @property
+    def change(self) -> float | None:
+        """Coverage without the cause minus coverage with it."""
+        old, new = self.before.coverage, self.after.coverage
+        return None if old is None or new is None else new - old
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact p-value of fixes against regressions."""
+        return mcnemar_p_value(self.regressions, self.fixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing that is doubtful in a definition.
+
+    `field` is `name`, `description`, `examples` or `examples.2`. `brief` is for one short line,
+    `message` a sentence; `action` says what `removal` has measured, in words ("" for nothing),
+    and `remedy` is the definition that it measured, which may break limits (None: prompts are
+    left out, or nothing could be measured). `lines` are of the prompt file. Texts that are not
+    ours are in it only as `display_start` gives them.
+    """
+
+    code: str
+    field: str
+    brief: str
+    message: str
+    action: str = ""
+    removal: Removal | None = None
+    remedy: Topic | None = None
+    lines: tuple[int, ...] = ()
+
+    @property
+    def effect(self) -> str:
+        """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes, …`."""
+        if self.removal is None:
+            return f"{self.action}: n/a" if self.action else "effect of removing it: n/a"
+        removal = self.removal
+        change = (
+            f"coverage {rate_text(removal.before.coverage)} → {rate_text(removal.after.coverage)}"
+        )
+        if self.remedy is None:
+            return f"{self.action}: {change}"
+        if not removal.fixes and not removal.regressions:
+            return f"{self.action}: no verdict changes"
+        told = f"{count_text(removal.fixes, 'fix', 'fixes')}, "
+        told += count_text(removal.regressions, "regression", "regressions")
+        chance = ", could be chance" if removal.p_value >= 0.05 else ""
+        return f"{self.action}: {change}, {told}{chance}"
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.message}; {self.effect}"
+
+
+def order(one: Advice) -> tuple[int, float, int, str]:
+    """Sorts the most useful first: gain of coverage, then unmeasured, then loss."""
+    change = None if one.removal is None else one.removal.change
+    group, value = 1, 0.0
+    if change is not None:
+        # Prompts that leak flatter by what coverage loses without them.
+        value = -change if one.code == "leakage" else change
+        group = 0 if value > 0 else 2
+    if one.code == "contradiction":
+        group = -1
+    return group, -round(value, 9), _CODES.index(one.code), one.field
+
+
+def given_examples(topic: Topic) -> list[tuple[int, str]]:
+    """Examples that are not blank, with their numbers from 1."""
+    return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
+
+
+def without_examples(topic: Topic, numbers: Sequence[int]) -> Topic:
+    """The topic without the examples of these numbers."""
+    rest = tuple(text for number, text in enumerate(topic.examples, 1) if number not in numbers)
+    return topic.model_copy(update={"examples": rest})
+
+
+def part_name(place: int) -> str:
+    """The description for 0, an example by its number."""
+    return f"example {place}" if place else "description"
+
+
+def field_of(numbers: Sequence[int]) -> str:
+    """The field that these examples are (0: the description)."""
+    if len(numbers) > 1:
+        return "examples"
+    return f"examples.{numbers[0]}" if numbers[0] else "description"
+
+
+def named_examples(numbers: Sequence[int]) -> str:
+    """`example 2`, or `examples 1, 2 and 4`."""
+    if len(numbers) == 1:
+        return f"example {numbers[0]}"
+    return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def file_lines(prompts: PromptSet, rows: Sequence[int]) -> tuple[int, ...]:
+    """Lines of the prompt file of some rows, the first of them."""
+    lines = prompts.frame["line"].gather(list(rows)).sort().head(_LISTED).to_list()
+    return tuple(int(line) for line in lines)
+
+
+def quoted(text: str | None) -> str:
+    """The start of a text that is not ours, in quotes."""
+    text = text or ""
+    return f"“{display_start(text, SHOWN)}{'…' if len(text) > SHOWN else ''}”"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate as it is written everywhere; n/a for none."""
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def count_text(count: int, one: str, many: str) -> str:
+    """A count with its noun."""
+    return f"{count} {one if count == 1 else many}"
