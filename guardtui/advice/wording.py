@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guardtui.advice.candidates import content_words, pieces, without
+from guardtui.advice.candidates import content_words, pieces, tidied, without
 from guardtui.domain.topic import byte_length
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -40,6 +40,7 @@ _LEADING_IN = """
     might but and or that which who if they it those these ones anything
 """
 _LEADS_IN = frozenset(_LEADING_IN.split())
+_BUT = re.compile(r"^\W*but\s+|\W+but\W*$", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.;:!?)–—]|,?\s+but\s+(?!not\b)", re.IGNORECASE)
 
 
@@ -92,7 +93,8 @@ def without_exclusions(text: str) -> str | None:
                 break
             start = match.start()
         end = _CLAUSE_END.search(rest, first.stop)
-        shorter = without(rest, start, end.start() if end else len(rest))
+        shorter = _BUT.sub("", without(rest, start, end.start() if end else len(rest)))
+        shorter = tidied(shorter, rest)
         if len(shorter) >= len(rest) or not content_words(shorter):
             return None
         rest = shorter

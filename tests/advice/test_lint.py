@@ -1,0 +1,206 @@
+"""Lint: each finding on a definition made for it, effects held against real evaluations."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
+from guardtui.advice.lint_engine import normalised
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.scanners.local.scanner import LocalScanner
+
+from .conftest import TOPIC
+
+
+@pytest.fixture(scope="module")
+def scanner() -> LocalScanner:
+    return LocalScanner("static")
+
+
+@pytest.fixture(scope="module")
+def engine(prompts: PromptSet, scanner: LocalScanner) -> LintEngine:
+    made = open_lint_engine(scanner, prompts, lambda _: None)
+    assert made is not None
+    return made
+
+
+def codes(advice: Sequence[Advice]) -> list[str]:
+    return [one.code for one in advice]
+
+
+def evaluation(prompts: PromptSet, topic: Topic) -> Evaluation:
+    scanner = LocalScanner("static")
+    verdicts = scanner.scan_now(topic, prompts, lambda _: None)
+    assert verdicts is not None
+    return Evaluation(topic, scanner.settings, "", prompts.keys, prompts.expected, verdicts)
+
+
+def texts_of(prompts: PromptSet, *, expected: bool) -> list[str]:
+    pairs = zip(prompts.prompts.to_list(), prompts.expected.tolist(), strict=True)
+    return [text for text, label in pairs if label is expected]
+
+
+def bad_topic(prompts: PromptSet, intent: Intent = Intent.BLOCK) -> Topic:
+    """A definition with everything that lint knows."""
+    return Topic(
+        name="Tax advice",
+        description=(
+            "Personal advice on how to pay less tax, not about the history of taxes, except "
+            "when the asker wants to know what to declare, unless they only ask for a date"
+        ),
+        examples=(
+            texts_of(prompts, expected=True)[0],
+            "How can I pay less tax this year?",
+            "HOW CAN I PAY LESS TAX THIS YEAR!!",
+            texts_of(prompts, expected=False)[3].upper(),
+            "Was kann ich als Lehrer von der Steuer absetzen und wie mache ich das?",
+        ),
+        intent=intent,
+    )
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_each_effect_is_what_evaluations_say(
+    prompts: PromptSet, engine: LintEngine, intent: Intent
+) -> None:
+    topic = bad_topic(prompts, intent)
+    advice = lint(topic, prompts, engine)
+    assert {"contradiction", "leakage", "exclusion", "near-duplicates", "long", "languages"} <= set(
+        codes(advice)
+    )
+    before = evaluation(prompts, topic)
+    for one in advice:
+        assert one.removal is not None
+        assert one.removal.before == before.metrics
+        if one.remedy is None:
+            continue
+        after = evaluation(prompts, one.remedy)
+        comparison = compare(before, after)
+        assert one.removal.after == after.metrics
+        assert (one.removal.fixes, one.removal.regressions) == (
+            comparison.fixes,
+            comparison.regressions,
+        )
+        assert one.removal.p_value == comparison.p_value
+
+
+def test_leaked_prompts_are_left_out_and_named_by_line(
+    prompts: PromptSet, engine: LintEngine
+) -> None:
+    topic = bad_topic(prompts)
+    (leak,) = (one for one in lint(topic, prompts, engine) if one.code == "leakage")
+    text = topic.examples[0]
+    rest = prompts.frame.filter(pl.col("prompt") != text)
+    left = evaluation(PromptSet(rest, prompts.intent, ""), topic)
+    assert leak.removal is not None
+    assert leak.removal.after == left.metrics
+    assert leak.lines == tuple(prompts.frame.filter(pl.col("prompt") == text)["line"].to_list())
+    assert leak.field == "examples.1"
+
+
+def test_what_a_fresh_definition_lacks(prompts: PromptSet, engine: LintEngine) -> None:
+    found = codes(lint(Topic(), prompts, engine))
+    assert found == []
+    sound = codes(lint(TOPIC, prompts, engine))
+    assert {"exclusion", "long", "leakage", "near-duplicates", "languages"}.isdisjoint(sound)
+
+
+def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: LintEngine) -> None:
+    others = texts_of(prompts, expected=False)
+    vectors = engine.vectors_of(others)
+    assert vectors is not None
+    cosines = engine.cosines(vectors)
+    assert cosines is not None
+    cosines[cosines >= 0.97] = -1
+    gap = np.sort(cosines[:, ~prompts.expected])[:, -5:].mean(1)
+    gap -= np.sort(cosines[:, prompts.expected])[:, -5:].mean(1)
+    far = others[int(gap.argmax())] + " again"
+    topic = TOPIC.model_copy(update={"examples": (*TOPIC.examples, far)})
+    fields = [one.field for one in lint(topic, prompts, engine) if one.code == "negatives"]
+    assert "examples.3" in fields
+
+
+def test_weight_of_description_and_examples(prompts: PromptSet, engine: LintEngine) -> None:
+    good = tuple(texts_of(prompts, expected=True)[:5])
+    topic = Topic(name="x", description="Gardens in winter", examples=good)
+    (weak,) = (one for one in lint(topic, prompts, engine) if one.code == "description")
+    alone = evaluation(prompts, topic.model_copy(update={"examples": ()})).metrics.coverage
+    examples = evaluation(prompts, Topic(examples=good)).metrics.coverage
+    assert alone is not None
+    assert examples is not None
+    assert f"{alone:.3f} by" in weak.message
+    assert f"{examples:.3f} by" in weak.message
+
+
+def test_the_most_useful_comes_first_and_always_the_same(
+    prompts: PromptSet, engine: LintEngine, scanner: LocalScanner
+) -> None:
+    topic = bad_topic(prompts)
+    advice = lint(topic, prompts, engine)
+    again = open_lint_engine(scanner, prompts, lambda _: None)
+    assert lint(topic, prompts, again) == advice
+    assert advice[0].code == "contradiction"
+    gains = [one.removal.change for one in advice if one.removal and one.code != "leakage"][1:]
+    assert gains == sorted(gains, key=lambda gain: -(gain or 0))
+
+
+def test_by_text_alone_nothing_is_measured(prompts: PromptSet) -> None:
+    topic = bad_topic(prompts)
+    assert codes(lint(topic)) == ["exclusion", "long", "languages"]
+    with_prompts = lint(topic, prompts)
+    assert codes(with_prompts)[:2] == ["contradiction", "leakage"]
+    assert all(one.removal is None and one.effect.endswith(": n/a") for one in with_prompts)
+
+
+def test_stopped_gives_what_is_known(prompts: PromptSet, engine: LintEngine) -> None:
+    topic = bad_topic(prompts)
+    advice = lint(topic, prompts, engine, stopped=lambda: True)
+    assert all(one.removal is None for one in advice)
+    assert advice == lint(topic, prompts)
+
+
+def test_the_live_preview_is_not_disturbed(prompts: PromptSet, scanner: LocalScanner) -> None:
+    scanner.scan_now(TOPIC, prompts, lambda _: None)
+    kept = scanner._prepared
+    assert kept is not None
+    texts, rows = list(kept.texts), kept.similarities.copy()
+    made = open_lint_engine(scanner, prompts, lambda _: None)
+    lint(bad_topic(prompts), prompts, made)
+    assert scanner._prepared is kept
+    assert kept.texts == texts
+    assert np.array_equal(kept.similarities, rows)
+
+
+@given(
+    st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30), max_size=6)
+)
+def test_equal_texts_are_equal_by_the_unicode_database(texts: list[str]) -> None:
+    def plain(text: str) -> str:
+        lower = unicodedata.normalize("NFKC", text).lower()
+        kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in lower)
+        return " ".join("".join(kept).split())
+
+    wanted = [plain(text) for text in texts]
+    found = normalised(pl.Series(texts, dtype=pl.String)).to_list()
+    known = [all(unicodedata.category(c) != "Cn" for c in text) for text in texts]
+    for want, got, sure in zip(wanted, found, known, strict=True):
+        # Characters that only the newer of two Unicode versions knows may differ.
+        assert got == want or not sure
+
+
+def test_texts_of_others_are_inert(prompts: PromptSet, engine: LintEngine) -> None:
+    evil = "not \x1b]52;c;aGk=\x07 \u202e " + "tax " * 40
+    topic = Topic(name=evil, description=evil, examples=(evil, evil))
+    for one in lint(topic, prompts, engine):
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", one.line + one.brief)
