@@ -35,7 +35,7 @@ from guardtui.advice.search import search
 from guardtui.advice.splits import SplitError, split_prompts
 from guardtui.advice.whatif import shortlist
 from guardtui.domain.prompts import PromptSet, build_prompt_set
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
@@ -72,7 +72,7 @@ def measure(scanner: LocalScanner, case: Case, budget: float) -> Figures | None:
         name=case.name,
         description=case.description,
         examples=tuple(case.examples),
-        intent="allow" if case.intent == "allow" else "block",
+        intent=Intent(case.intent),
     )
     try:
         split = split_prompts(prompts)
@@ -157,11 +157,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(document))
         return 0
-    error = float((searched - singles).std() / len(found) ** 0.5)
+    spread = float((searched - singles).std() / len(found) ** 0.5)
     print(f"{len(found)} cases with coverage below {BELOW}: gain in held-out coverage, mean")
     print(f"  best single edit  {singles.mean():+.3f}   worse in {np.mean(singles < 0):.0%}")
     print(f"  search            {searched.mean():+.3f}   worse in {np.mean(searched < 0):.0%}")
-    print(f"  difference        {(searched - singles).mean():+.3f} ± {error:.3f} (standard error)")
+    print(f"  difference        {(searched - singles).mean():+.3f} ± {spread:.3f} (standard error)")
     print(f"  seconds a search  {seconds:.1f}")
     return 0
 

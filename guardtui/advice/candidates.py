@@ -34,6 +34,7 @@ _WORDS = 12
 _PHRASES = 12
 _PIECES_AT_MOST = 8
 _SHOWN = 60
+_STEM = 5  # letters: enough to see that two words are of one family
 
 _EXCLUDING = """
 not no never none nor neither without except excluding exclude excludes excluded unless unrelated
@@ -195,6 +196,11 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
+def _stems(text: str) -> frozenset[str]:
+    """Content words of a text, cut to their beginnings."""
+    return frozenset(word[:_STEM] for word in content_words(text))
+
+
 @lru_cache(4096)
 def _quoted(text: str) -> str:
     return f"“{display_start(text, _SHOWN)}{'…' if len(text) > _SHOWN else ''}”"
@@ -253,12 +259,15 @@ def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
     room = TOTAL_BYTES - byte_length(topic.name) - sum(map(byte_length, topic.examples))
     room = min(room, DESCRIPTION_BYTES)
     allowed = excludes(old)
+    subject = _stems(topic.name) or _stems(old)
     sound = _fits(topic.model_copy(update={"description": "x"}))
     if not sound:
         return
     for kind, text, change in _descriptions(topic.name, old, material):
         fits = text.strip() and text != old and byte_length(text) <= room
-        if fits and excludes(text) <= allowed:
+        # What does not name the subject any more may score well, and would help no author.
+        named = not subject or not subject.isdisjoint(_stems(text))
+        if fits and named and excludes(text) <= allowed:
             yield Candidate(topic.model_copy(update={"description": text}), kind, change)
 
 
@@ -328,7 +337,7 @@ def _runs(text: str) -> tuple[str, ...]:
     words = [word.lower() for word in _WORD.findall(text)]
     heavy = [word not in _STOPWORDS for word in words]
     bars = [bool(excludes(word)) for word in words]
-    found = {}
+    found: dict[str, None] = {}
     for length in (2, 3, 4):
         for start in range(len(words) - length + 1):
             stop = start + length

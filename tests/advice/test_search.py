@@ -126,15 +126,13 @@ def test_without_any_time_nothing_is_proposed(bench: Bench) -> None:
 
 
 def test_it_is_stopped_at_once_with_the_best_so_far(bench: Bench) -> None:
-    calls = 0
-
-    def later() -> bool:
-        nonlocal calls
-        calls += 1
-        return calls > 60
-
-    result = result_of(bench, stopped=later)
+    asked: list[bool] = []
+    whole = result_of(bench, stopped=lambda: bool(asked.append(False)))
+    left = iter([False] * (len(asked) // 2))
+    result = result_of(bench, stopped=lambda: next(left, True))
     assert result.ended == "stopped"
+    assert 1 < result.measured < whole.measured
+    assert result.proposal is not None
     stopped = Search(bench.scorer, TOPIC, budget=10, stopped=lambda: True).run()
     assert stopped is None
 
