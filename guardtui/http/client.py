@@ -24,6 +24,7 @@ from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit
 from guardtui.http.retries import ONCE, Retries
 from guardtui.http.secret import Credential, Secret
+from guardtui.http.trace import trace
 from guardtui.http.wire import Connection, proxy_for
 
 LARGEST = 16 * 1024**2
@@ -242,6 +243,11 @@ class RemoteClient:
         with permit:
             start = self._clock.now()
             outcome = await self._exchange(call)
+            if isinstance(outcome, ServiceError):
+                told = str(outcome.status or outcome.kind.value)
+            else:
+                told = str(outcome[0])
+            trace(call.method, call.url, told, self._clock.now() - start, attempt)
             if isinstance(outcome, ServiceError):
                 outcome.attempts = attempt
                 self._reached = self._reached or outcome.kind is not Kind.UNREACHABLE

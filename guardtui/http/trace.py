@@ -1,0 +1,52 @@
+"""The debug log of calls, on request: when, where to, how it went; no key, no prompt, no answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+VARIABLE = "GUARDTUI_HTTP_LOG"
+"""Environment variable that names the file; without it there is no log."""
+
+_lock = threading.Lock()
+
+
+def trace(
+    method: str,
+    url: str,
+    outcome: str,
+    seconds: float,
+    attempt: int,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Append one line for an attempt of a call.
+
+    Queries are left out, as they name what is asked for. The file is made readable for its owner
+    only; one that others may read, or that is no ordinary file, is not written to. A log that
+    cannot be written is no reason to fail.
+    """
+    name = (os.environ if environment is None else environment).get(VARIABLE, "")
+    if not name:
+        return
+    parts = urlsplit(url)
+    when = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = (
+        f"{when} {method} {parts.scheme}://{parts.netloc}{parts.path} {outcome} "
+        f"{seconds * 1000:.0f} ms attempt {attempt}\n"
+    )
+    try:
+        with _lock:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            handle = os.open(name, flags, 0o600)
+            try:
+                status = os.fstat(handle)
+                if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077:
+                    os.write(handle, line.encode("utf-8", "backslashreplace"))
+            finally:
+                os.close(handle)
+    except (OSError, ValueError):
+        return
