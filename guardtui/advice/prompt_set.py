@@ -45,8 +45,8 @@ MARKS = 3
 NEARBY = 0.5
 """Cosine from which on a label says something of a prompt: requests on the same matter."""
 
-UNSURE = 1.0
-"""Nearer to the threshold than this, as z, the engine is said to hesitate: p from 0.27 to 0.73."""
+UNSURE = 1.5
+"""Nearer to the threshold than this, as z, the engine is said to hesitate: p from 0.18 to 0.82."""
 
 _LEAST_SCORE = 0.05
 _ASKED = 1_000
@@ -359,7 +359,7 @@ def _spots(
         best = _apart(vectors, inside[np.argsort(-scores[inside], kind="stable")])
         score = float(scores[best].mean())
         near = int(np.count_nonzero(np.abs(margin[rows[inside]]) <= UNSURE))
-        if score < _LEAST_SCORE:
+        if score < _LEAST_SCORE or not near:
             continue
         there, elsewhere = float(belong[best].mean()), float(others[best].mean())
         marks = tuple(rows[best].tolist())

@@ -16,6 +16,8 @@ def empty_text(results: Results) -> str:
         return f"Nothing in {group} passes the filter line: Esc takes it away{others}."
     if view.category is not None and counts[view.filter]:
         return f"Nothing in {group} is of this category: Esc shows every category again."
+    if view.picked is not None and counts[view.filter]:
+        return f"Nothing in {group} is among the prompts picked out: Esc shows the others again."
     if view.filter == "mistakes":
         if counts["errors"]:
             plural = "s" * (counts["errors"] != 1)

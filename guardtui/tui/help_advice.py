@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardtui.tui.help_pane import CLOSE, PaneHelp
+from guardtui.tui.help_pane import CLOSE, MOVE, PaneHelp
 
 ADVICE_PANES: dict[str, PaneHelp] = {
     "advice": PaneHelp(
@@ -14,6 +14,20 @@ letter; all of them stand in the command palette too.""",
         ("advice",),
         (("↑ ↓", "Choose one"), ("Enter", "Open it"), CLOSE),
     ),
+    "lint": PaneHelp(
+        "Advice on the definition",
+        """\
+What is known to go wrong with definitions, most useful first: wording that excludes (matching has
+no logic: what is named attracts), a description over 100 bytes, examples that are nearly equal,
+that are test prompts too, that are nearer to the negatives or that their label contradicts, a
+description that carries less than the examples, mixed languages. Behind "without" stands what
+coverage does when the cause alone is removed, measured by the embedded engine on your labelled
+prompts: ▲ means better without it. Of test prompts that are examples it is coverage without them.
+n/a: it could not be measured. A rule is no law: where coverage falls without it, leave it.""",
+        ("coverage", "fix", "regression"),
+        (),
+        (MOVE, CLOSE),
+    ),
     "suggestions": PaneHelp(
         "Proposals of a model",
         """\
@@ -24,5 +38,28 @@ what would change, word by word. Taking one is an edit like any other.""",
         ("coverage", "fix", "regression"),
         (),
         (("↑ ↓", "Choose a proposal"), ("Enter", "Take it into the editor"), CLOSE),
+    ),
+    "prompt_set": PaneHelp(
+        "The prompt set",
+        """\
+Prompts that are alike stand in one cluster, by the vectors of the embedded engine. Each has its
+error rate with its 95 % interval: a small cluster says little, however bad. ! marks a cluster
+without negatives: there nothing tells where your topic ends. Words are those that are frequent here
+and rare elsewhere.
+
+Near-duplicates are counted twice in every rate; ! marks two whose labels contradict each other, and
+one of them is wrong. Label next names places where the engine hesitates, prompts are many, and few
+have one of the labels: prompts like those shown, from your logs, would teach most. The score is
+uncertainty × density × scarcity, from 0 to 1.
+
+Enter leaves only these prompts in the results table; Esc there brings the others back.""",
+        ("coverage", "FP", "FN", "threshold"),
+        (),
+        (
+            ("↑ ↓ PgUp PgDn", "Choose a line"),
+            ("1 2 3, Tab", "Clusters, near-duplicates, where to label next"),
+            ("Enter", "Show these prompts in the results table"),
+            CLOSE,
+        ),
     ),
 }

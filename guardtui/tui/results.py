@@ -85,15 +85,30 @@ _OPEN_CELLS: dict[str, Cell] = {NOT_YET: ("…", "dim"), UNTESTED: ("–", "dim"
 _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
 
 
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Prompts that were picked out by something else than the filter line, such as a cluster.
+
+    `name` says what they are, and may hold text that is not ours; `keys` are their ids, uint64 [n].
+    """
+
+    name: str
+    keys: NDArray[np.uint64]
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the author asked to see; `search` is a line of the filter language."""
+    """What the author asked to see; `search` is a line of the filter language.
+
+    `picked` leaves only those prompts, whatever else is asked; it is never saved.
+    """
 
     filter: str = "mistakes"
     category: str | None = None
     search: str = ""
     sort: str = "change"
     descending: bool = False
+    picked: Picked | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +348,8 @@ def build_results(
         groups, names = prompts.groups(prompts.category_column)
         wanted = names.index(view.category) if view.category in names else -1
         mask &= groups == wanted
+    if view.picked is not None:
+        mask &= np.isin(evaluation.keys, view.picked.keys)
     if view.search:
         with contextlib.suppress(FilterError):
             chosen = parse_filter(view.search, prompts.extra_columns)

@@ -24,7 +24,7 @@ from guardtui.tui.actions import RESULTS, bindings
 from guardtui.tui.empty_states import NOT_YET, empty_text
 from guardtui.tui.layout import Layout, layout_of, saved_columns
 from guardtui.tui.messages import SettingsWanted, ViewChanged
-from guardtui.tui.results import FILTERS, Results, View
+from guardtui.tui.results import FILTERS, Picked, Results, View
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.views import NameView, ViewList, view_text
 from guardtui.tui.widgets.filter_bar import FilterBar
@@ -35,6 +35,7 @@ from guardtui.tui.widgets.table_columns import place_columns
 from guardtui.tui.widgets.table_messages import ColumnResized, HeaderClicked
 
 _CATEGORY_CHARACTERS = 20
+_PICKED_CHARACTERS = 28
 
 
 class ResultsPane(PromptActions):
@@ -51,6 +52,7 @@ class ResultsPane(PromptActions):
         self._chosen = False
         self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
+        self._group_before = "mistakes"
         self._bar = FilterBar()
         self._input = FilterInput()
         self._problem = Static("", id="search-problem", markup=False)
@@ -101,6 +103,8 @@ class ResultsPane(PromptActions):
             notes.append(f"{self.table.mark_count} marked")
         if self.view.category is not None:
             notes.append(f"category: {display_start(self.view.category, _CATEGORY_CHARACTERS)}")
+        if self.view.picked is not None:
+            notes.append(f"only {display_start(self.view.picked.name, _PICKED_CHARACTERS)}")
         if len(results) != results.counts[self.view.filter]:
             notes.append(f"shown {len(results)}")
         self._bar.show(results.counts, self.view.filter, tuple(notes))
@@ -108,6 +112,17 @@ class ResultsPane(PromptActions):
     def _ask(self, **changes: object) -> None:
         self.view = replace(self.view, **changes)  # type: ignore[arg-type]
         self.post_message(ViewChanged(self.view))
+
+    def pick(self, picked: Picked) -> None:
+        """Leave only these prompts, all of them, until Escape brings back the group of before."""
+        if self.view.picked is None:
+            self._group_before = self.view.filter
+        with self.prevent(Input.Changed):
+            self._input.value = ""
+        self._input.display = False
+        self._read_line("")
+        self._ask(picked=picked, filter="all", category=None, search="")
+        self.table.focus()
 
     # --- what is remembered ---------------------------------------------------------------
 
@@ -267,6 +282,7 @@ class ResultsPane(PromptActions):
             search=saved.search.strip() if understood else "",
             sort=saved.sort,
             descending=saved.descending,
+            picked=None,
         )
 
     # --- the filter line ------------------------------------------------------------------
@@ -276,7 +292,7 @@ class ResultsPane(PromptActions):
         self._input.focus()
 
     def action_step_back(self) -> None:
-        """Leave the filter line; in the table take off the marks, the line, the category."""
+        """Leave the filter line; in the table take off marks, line, category, what is picked."""
         if self._input.has_focus:
             self._leave_search()
         elif self.table.mark_count:
@@ -285,6 +301,10 @@ class ResultsPane(PromptActions):
             self._leave_search()
         elif self.view.category is not None:
             self._ask(category=None)
+        elif self.view.picked is not None:
+            # An author who chose another group meanwhile stays there.
+            back = self._group_before if self.view.filter == "all" else self.view.filter
+            self._ask(picked=None, filter=back)
 
     def _leave_search(self) -> None:
         if self._input.remember():
@@ -358,7 +378,8 @@ class ResultsPane(PromptActions):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step_back":
-            shown = self._input.display or self.view.category is not None
+            view = self.view
+            shown = self._input.display or view.category is not None or view.picked is not None
             return shown or self.table.mark_count > 0
         # While words are typed into the search line, letters are letters.
         return not self._input.has_focus

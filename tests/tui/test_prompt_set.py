@@ -1,0 +1,283 @@
+"""The pages on the prompt set: what they show, and what Enter leaves in the results table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from guardtui.domain.statistics import wilson_interval
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.views import SavedView
+from guardtui.session.workspace import Workspace
+from guardtui.tui import base_app
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.prompt_set_text import bar, span
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.prompt_set import PromptSetDialog, PromptSetScreen
+from guardtui.tui.screens.views import NameView, ViewList
+from tests.tui.results_app import notes
+from tests.tui.test_loop import TOPIC, frame, until
+
+MATTERS = {
+    "how can i deduct my {} from my income tax": True,
+    "give me a [b]recipe\x1b[31m for {} soup with onions": False,
+    "book a cheap flight with {} to Rome": False,
+    "how do i pay tax on my {} abroad": False,
+}
+THINGS = ("car", "shoes", "lentils", "camera", "dog", "house", "bike", "lamp", "chair", "garden")
+
+
+STYLES = Path(base_app.__file__).parent / "styles"
+
+
+class Screen(MainScreen, PromptSetScreen):
+    """The main screen with the action, wherever its key is."""
+
+
+class App(GuardtuiApp):
+    CSS_PATH = [STYLES / Path(str(one)).name for one in GuardtuiApp.CSS_PATH]
+
+    def get_default_screen(self) -> Screen:
+        return Screen(self._workspace, self._scanner)
+
+
+Run = Callable[[Pilot[int], App, Screen], Awaitable[None]]
+
+
+async def on_pages(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> None:
+    """Drive the app with the pages open."""
+    app = App(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = app.screen_stack[0]
+        assert isinstance(main, Screen)
+        await until(pilot, lambda: main.results is not None)
+        await opened(pilot, app, main)
+        await run(pilot, app, main)
+
+
+async def opened(pilot: Pilot[int], app: App, main: Screen) -> PromptSetDialog:
+    main.action_show_prompt_set()
+    await until(pilot, lambda: isinstance(app.screen, PromptSetDialog))
+    dialog = app.screen
+    assert isinstance(dialog, PromptSetDialog)
+    await until(pilot, lambda: lines(dialog).option_count > 0)
+    await pilot.pause()
+    return dialog
+
+
+def lines(dialog: PromptSetDialog) -> OptionList:
+    return dialog.query_one(OptionList)
+
+
+async def closed(pilot: Pilot[int], app: App, main: Screen) -> None:
+    await until(pilot, lambda: app.screen is main)
+
+
+def shown(main: Screen) -> set[int]:
+    assert main.results is not None
+    return set(main.results.row_ids().tolist())
+
+
+@pytest.fixture
+def topic_path(tmp_path: Path) -> Path:
+    path = tmp_path / "tax.yaml"
+    path.write_text(TOPIC, "utf-8")
+    with (tmp_path / "tax.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["prompt", "expected", "intent"])
+        for sentence, label in MATTERS.items():
+            writer.writerows([sentence.format(one), label, "block"] for one in THINGS)
+        writer.writerow(["How can I deduct my car from my income tax?", False, "block"])
+    return path
+
+
+async def test_the_worst_cluster_stands_first_with_its_interval(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        dialog = app.screen
+        assert isinstance(dialog, PromptSetDialog)
+        found = main._survey
+        assert found is not None
+        assert lines(dialog).option_count == len(found.clusters)
+        worst = found.clusters[0]
+        text = frame(app)
+        assert "The prompt set: 41 prompts" in text
+        assert span(wilson_interval(worst.mistakes, worst.metrics.total)) in text
+        assert f"{worst.mistakes}/{worst.metrics.total}" in text
+        assert text.index(f"#{worst.number} ") < text.index(f"#{found.clusters[1].number} ")
+        assert f"labels true {worst.belong}, false {worst.others}" in text
+        await pilot.press("down")
+        await until(pilot, lambda: f"#{found.clusters[1].number}: " in frame(app))
+
+    await on_pages(topic_path, run)
+
+
+async def test_enter_leaves_a_cluster_and_escape_brings_the_group_back(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        pane = main.results_pane
+        assert pane.view.filter == "mistakes"
+        found = main._survey
+        assert found is not None
+        wanted = set(main.prompts.keys[found.clusters[1].rows].tolist())
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: shown(main) == wanted)
+        assert app.screen is main
+        assert pane.table.has_focus
+        assert f"only cluster #{found.clusters[1].number}" in frame(app)
+        assert f"shown {len(wanted)}" in frame(app)
+        # Sorted, filtered and searched like all others.
+        await pilot.press("s")
+        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        assert shown(main) == wanted
+        await pilot.press("slash", *"car", "enter")
+        await until(pilot, lambda: len(shown(main)) == 1)
+        assert shown(main) < wanted
+        await pilot.press("escape")
+        await until(pilot, lambda: shown(main) == wanted)
+        assert pane.check_action("step_back", ()) is True
+        await pilot.press("escape")
+        await until(pilot, lambda: pane.view.picked is None and pane.view.filter == "mistakes")
+        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        assert "only cluster" not in frame(app)
+        assert pane.check_action("step_back", ()) is False
+
+    await on_pages(topic_path, run)
+
+
+async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        pane = main.results_pane
+        found = main._survey
+        assert found is not None
+        clean = next(place for place, one in enumerate(found.clusters) if not one.mistakes)
+        await pilot.press(*["down"] * clean, "enter")
+        await until(pilot, lambda: pane.view.picked is not None)
+        await pilot.press("2")
+        await until(pilot, lambda: "among the prompts picked out" in frame(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: pane.view.picked is None)
+        assert pane.view.filter == "fp"
+
+    await on_pages(topic_path, run)
+
+
+async def test_what_is_picked_is_in_no_saved_view(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        pane = main.results_pane
+        await pilot.press("enter")
+        await until(pilot, lambda: pane.view.picked is not None)
+        await pilot.press("V")
+        await until(pilot, lambda: isinstance(app.screen, NameView))
+        await pilot.press(*"mine", "enter")
+        await closed(pilot, app, main)
+        await until(pilot, lambda: "saved_views" in main.workspace.store.settings())
+        saved = main.workspace.store.settings()["saved_views"]
+        assert [sorted(one) for one in saved] == [sorted(SavedView.model_fields)]
+        assert "picked" not in SavedView.model_fields
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, ViewList))
+        await pilot.press("enter")
+        await until(pilot, lambda: pane.view.picked is None)
+        await until(pilot, lambda: len(shown(main)) == 41)
+
+    await on_pages(topic_path, run)
+
+
+async def test_a_contradicting_pair_stands_first_and_is_shown_in_the_table(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        await pilot.press("2")
+        await until(pilot, lambda: "labels contradict: 1" in frame(app))
+        first = next(line for line in frame(app).splitlines() if " ! 0.9" in line)
+        assert "how can i deduct my car" in first
+        await pilot.press("enter")
+        await until(pilot, lambda: len(shown(main)) == 2)
+        rows = [main.prompts.row_of(key) for key in shown(main)]
+        assert (
+            sorted(str(main.prompts.prompts[row]).lower().rstrip("?") for row in rows)
+            == ["how can i deduct my car from my income tax"] * 2
+        )
+
+    await on_pages(topic_path, run)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_pages_turn_both_ways_and_nothing_in_a_prompt_is_obeyed(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        dialog = app.screen
+        assert isinstance(dialog, PromptSetDialog)
+        seen = []
+        for key in ("tab", "tab", "tab", "left", "right"):
+            await pilot.press(key)
+            await pilot.pause()
+            seen.append(dialog.page)
+            text = frame(app)
+            assert "\x1b" not in text
+            assert "Esc" in text
+            if dialog.page == "duplicates":
+                assert "[b]recipe␛[31m" in text
+        assert seen == ["duplicates", "next", "clusters", "next", "clusters"]
+        await pilot.press("escape")
+        await closed(pilot, app, main)
+        assert main.results_pane.view.picked is None
+
+    await on_pages(topic_path, run, size)
+
+
+async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        dialog = app.screen
+        assert isinstance(dialog, PromptSetDialog)
+        await pilot.press("down", "2", "down", "down", "1")
+        await until(pilot, lambda: lines(dialog).highlighted == 1)
+        await pilot.press("2")
+        await until(pilot, lambda: lines(dialog).highlighted == 2)
+        await pilot.press("escape")
+        await closed(pilot, app, main)
+        before = main._survey
+        again = await opened(pilot, app, main)
+        assert main._survey is before
+        assert again is not dialog
+        await pilot.press("escape")
+        await closed(pilot, app, main)
+        await pilot.press("tab", *" abroad")
+        await until(pilot, lambda: main.evaluation is not before and main.evaluation is not None)
+        await until(pilot, lambda: main.session.topic == main.evaluation.topic)  # type: ignore[union-attr]
+        await opened(pilot, app, main)
+        assert main._survey is not before
+
+    await on_pages(topic_path, run)
+
+
+async def test_before_the_first_evaluation_there_is_nothing_to_look_through(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+        await pilot.press("escape")
+        await closed(pilot, app, main)
+        main.evaluation = None
+        main.action_show_prompt_set()
+        await until(pilot, lambda: "not evaluated yet" in notes(app))
+
+    await on_pages(topic_path, run)
+
+
+@given(st.floats(0, 1), st.integers(1, 30))
+def test_a_bar_is_as_wide_as_told_and_grows_with_its_rate(rate: float, width: int) -> None:
+    drawn = bar(rate, width)
+    assert len(drawn) == width
+    assert len(drawn.rstrip("·")) >= len(bar(rate / 2, width).rstrip("·"))
+    assert abs(len(drawn.rstrip("·")) - rate * width) <= 1.07
+    assert ("·" * width == drawn) == (rate == 0)
+    assert bar(None, width).strip() == "?"
