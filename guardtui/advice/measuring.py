@@ -34,6 +34,7 @@ CAUTION = 1.0
 _FEW = 15
 
 _PROMPTS, _TOPICS = 1024, 128  # of each in one block: what is in work stays in the cache
+_MATERIAL = 1000  # prompts of a sort that edits are made of
 _TEXTS = 20_000  # vectors of texts that are kept
 _TEXTS_AT_ONCE = 64  # between two looks at whether to stop
 
@@ -182,16 +183,21 @@ class TopicScorer:
         return found
 
     def material(self, matches: NDArray[np.bool_]) -> Material:
-        """What edits may be made of, from the search half: given which prompts match, bool [N]."""
+        """What edits may be made of, from the search half: given which prompts match, bool [N].
+
+        Of each sort at most `_MATERIAL`, picked by the prompts' hashes, in their order.
+        """
         rows = self.split.search_rows
-        texts = self.prompts.prompts.gather(rows).to_list()
-        expected, hit = self.prompts.expected[rows].tolist(), matches[rows].tolist()
-        triples = list(zip(texts, expected, hit, strict=True))
-        return Material(
-            missed=tuple(text for text, belongs, found in triples if belongs and not found),
-            caught=tuple(text for text, belongs, found in triples if belongs and found),
-            others=tuple(text for text, belongs, _ in triples if not belongs),
-        )
+        expected, hit = self.prompts.expected[rows], matches[rows]
+
+        def texts(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+            some = rows[chosen]
+            if len(some) > _MATERIAL:
+                order = np.argpartition(self.prompts.keys[some], _MATERIAL)
+                some = np.sort(some[order[:_MATERIAL]])
+            return tuple(self.prompts.prompts.gather(some).to_list())
+
+        return Material(texts(expected & ~hit), texts(expected & hit), texts(~expected))
 
     def _table(self, topics: Sequence[Topic]) -> tuple[TopicTable, Floats]:
         """The topics as places in the texts that they have, and those texts' vectors [t, d]."""

@@ -101,11 +101,14 @@ def command(
     _require_new(new_topic, output)
     from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.cli.refine_report import Refinement, render
+    from guardtui.domain.topic import violations
     from guardtui.files.topic_files import load_topic
 
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
+    for violation in violations(definition):
+        diagnostics.warn(f"{topic}: {violation.message}: only edits that mend it are tried")
     found, interrupted = _refine(definition, prompt_set, encoder, threshold, budget, single=single)
     if found is None:
         raise KeyboardInterrupt

@@ -144,6 +144,30 @@ def test_many_prompts_held_as_int8_give_the_same_but_for_rounding(
     np.testing.assert_allclose(z_of(bench, [TOPIC])[0], z_alone(bench, TOPIC), atol=2e-4)
 
 
+def test_edits_are_made_of_prompts_of_the_search_half(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hits = bench.scorer.matches(TOPIC)
+    whole = bench.scorer.material(hits)
+    rows = bench.split.search_rows
+    triples = zip(
+        bench.prompts.prompts.gather(rows).to_list(),
+        bench.prompts.expected[rows].tolist(),
+        hits[rows].tolist(),
+        strict=True,
+    )
+    missed = tuple(text for text, belongs, hit in triples if belongs and not hit)
+    assert whole.missed == missed
+    assert len(whole.missed) + len(whole.caught) + len(whole.others) == len(rows)
+    monkeypatch.setattr("guardtui.advice.measuring._MATERIAL", 7)
+    some = bench.scorer.material(hits)
+    for fewer, more in ((some.missed, whole.missed), (some.others, whole.others)):
+        assert len(fewer) == 7
+        assert fewer == tuple(text for text in more if text in fewer)
+        assert fewer != more[:7]  # not those that happen to come first
+    assert bench.scorer.material(hits) == some
+
+
 def test_it_stops_between_blocks(bench: Bench) -> None:
     assert bench.scorer.measure([TOPIC], lambda: True) is None
     split = bench.split

@@ -138,6 +138,19 @@ def test_prompts_that_cannot_be_split_are_told(run: Run, sample: Path) -> None:
     assert "few.csv: the half to report on (by the column split)" in result.err
 
 
+def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> None:
+    (sample / "one.yaml").write_text(TOPIC.replace("  - When is my tax return due?\n", ""), "utf-8")
+    result = run(
+        "refine", "one.yaml", "--prompts", "tax.csv", "--encoder", "static", "--single",
+        "--format", "json",
+    )  # fmt: skip
+    assert result.code == 0
+    assert "1 example: at least 2 are needed: only edits that mend it are tried" in result.err
+    shortlist = json.loads(result.out)["shortlist"]
+    assert shortlist
+    assert {tuple(one["kinds"]) for one in shortlist} == {("add example",)}
+
+
 def test_an_interrupt_gives_the_best_so_far(
     sample: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
