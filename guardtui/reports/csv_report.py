@@ -22,25 +22,27 @@ COLUMNS = (
     "was",
 )
 
-TOLD = ("note", "stopped_by")
+TOLD = ("note", "stopped_by", "reason")
 """Columns behind those, each where any prompt has something in it."""
 
 
 def write(report: ReportInput) -> str:
     """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
 
-    `note` and `stopped_by` are among ours where any prompt has something in them. A prompt set's
-    column that is called like one of ours gets the ending " (prompt set)". Control and invisible
-    characters stand as the signs that the screen shows for them, line ends too: each prompt is one
-    line, for a reader of any separator. What could start a formula has a "'" before it. The JSON
-    report has every prompt as it is.
+    `note`, `stopped_by` and `reason` are among ours where any prompt has something in them. A
+    prompt set's column that is called like one of ours gets the ending " (prompt set)". Control and
+    invisible characters stand as the signs that the screen shows for them, line ends too: each
+    prompt is one line, for a reader of any separator. What could start a formula has a "'" before
+    it. The JSON report has every prompt as it is.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     verdicts = report.evaluation.verdicts
     told = [
         name
-        for name, values in zip(TOLD, (verdicts.notes, verdicts.stopped_by), strict=True)
+        for name, values in zip(
+            TOLD, (verdicts.notes, verdicts.stopped_by, verdicts.reasons), strict=True
+        )
         if values
     ]
     header = [*COLUMNS, *told]
@@ -72,6 +74,7 @@ def write(report: ReportInput) -> str:
 _TOLD_OF: dict[str, Callable[[Row], str]] = {
     "note": lambda row: row.note,
     "stopped_by": lambda row: ", ".join(row.stopped_by),
+    "reason": lambda row: row.reason,
 }
 
 

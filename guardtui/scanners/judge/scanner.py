@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -139,7 +140,10 @@ class JudgeScanner:
             identity += f", {inert(self._form.spec)[:60]}"
         if self._options:
             identity += f", {inert(json.dumps(self._options, sort_keys=True))[:120]}"
-        return ScannerSettings("judge", identity)
+        # Names of models are the same in many places: which ones these are stands beside them.
+        where = "\n".join(model.full for model in self._models)
+        mark = hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
+        return ScannerSettings("judge", identity, revision=f"addresses {mark}")
 
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""
