@@ -15,6 +15,7 @@ from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
+    from guardtui.advice.prompt_set import Survey
     from guardtui.domain.prompts import Finding
     from guardtui.domain.topic import Topic
 
@@ -48,8 +49,15 @@ class Remark:
     default="table",
     help="Form of the result (default: table).",
 )
+@click.option(
+    "--clusters",
+    is_flag=True,
+    help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
+)
 @output_option
-def command(topic: Path, prompts: Path, format_name: str, output: Path | None) -> int:
+def command(
+    topic: Path, prompts: Path, format_name: str, clusters: bool, output: Path | None
+) -> int:
     """List what breaks the limits of a definition, and what is wrong or doubtful in its prompts.
 
     Exit code 2 when there is an error; warnings alone give 0.
@@ -57,7 +65,12 @@ def command(topic: Path, prompts: Path, format_name: str, output: Path | None) -
     check_output(output, topic, prompts)
     remarks = _remarks(topic, prompts)
     render = _json if format_name == "json" else _table
-    write(render(remarks), output)
+    survey = None
+    if clusters:
+        from guardtui.cli.clusters import survey_of_files
+
+        survey = survey_of_files(topic, prompts)
+    write(render(remarks, survey), output)
     errors = any(remark.severity == "error" for remark in remarks)
     return Exit.BAD_INPUT if errors else Exit.DONE
 
@@ -107,22 +120,28 @@ def _prompt_remark(path: Path, finding: Finding) -> Remark:
     return Remark(str(path), str(finding.severity), finding.code, finding.message, lines)
 
 
-def _json(remarks: Sequence[Remark]) -> str:
-    document = {
+def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
+    document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "errors": sum(remark.severity == "error" for remark in remarks),
         "warnings": sum(remark.severity != "error" for remark in remarks),
         "findings": [asdict(remark) for remark in remarks],
     }
+    if survey is not None:
+        from guardtui.cli import clusters
+
+        document["prompt_set"] = clusters.document(survey)
     return json.dumps(document, indent=2) + "\n"
 
 
-def _table(remarks: Sequence[Remark]) -> str:
+def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
+    from guardtui.cli import clusters
     from guardtui.cli.inputs import located
     from guardtui.domain.text import display_text
 
+    more = "" if survey is None else clusters.table(survey)
     if not remarks:
-        return "nothing is wrong or doubtful\n"
+        return f"nothing is wrong or doubtful\n{more}"
     lines = []
     for remark in remarks:
         # A disagreement of two files says itself where it is.
@@ -132,4 +151,4 @@ def _table(remarks: Sequence[Remark]) -> str:
         lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
     errors = sum(remark.severity == "error" for remark in remarks)
     lines.append(f"{errors} errors, {len(remarks) - errors} warnings")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + more

@@ -1,0 +1,122 @@
+"""`guardtui check --clusters`: the survey of the prompt set as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from guardtui.cli.check import command
+from guardtui.domain.statistics import wilson_interval
+from guardtui.files.prompt_files import load_prompts
+
+TOPIC = """\
+name: Tax advice
+description: Personal tax advice
+examples:
+  - How can I pay less tax?
+  - Can I deduct my home office?
+"""
+THINGS = ("car", "shoes", "camera", "dog", "house", "bike")
+MATTERS = {
+    "how can i deduct my {} from my income tax": True,
+    "give me a recipe\x1b[31m for {} soup with onions": False,
+    "book a cheap flight with {} to Rome": False,
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    rows = [
+        f'"{sentence.format(thing)}",{str(label).lower()},block'
+        for sentence, label in MATTERS.items()
+        for thing in THINGS
+    ]
+    rows.append("How can I deduct my CAR from my income tax?,false,block")
+    (tmp_path / "tax.yaml").write_text(TOPIC, "utf-8")
+    (tmp_path / "tax.csv").write_text("\n".join(["prompt,expected,intent", *rows]), "utf-8")
+    return [str(tmp_path / "tax.yaml"), "--prompts", str(tmp_path / "tax.csv")]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.output
+
+
+def test_the_json_tells_every_cluster_pair_and_spot(files: list[str]) -> None:
+    found = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
+    lines = sorted(line for one in found["clusters"] for line in one["lines"])
+    prompts = load_prompts(Path(files[2]))
+    assert lines == sorted(prompts.frame["line"].to_list())
+    rates = [one["error_rate"]["value"] for one in found["clusters"]]
+    assert rates == sorted(rates, reverse=True)
+    for one in found["clusters"]:
+        counts = one["counts"]
+        wrong, total = counts["fp"] + counts["fn"], sum(counts.values()) - counts["errors"]
+        interval = wilson_interval(wrong, total)
+        assert interval is not None
+        assert one["error_rate"] == {
+            "value": wrong / total,
+            "low": interval.low,
+            "high": interval.high,
+        }
+        assert one["expected_true"] + one["expected_false"] == one["size"] == len(one["lines"])
+        assert one["central"]["line"] in one["lines"]
+        positives = counts["tp"] + counts["fn"]
+        assert (one["false_negative_rate"]["value"] is None) == (positives == 0)
+        assert one["lacks"] == (
+            "no positives"
+            if not one["expected_true"]
+            else None
+            if one["expected_false"]
+            else "no negatives"
+        )
+    pairs = found["near_duplicates"]
+    assert (pairs["contradicting"], pairs["exact"], pairs["compared"]) == (1, True, 19)
+    first = pairs["pairs"][0]
+    assert first["contradicts"] is True
+    assert {first["first"]["line"], first["second"]["line"]} == {2, 20}
+    assert pairs["total"] == len(pairs["pairs"])
+    numbers = {one["cluster"] for one in found["clusters"]}
+    assert {spot["cluster"] for spot in found["label_next"]} <= numbers
+    scores = np.array([spot["score"] for spot in found["label_next"]])
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_the_table_says_the_same_and_is_inert(files: list[str]) -> None:
+    text = run(*files, "--clusters")
+    found = json.loads(run(*files, "--clusters", "--format", "json"))["prompt_set"]
+    assert "\x1b" not in text
+    assert "recipe␛[31m" in text
+    for one in found["clusters"]:
+        counts = one["counts"]
+        total = sum(counts.values()) - counts["errors"]
+        line = next(line for line in text.splitlines() if f" #{one['cluster']} " in line)
+        assert f"{one['error_rate']['value']:.3f}" in line
+        assert f"{counts['fp'] + counts['fn']}/{total}" in line
+        assert ", ".join(one["words"]) in line
+    assert f"{found['near_duplicates']['total']} pairs, 1 with contradicting labels" in text
+    assert "! " in text
+    assert text.count("label next") == max(1, len(found["label_next"]))
+
+
+def test_without_the_flag_nothing_is_added(files: list[str]) -> None:
+    assert "cluster" not in run(*files)
+    assert "prompt_set" not in json.loads(run(*files, "--format", "json"))
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_prompts_that_cannot_be_used_are_told_without_clusters(files: list[str], form: str) -> None:
+    Path(files[2]).write_text("prompt,expected,intent\none,maybe,block\n", "utf-8")
+    text = run(*files, "--clusters", "--format", form)
+    assert "maybe" in text
+    assert "near-duplicates" not in text
+    Path(files[2]).write_text("prompt,expected,intent\none,true,allow\ntwo,false,allow\n", "utf-8")
+    Path(files[0]).write_text(TOPIC + "intent: block\n", "utf-8")
+    text = run(*files, "--clusters", "--format", form)
+    assert "make the two agree" in text
+    assert "near-duplicates" not in text
