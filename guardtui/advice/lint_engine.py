@@ -63,7 +63,8 @@ class LintEngine(TopicScorer):
     """
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet, vectors: PromptVectors) -> None:
-        whole = Split(np.ones(len(prompts), bool), np.zeros(len(prompts), bool), "all prompts")
+        # Of a search half the scorer would keep the texts too.
+        whole = Split(np.zeros(len(prompts), bool), np.ones(len(prompts), bool), "all prompts")
         super().__init__(scanner, prompts, whole, vectors)
 
     @cached_property

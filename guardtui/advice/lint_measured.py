@@ -84,7 +84,11 @@ def measured(
             before = _metrics(topic, expected, matches[topic])
             after = _metrics(topic, expected[rest], matches[topic][rest])
             effects[place] = replace(one, removal=Removal(before, after, 0, 0))
-    effects += [pair.better(removal) for pair in twins]
+    told: dict[str, Advice] = {}
+    for pair in sorted(twins, key=lambda pair: -pair.cosine):
+        one = pair.better(removal)
+        told.setdefault(one.field, one)  # of three alike two are told, not all pairs
+    effects += told.values()
     if topic.description.strip() and given:
         alone = [_metrics(topic, expected, matches[part]).coverage for part in parts[:2]]
         if alone[0] is not None and alone[1] is not None and alone[0] + _CARRIES <= alone[1]:

@@ -23,6 +23,7 @@ from guardtui.domain.topic import (
 )
 from guardtui.tui.actions import EDITOR, bindings
 from guardtui.tui.messages import TopicEdited
+from guardtui.tui.widgets.lint_lines import LintLines
 from guardtui.tui.widgets.topic_field import (
     Difference,
     Field,
@@ -102,7 +103,10 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self._counters["total"] = Label("", classes="field-counter wide", markup=False)
             yield self._counters["total"]
         yield self._difference("intent")
-        yield Label("", id="advice", markup=False)
+        limits = Label("", id="advice", markup=False)
+        limits.display = False  # an empty line would push advice out of sight
+        yield limits
+        yield LintLines()
 
     def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
         field = Field(text, name=name, limit=limit, lines=lines, memory=self._memory)
@@ -124,6 +128,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
         for field in self._fields:
             field.move_cursor(field.document.end)
         self.show(self._topic)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.query_one(LintLines).fit)
 
     def show(self, topic: Topic, *, follow: bool = False) -> None:
         """Show a definition: texts, counters and which limits it breaks.
@@ -322,7 +329,9 @@ class TopicEditor(VerticalScroll, can_focus=False):
             notes.append(f"⚠ {hidden} invisible or control characters in the definition")
         if notes != self._notes:
             self._notes = notes
-            self.query_one("#advice", Label).update("\n".join(notes))
+            label = self.query_one("#advice", Label)
+            label.update("\n".join(notes))
+            label.display = bool(notes)
 
     def _show_hints(self) -> None:
         """Say in what is empty what belongs there; of the examples, only in the first."""
