@@ -249,13 +249,16 @@ async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
         again = await opened(pilot, app, main)
         assert main._survey is before
         assert again is not dialog
+        assert again.page == "duplicates"
+        assert lines(again).highlighted == 2
         await pilot.press("escape")
         await closed(pilot, app, main)
         await pilot.press("tab", *" abroad")
         await until(pilot, lambda: main.evaluation is not before and main.evaluation is not None)
         await until(pilot, lambda: main.session.topic == main.evaluation.topic)  # type: ignore[union-attr]
-        await opened(pilot, app, main)
+        newest = await opened(pilot, app, main)
         assert main._survey is not before
+        assert newest.page == "clusters"
 
     await on_pages(topic_path, run)
 

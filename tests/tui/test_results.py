@@ -17,7 +17,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Results, View, build_results
+from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Picked, Results, View, build_results
 
 COUNT = 40
 
@@ -171,3 +171,17 @@ def test_the_next_regression_goes_round(prompts: PromptSet) -> None:
     assert len(set(found)) == comparison.regressions
     assert found[0] == found[-1]
     assert build_results(prompts, now, None, View()).next_regression(None) is None
+
+
+@given(VIEWS, st.sets(st.integers(0, COUNT - 1)))
+@settings(max_examples=60, deadline=None)
+def test_prompts_that_are_picked_out_are_what_is_left_in_the_same_order(
+    prompts: PromptSet, view: View, rows: set[int]
+) -> None:
+    now, comparison = pair(prompts)
+    unknown = np.array([0], np.uint64)
+    keys = np.concatenate([prompts.keys[sorted(rows)], unknown])
+    every = build_results(prompts, now, comparison, view)
+    found = build_results(prompts, now, comparison, replace(view, picked=Picked("some", keys)))
+    assert found.order.tolist() == [row for row in every.order.tolist() if row in rows]
+    assert found.counts == every.counts

@@ -57,11 +57,14 @@ class PromptSetDialog(Modal[Picked | None]):
     ]
     help_pane = "prompt_set"
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, before: PromptSetDialog | None = None) -> None:
+        """Where `before` showed the same survey, this begins on its page and line."""
         super().__init__()
         self._survey = survey
         self.page = "clusters"
         self._places = dict.fromkeys(PAGES, 0)
+        if before is not None and before._survey is survey:
+            self.page, self._places = before.page, before._places
         self._tabs = Static("", id="set-pages", markup=False)
         self._told = Static("", id="set-told", markup=False)
         self._head = Static("", id="set-head", markup=False)
@@ -161,6 +164,7 @@ class PromptSetScreen(ScanningScreen):
 
     _survey: Survey | None = None
     """The last one: it holds as long as evaluation and prompts are the same."""
+    _survey_dialog: PromptSetDialog | None = None
 
     def _show_pane(self, following: str, *, keep_focus: bool = False) -> None:
         raise NotImplementedError
@@ -174,18 +178,22 @@ class PromptSetScreen(ScanningScreen):
             return
         found = self._survey
         if found is None or found.evaluation is not evaluation or found.prompts is not prompts:
-            self._tell_scan("the prompt set is looked through …")
+            told = not self._under_way  # a scan's own progress stays in sight
+            if told:
+                self._tell_scan("the prompt set is looked through …")
             try:
                 found = await self._surveyed(evaluation, prompts)
             except ScannerError as error:
                 self.notify(str(error), severity="error", markup=False)
                 return
             finally:
-                self._tell_scan("")
+                if told:
+                    self._tell_scan("")
             self._survey = found
         if found is None:
             return
-        picked = await self.app.push_screen_wait(PromptSetDialog(found))
+        dialog = self._survey_dialog = PromptSetDialog(found, self._survey_dialog)
+        picked = await self.app.push_screen_wait(dialog)
         if picked is not None:
             self._show_pane("results")
             self._results.pick(picked)
