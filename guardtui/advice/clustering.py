@@ -80,10 +80,10 @@ def group_vectors(
     if count > _BEGUN_ON:
         begun = vectors[np.sort(random.choice(count, _BEGUN_ON, replace=False))]
         _, centres = _best_of(begun, wanted, random, stopped)
-        found = _refine(vectors, centres, _STEPS_OF_ALL, stopped)
+        labels, centres, _ = _refine(vectors, centres, _STEPS_OF_ALL, stopped)
     else:
-        found = _best_of(vectors, wanted, random, stopped)
-    labels, centres = _without_empty(*found[:2])
+        labels, centres = _best_of(vectors, wanted, random, stopped)
+    labels, centres = _without_empty(labels, centres)
     order = np.argsort(-np.bincount(labels, minlength=len(centres)), kind="stable")
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
@@ -124,7 +124,9 @@ def silhouettes(cosines: Floats, labels: NDArray[np.intp]) -> NDArray[np.float64
     means[rows, labels] = np.inf
     outer = means.min(axis=1)
     largest = np.maximum(inner, outer)
-    found = np.divide(outer - inner, largest, out=np.zeros(count), where=largest > 0)
+    found: NDArray[np.float64] = np.divide(
+        outer - inner, largest, out=np.zeros(count), where=largest > 0
+    )
     found[others == 0] = 0
     return found
 
