@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, metrics_of
-from guardtui.domain.statistics import mcnemar_p_value
+from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
+from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.verdicts import Outcome, Triggered, outcomes
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 else:
     np = late("numpy")
-
-SIGNIFICANT = 0.05
-"""p-values below this are called unlikely to be chance."""
 
 ABSENT = -1
 """Baseline outcome of a prompt that the baseline did not have."""
@@ -86,7 +84,8 @@ class Comparison:
     for prompts it did not have. `deltas` are differences of rates, None where one is undefined;
     they are of the prompts that both have, by the labels of now, so that they tell what the edit
     of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
-    why the two cannot be compared without care.
+    why the two cannot be compared without care. `then` and `now` are the outcomes of both by the
+    labels of now, int8 [N].
     """
 
     changes: NDArray[np.int8]
@@ -99,21 +98,36 @@ class Comparison:
     removed: int
     deltas: Mapping[str, float | None]
     caveats: tuple[str, ...]
+    then: NDArray[np.int8] = field(repr=False)
+    now: NDArray[np.int8] = field(repr=False)
+
+    @cached_property
+    def significance(self) -> Significance:
+        """How sure the difference is; most of it is worked out only when it is asked for."""
+        compared = len(self.changes) - self.no_verdict - self.added - self.relabelled
+        return Significance(self.fixes, self.regressions, compared, self._pairs())
 
     @property
     def p_value(self) -> float:
         """McNemar's exact p-value of the regressions against the fixes."""
-        return mcnemar_p_value(self.regressions, self.fixes)
+        return self.significance.p_value
 
     @property
     def sentence(self) -> str:
-        """The difference in plain words, with whether it may be chance."""
-        if not self.regressions and not self.fixes:
-            return "no verdict changed for the better or the worse"
-        counts = f"{self.fixes} fixed, {self.regressions} broken"
-        if self.p_value >= SIGNIFICANT:
-            return f"{counts}: could well be chance (p = {self.p_value:.2f})"
-        return f"{counts}: unlikely to be chance (p = {self.p_value:.2g})"
+        """The difference in plain words: whether it may be chance, and what would tell."""
+        return self.significance.sentence
+
+    def _pairs(self) -> Pairs:
+        width = len(Outcome)
+        index = self.then[self.then != ABSENT] * np.int8(width) + self.now[self.then != ABSENT]
+        counts = np.bincount(index, minlength=width * width).reshape(width, width)
+
+        def cells(right: Outcome, wrong: Outcome) -> tuple[int, int, int, int]:
+            both, broken = int(counts[right, right]), int(counts[right, wrong])
+            return both, broken, int(counts[wrong, right]), int(counts[wrong, wrong])
+
+        # With another intent a prompt changes its class: it is in neither table.
+        return Pairs(cells(Outcome.TP, Outcome.FN), cells(Outcome.TN, Outcome.FP))
 
 
 def compare(
@@ -145,6 +159,7 @@ def compare(
     if present is not None:
         changes[~present] = Change.ADDED
     counts = [int(np.count_nonzero(changes == kind)) for kind in range(len(Change))]
+    then = codes_for(baseline, current.keys, current.expected, alignment)
     return Comparison(
         changes=changes,
         before=before,
@@ -154,8 +169,10 @@ def compare(
         added=counts[Change.ADDED],
         relabelled=counts[Change.RELABELLED],
         removed=alignment.removed,
-        deltas=_deltas(baseline, current, alignment),
+        deltas=_deltas(baseline, current, then),
         caveats=_caveats(baseline, current, counts, alignment.removed),
+        then=then,
+        now=current.codes,
     )
 
 
@@ -201,9 +218,8 @@ def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _deltas(
-    baseline: Evaluation, current: Evaluation, alignment: Alignment
+    baseline: Evaluation, current: Evaluation, then: NDArray[np.int8]
 ) -> dict[str, float | None]:
-    then = codes_for(baseline, current.keys, current.expected, alignment)
     if then is baseline.codes:
         before, after = baseline.metrics, current.metrics
     else:

@@ -53,7 +53,7 @@ def session(folder: Path) -> SessionStore:
 def test_export_reports_the_best(run: Run, session: SessionStore) -> None:
     result = run("export", "topic.yaml")
     assert (result.code, result.err) == (0, "")
-    assert "Against the baseline (iteration 0): 3 fixed, 1 broken" in result.out
+    assert "Against the baseline (iteration 0): 3 fixes against 1 regression" in result.out
     assert POSITIVE[4] in result.out  # the false negative that is left
     assert run("export").out == result.out
 
@@ -160,6 +160,38 @@ def test_check_says_where(run: Run, folder: Path) -> None:
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("warning: prompts.csv:3: ")
     assert "(lines 3, 12)\n0 errors, 1 warnings\n" in result.out
+
+
+def test_check_lints_and_measures(run: Run, folder: Path) -> None:
+    text = TOPIC.replace("income tax returns", "tax returns, not on baking")
+    text = text.replace("When is my tax return due?", "WHO HAS TO FILE A TAX RETURN")
+    (folder / "topic.yaml").write_text(text, "utf-8")
+    asked = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    result = run(*asked, "--format", "json")
+    assert (result.code, result.err) == (0, "")
+    found = {one["code"]: one for one in json.loads(result.out)["findings"]}
+    assert {"leakage", "lint.exclusion"} <= set(found)
+    leak, excluding = found["leakage"], found["lint.exclusion"]
+    assert (leak["file"], leak["lines"], leak["severity"]) == ("prompts.csv", [6], "warning")
+    assert leak["effect"]["fixes"] is None
+    assert excluding["file"] == "topic.yaml"
+    assert "“not” (word 7)" in excluding["message"]
+
+    # What the cause does is what `eval` says with it and without it.
+    def coverage() -> float:
+        told = run("eval", *asked[1:], "--format", "json")
+        return float(json.loads(told.out)["metrics"]["coverage"])
+
+    before = coverage()
+    (folder / "topic.yaml").write_text(text.replace(", not on baking", ""), "utf-8")
+    after = coverage()
+    effect = excluding["effect"]
+    assert (effect["coverage_before"], effect["coverage_after"]) == (before, after)
+
+    (folder / "topic.yaml").write_text(text, "utf-8")
+    table = run(*asked).out
+    assert table.count("warning: ") == len(found)
+    assert "cut to “Advice on filing personal tax returns”: " in table
 
 
 def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:

@@ -1,0 +1,244 @@
+"""Significance against scipy, brute force and simulated samples from known rates."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from guardtui.domain.comparison import compare
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.significance import (
+    MOST_PROMPTS,
+    Pairs,
+    Significance,
+    _conditional_power,
+    _power,
+    change_intervals,
+    kept_share,
+    observed_changes,
+    prompts_needed,
+)
+from tests.domain.test_comparison import evaluation, rows
+
+cells = st.tuples(*[st.integers(0, 60)] * 4)
+SCENARIOS = {
+    "equal rates, nothing gained": ((50, 50), [[0.8, 0.05, 0.05, 0.1], [0.8, 0.05, 0.05, 0.1]]),
+    "another rate is the smaller": ((100, 100), [[0.7, 0.02, 0.2, 0.08], [0.75, 0.15, 0.02, 0.08]]),
+    "few of one class": ((20, 180), [[0.7, 0.05, 0.15, 0.1], [0.8, 0.05, 0.05, 0.1]]),
+    "rarely different": ((100, 100), [[0.9, 0.01, 0.02, 0.07], [0.93, 0.005, 0.005, 0.06]]),
+    "a large gain": ((100, 100), [[0.5, 0.02, 0.4, 0.08], [0.95, 0.02, 0.02, 0.01]]),
+    "both gain": ((60, 60), [[0.7, 0.03, 0.17, 0.1], [0.7, 0.03, 0.17, 0.1]]),
+    "few prompts": ((25, 25), [[0.6, 0.04, 0.2, 0.16], [0.8, 0.08, 0.04, 0.08]]),
+}
+
+
+def one(fixes: int, regressions: int, compared: int = 100) -> Significance:
+    same = compared - fixes - regressions
+    return Significance(
+        fixes, regressions, compared, Pairs((same, regressions, fixes, 0), (10, 0, 0, 0))
+    )
+
+
+@settings(deadline=None)
+@given(cells, cells)
+def test_the_interval_holds_the_observed_change(
+    positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]
+) -> None:
+    pairs = Pairs(positive, negative)
+    then = Metrics(
+        positive[0] + positive[1],
+        negative[0] + negative[1],
+        negative[2] + negative[3],
+        positive[2] + positive[3],
+    )
+    now = Metrics(
+        positive[0] + positive[2],
+        negative[0] + negative[2],
+        negative[1] + negative[3],
+        positive[1] + positive[3],
+    )
+    observed, found = observed_changes(pairs), change_intervals(pairs, draws=200)
+    for name, change in observed.items():
+        before, after = getattr(then, name), getattr(now, name)
+        interval = found[name]
+        if before is None or after is None:
+            assert change is None
+            assert interval is None
+        else:
+            assert change == pytest.approx(after - before)
+            assert interval is not None
+            assert -1 <= interval.low <= change <= interval.high <= 1
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_95_percent_intervals_hold_the_true_change_of_coverage(name: str) -> None:
+    """Of 800 samples at least 93 %, less twice the error that 800 samples have."""
+    sizes, probabilities = SCENARIOS[name]
+    shares = np.array(probabilities)
+    true = (shares[:, 0] + shares[:, 2]).min() - (shares[:, 0] + shares[:, 1]).min()
+    generator = np.random.default_rng(5)
+    held = 0
+    for _ in range(800):
+        drawn = [
+            generator.multinomial(size, row).tolist()
+            for size, row in zip(sizes, shares, strict=True)
+        ]
+        found = change_intervals(Pairs(*map(tuple, drawn)), draws=1000)["coverage"]
+        assert found is not None
+        held += found.low <= true <= found.high
+    assert held / 800 >= 0.93 - 2 * (0.93 * 0.07 / 800) ** 0.5
+
+
+def test_the_interval_of_one_rate_is_near_that_of_a_paired_difference() -> None:
+    """Against Wald's paired interval, which is right for many prompts."""
+    right, broken, fixed, wrong = 1400, 120, 200, 280
+    found = change_intervals(Pairs((right, broken, fixed, wrong), (100, 0, 0, 0)), draws=40_000)
+    interval = found["true_positive_rate"]
+    assert interval is not None
+    change = (fixed - broken) / 2000
+    error = ((broken + fixed) / 2000 - change**2) ** 0.5 / 2000**0.5
+    assert interval.low == pytest.approx(change - 1.96 * error, abs=0.001)
+    assert interval.high == pytest.approx(change + 1.96 * error, abs=0.001)
+
+
+@settings(max_examples=20, deadline=None)
+@given(cells, cells)
+def test_the_share_of_resamples_is_that_of_prompts_drawn_one_by_one(
+    positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]
+) -> None:
+    pairs = Pairs(positive, negative)
+    found = kept_share(pairs)
+    if not sum(positive) or not sum(negative):
+        assert found is None
+        return
+    generator = np.random.default_rng(3)
+    then, now = [], []
+    for row in (positive, negative):
+        prompts = np.repeat(np.arange(4), row)
+        drawn = generator.choice(prompts, (1000, len(prompts)))
+        then.append([Fraction(int(count), len(prompts)) for count in (drawn < 2).sum(axis=1)])
+        now.append([Fraction(int(count), len(prompts)) for count in (drawn % 2 == 0).sum(axis=1)])
+    kept = sum(min(a) > min(b) for a, b in zip(zip(*now), zip(*then), strict=True))  # noqa: B905
+    assert found == pytest.approx(kept / 1000, abs=0.08)
+
+
+def test_resampling_is_fast_and_always_the_same() -> None:
+    pairs = Pairs((4000, 100, 150, 750), (4500, 50, 40, 410))
+    first = kept_share(pairs)
+    least = 1.0
+    for _ in range(5):  # other work on the machine must not count
+        started = time.perf_counter()
+        assert kept_share(pairs) == first
+        least = min(least, time.perf_counter() - started)
+    assert least < 0.05
+
+
+def test_equal_coverage_is_never_kept() -> None:
+    assert kept_share(Pairs((30, 0, 0, 10), (30, 0, 0, 10))) == 0.0
+    assert kept_share(Pairs((0, 0, 40, 0), (0, 0, 40, 0))) == 1.0
+
+
+@pytest.mark.parametrize("leaning", [0.55, 0.7, 0.9, 1.0])
+def test_the_power_given_the_discordant_is_that_of_the_exact_test(leaning: float) -> None:
+    found = _conditional_power(260, leaning)
+    for count in (*range(40), 97, 100, 233, 260):
+        fixes = np.arange(count + 1)
+        rejected = [
+            stats.binomtest(int(k), count, 0.5).pvalue < 0.05 if count else False for k in fixes
+        ]
+        expected = stats.binom.pmf(fixes, count, leaning)[rejected].sum()
+        assert found[count] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("fixes", "regressions", "of"), [(5, 2, 100), (9, 2, 60), (30, 20, 100)])
+def test_so_many_prompts_tell_in_four_of_five_samples(
+    fixes: int, regressions: int, of: int
+) -> None:
+    needed = prompts_needed(fixes, regressions, of)
+    assert needed is not None
+    generator = np.random.default_rng(13)
+    shares = [fixes / of, regressions / of, 1 - (fixes + regressions) / of]
+    drawn = generator.multinomial(needed, shares, size=3000)
+    told = [stats.binomtest(int(a), int(a + b), 0.5).pvalue < 0.05 for a, b, _ in drawn if a + b]
+    assert sum(told) / 3000 == pytest.approx(0.8, abs=0.025)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 400))
+def test_the_number_is_the_least_that_has_the_power(
+    fixes: int, regressions: int, rest: int
+) -> None:
+    of = fixes + regressions + rest
+    if fixes == regressions:
+        assert not of or prompts_needed(fixes, regressions, of) is None
+        return
+    needed = prompts_needed(fixes, regressions, of)
+    assert needed == prompts_needed(regressions, fixes, of)
+    share, leaning = (fixes + regressions) / of, max(fixes, regressions) / (fixes + regressions)
+    limit = min(of + MOST_PROMPTS, 25_000)
+    tried = limit if needed is None else needed
+    conditional = _conditional_power(min(tried, int(tried * share + 8 * tried**0.5) + 9), leaning)
+    if needed is None:
+        assert _power(limit, share, conditional) < 0.8
+    else:
+        assert _power(needed, share, conditional) >= 0.8
+        assert _power(needed - 1, share, conditional) < 0.8
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="fixes"):
+        prompts_needed(5, 5, 9)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (one(0, 0), "no verdict changed for the better or the worse"),
+        (
+            one(5, 2),
+            "5 fixes against 2 regressions: could well be chance (p = 0.45); "
+            "about 600 more prompts would tell",
+        ),
+        (one(20, 5), "20 fixes against 5 regressions: unlikely to be chance (p = 0.0041)"),
+        (
+            one(6, 5, 10_000),
+            "6 fixes against 5 regressions: could well be chance (p = 1.00); "
+            "more than 10 000 more prompts would tell",
+        ),
+        (
+            one(1, 1),
+            "1 fix against 1 regression: could well be chance (p = 1.00); "
+            "at these rates no number of prompts would tell",
+        ),
+    ],
+)
+def test_the_sentence_says_what_it_is_worth(found: Significance, said: str) -> None:
+    assert found.sentence == said
+
+
+def test_what_is_told_already_needs_no_more() -> None:
+    assert one(20, 5).more_prompts == 0
+    assert one(5, 2).more_prompts == 545
+
+
+@given(rows, rows)
+def test_a_comparison_counts_the_pairs_by_the_labels_of_now(
+    old: dict[int, tuple[bool, int]], new: dict[int, tuple[bool, int]]
+) -> None:
+    found = compare(evaluation(old), evaluation(new)).significance
+    counts = {True: [0, 0, 0, 0], False: [0, 0, 0, 0]}
+    for key, (label, answer) in new.items():
+        before = old.get(key, (label, -1))[1]
+        if before >= 0 and answer >= 0:
+            was, now = before == label, answer == label
+            counts[label][2 * (not was) + (not now)] += 1
+    assert list(found.pairs.positive) == counts[True]
+    assert list(found.pairs.negative) == counts[False]
+    assert found.pairs.total == sum(map(sum, counts.values()))
+    assert found.compared <= found.pairs.total
