@@ -282,6 +282,27 @@ ACTIONS: tuple[Action, ...] = (
     Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
     Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
     Action(
+        "what_if",
+        "w",
+        "What to change next",
+        "Edits that are measured already, best first; Enter applies one",
+        ADVICE,
+    ),
+    Action(
+        "refine",
+        "r",
+        "Search for better",
+        "Several edits at once, for a minute at most; the result is a proposal",
+        ADVICE,
+    ),
+    Action(
+        "show_effects",
+        "e",
+        "What each part does",
+        "Each example and each phrase left out: what would change",
+        ADVICE,
+    ),
+    Action(
         "suggest",
         "s",
         "Proposals of a model",

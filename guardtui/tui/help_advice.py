@@ -28,6 +28,33 @@ n/a: it could not be measured. A rule is no law: where coverage falls without it
         (),
         (MOVE, CLOSE),
     ),
+    "proposals": PaneHelp(
+        "What to change next",
+        """\
+Edits of the definition, each measured by the embedded engine: a missed prompt taken as an example,
+an example swapped or dropped, a clause dropped, a word replaced, and the like. They are chosen on
+one half of your prompts; the figures are of the other half, which had no part in the choice: its
+coverage before and after, ✓ fixes and ✗ regressions. How much better an edit looks where it was
+chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
+        ("coverage", "fix", "regression"),
+        (),
+        (
+            ("↑ ↓", "Choose an edit"),
+            ("Enter", "Take it into the editor"),
+            ("r", "The prompts that would change"),
+            CLOSE,
+        ),
+    ),
+    "search": PaneHelp(
+        "The search for a better definition",
+        """\
+Edits on top of edits, under the limits of bytes, chosen on one half of the prompts only. The table
+shows the best definition of so many edits on that half, and held out: where the two part, more
+edits fit the prompts at hand and not the topic. Nothing is applied by itself.""",
+        ("coverage",),
+        (),
+        (("Esc", "End the search; the best found is shown"),),
+    ),
     "suggestions": PaneHelp(
         "Proposals of a model",
         """\

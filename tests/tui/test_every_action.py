@@ -47,6 +47,7 @@ from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
+from guardtui.tui.screens.refining import ProposalList, SearchDialog
 from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
 from guardtui.tui.screens.scan_dialogs import Cost, ScanDialog, ScanPlan
 from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
@@ -265,6 +266,9 @@ CASES: dict[str, Case] = {
     "companions": opens(CompanionsDialog),
     "advice": opens(AdviceMenu),
     "suggest": tells("No model is named"),
+    "what_if": opens(ProposalList),
+    "refine": opens(SearchDialog),
+    "show_effects": opens(TextPage),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
@@ -540,6 +544,8 @@ async def suggestions(stage: Stage) -> None:
 
 OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
+    "proposals": by_letter("w"),
+    "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),
     "export": by_key("f8"),

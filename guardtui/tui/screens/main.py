@@ -43,6 +43,7 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.refining import RefiningScreen
 from guardtui.tui.screens.suggesting import SuggestingScreen
 from guardtui.tui.screens.suspects import SuspectsScreen
 from guardtui.tui.screens.tour import Touring
@@ -59,7 +60,9 @@ class Greeting(Enum):
     HINT = "hint"
 
 
-class MainScreen(Touring, Advised, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen):
+class MainScreen(
+    Touring, Advised, RefiningScreen, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen
+):
     """The actions of the registry whose scope is the screen."""
 
     BINDINGS = bindings(SCREEN)

@@ -1,0 +1,295 @@
+"""What to change next: edits already measured, a search for better, what each part does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.advice.effects import effects, no_effect
+from guardtui.advice.measuring import TopicScorer, open_scorer
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import Search, SearchResult, Snapshot
+from guardtui.advice.splits import SplitError, split_prompts
+from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
+from guardtui.tui.content import themed
+from guardtui.tui.definition_text import difference_text
+from guardtui.tui.modal import Modal
+from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.scanning import ScanningScreen
+from guardtui.tui.widgets.metrics_panel import delta, number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BUDGET = 60.0
+"""Seconds that a search takes at most."""
+_POLL = 0.1
+_ROWS = 100
+"""Prompts of each kind that are listed of a proposal."""
+_SHOWN = 100
+
+
+class ProposalList(Modal[Topic | None]):
+    """Measured edits, best first; gives the definition that the author takes, or None."""
+
+    BINDINGS = [("escape,q", "close", "Leave"), ("r", "rows", "Its rows")]
+
+    help_pane = "proposals"
+
+    def __init__(
+        self, here: Topic, proposals: Sequence[Proposal], notes: Sequence[str], prompts: pl.Series
+    ) -> None:
+        """`prompts` are the texts of the prompt set, String [N]."""
+        super().__init__()
+        self._here, self._proposals, self._notes = here, proposals, notes
+        self._prompts = prompts
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "What to change next"
+            page.border_subtitle = "Enter takes it into the editor · r its rows · Esc leaves"
+            for note in self._notes:
+                yield Label(display_text(note), markup=False)
+            yield OptionList(
+                *(
+                    Option(themed(proposal_line(one)), id=str(place))
+                    for place, one in enumerate(self._proposals)
+                ),
+                markup=False,
+                compact=True,
+            )
+            with VerticalScroll(classes="suggestion"):
+                yield Static("", markup=False, id="difference")
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    @property
+    def _chosen(self) -> Proposal:
+        return self._proposals[self.query_one(OptionList).highlighted or 0]
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        one = self._proposals[event.option_index]
+        self.query_one("#difference", Static).update(themed(proposal_text(self._here, one)))
+
+    @on(OptionList.OptionSelected)
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._proposals[event.option_index].topic)
+
+    def action_rows(self) -> None:
+        """Show what the edit at hand fixes and breaks."""
+        one = self._chosen
+        text = Text()
+        for title, rows in (("Regressions", one.regressions), ("Fixes", one.fixes)):
+            text.append(f"{title} {len(rows)}\n", "bold")
+            for row in rows[:_ROWS].tolist():
+                text.append(f"  {display_start(self._prompts[row], _SHOWN)}\n")
+            if len(rows) > _ROWS:
+                text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
+        self.app.push_screen(TextPage("Prompts that would change, of both halves", text))
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def proposal_line(one: Proposal) -> Text:
+    """One edit: its held-out coverage, what it fixes and breaks there, and what it is."""
+    before, after = one.before.report, one.after.report
+    sign, style = delta(one.held_out_gain)
+    line = Text()
+    line.append(f"{number(before.coverage)} → {number(after.coverage)} ", "bold")
+    line.append(f"{sign:<9}", style)
+    line.append(f"✓{one.report_fixes:<3} ✗{one.report_regressions:<3} ")
+    return line.append(display_start("; ".join(one.changes), 300), "$text-muted")
+
+
+def proposal_text(here: Topic, one: Proposal) -> Text:
+    """All that is known of one edit, and what it changes word by word."""
+    low, high = one.interval
+    text = Text(f"{one.sentence}.\n")
+    text.append(
+        f"Coverage held out {one.held_out_gain:+.3f} [{low:+.3f} – {high:+.3f}]; where it was "
+        f"chosen {one.search_gain:+.3f}; overfit gap {one.overfit_gap:+.3f}.\n\n",
+        "$text-muted",
+    )
+    return text.append_text(difference_text(here, one.topic))
+
+
+class SearchDialog(Modal[SearchResult | None]):
+    """A search while it runs; Escape ends it with the best found by then."""
+
+    BINDINGS = [("escape,q", "stop", "End the search")]
+
+    help_pane = "search"
+
+    def __init__(self, scorer: TopicScorer, topic: Topic, budget: float = BUDGET) -> None:
+        super().__init__()
+        self._stop = threading.Event()
+        self._snapshot: Snapshot | None = None
+        self._search = Search(
+            scorer, topic, budget=budget, stopped=self._stop.is_set, progress=self._take
+        )
+
+    def _take(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Searching for a better definition"
+            dialog.border_subtitle = "Esc ends it with the best found"
+            yield Static("begins …", markup=False, id="search-told")
+
+    def on_mount(self) -> None:
+        self.set_interval(_POLL, self._poll)
+        self._run()
+
+    def _poll(self) -> None:
+        if self._snapshot is not None:
+            self.query_one("#search-told", Static).update(themed(search_text(self._snapshot)))
+
+    @work(exclusive=True)
+    async def _run(self) -> None:
+        job = asyncio.ensure_future(asyncio.to_thread(self._search.run))
+        try:
+            self.dismiss(await asyncio.shield(job))
+        except asyncio.CancelledError:
+            self._stop.set()
+            raise
+
+    def action_stop(self) -> None:
+        """End it; what was found by then is shown."""
+        self._stop.set()
+
+
+def search_text(now: Snapshot) -> Text:
+    """How a search stands."""
+    cells = 30
+    filled = min(cells, int(cells * now.seconds / now.budget))
+    text = Text(f"{'█' * filled}{'░' * (cells - filled)} {now.seconds:.0f} of {now.budget:.0f} s\n")
+    text.append(f"{now.measured} definitions measured, {now.edits} edits deep, ")
+    text.append(f"{now.width} pursued at once\n")
+    text.append(f"coverage on the search half {number(now.coverage)}\n", "bold")
+    if now.curve:
+        text.append("\nedits  search  held out\n", "$text-muted")
+        for point in now.curve:
+            text.append(f"{point.edits:>5}  {number(point.search):>6}  {number(point.report):>8}\n")
+    return text
+
+
+class RefiningScreen(ScanningScreen):
+    """The actions that measure edits of the definition."""
+
+    async def _scorer(self) -> TopicScorer | None:
+        """What measures edits on the prompts of now; None where it cannot, which is told."""
+        await self._take_typed()
+        try:
+            prompts = self.workspace.prompts
+            split = await asyncio.to_thread(split_prompts, prompts)
+            scanner = self.scanner
+            return await asyncio.to_thread(
+                open_scorer, scanner, prompts, split, lambda progress: None
+            )
+        except (SplitError, ScannerError, ValueError) as error:
+            self.notify(str(error), severity="error", timeout=10)
+            return None
+
+    @work(exclusive=True, group="dialog")
+    async def action_what_if(self) -> None:
+        topic = self.session.topic
+        self._tell_scan("edits are measured …")
+        stop = threading.Event()
+        try:
+            scorer = await self._scorer()
+            if scorer is None:
+                return
+            found = await asyncio.to_thread(shortlist, scorer, topic, stopped=stop.is_set)
+        finally:
+            stop.set()
+            self._tell_scan("")
+        if found is None or not found.proposals:
+            self.notify("No single edit is worth it, measured on the search half.")
+            return
+        await self._offer(topic, found.proposals, notes_of(found))
+
+    @work(exclusive=True, group="dialog")
+    async def action_refine(self) -> None:
+        topic = self.session.topic
+        scorer = await self._scorer()
+        if scorer is None:
+            return
+        result = await self.app.push_screen_wait(SearchDialog(scorer, topic))
+        if result is None:
+            return
+        if result.proposal is None:
+            self.notify(f"No edit is worth its cost ({result.measured} definitions measured).")
+            return
+        single = result.single
+        notes = [
+            f"{result.measured} definitions in {result.seconds:.0f} s ({result.ended}); chosen on "
+            f"one half of the prompts, reported on the other ({scorer.split.source}).",
+            *scorer.split.notes,
+        ]
+        both = [result.proposal]
+        if single is not None and single.topic != result.proposal.topic:
+            both.append(single)
+            notes.append("The second line is the best single edit, for comparison.")
+        await self._offer(topic, both, notes)
+
+    async def _offer(self, topic: Topic, found: Sequence[Proposal], notes: Sequence[str]) -> None:
+        prompts = self.workspace.prompts.prompts
+        chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts))
+        if chosen is not None:
+            self._edit(chosen)
+            self.notify("The edit is in the editor; Undo takes it back.")
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_effects(self) -> None:
+        topic = self.session.topic
+        self._tell_scan("each part is left out and measured …")
+        try:
+            scorer = await self._scorer()
+            if scorer is None:
+                return
+            found = await asyncio.to_thread(effects, scorer, topic)
+        finally:
+            self._tell_scan("")
+        if not found:
+            self.notify("The definition has no parts to leave out.")
+            return
+        text = Text()
+        if sign := no_effect(found[0].before):
+            text.append(f"{sign}\n\n", "bold $text-warning")
+        for one in found:
+            sign, style = delta(one.coverage_change)
+            text.append(f"{sign:<9}", style)
+            text.append(f" {display_text(one.sentence)}\n")
+            if one.part.startswith("example"):
+                text.append(f"          {display_start(one.text, _SHOWN)}\n", "$text-muted")
+        text.append(
+            "\nThe figure is the change of coverage by the embedded engine on all prompts; ▲ means "
+            "that the definition is better without that part.\n",
+            "$text-muted",
+        )
+        await self.app.push_screen_wait(TextPage("What each part of the definition does", text))
+
+
+def notes_of(found: Shortlist) -> list[str]:
+    """Where the figures of a shortlist come from."""
+    return [
+        f"{found.measured} of {found.found} edits measured by the embedded engine; chosen on one "
+        f"half of the prompts, the figures are of the other ({found.source}).",
+        *found.notes,
+    ]
