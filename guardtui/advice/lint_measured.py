@@ -38,7 +38,6 @@ my for your) reach 0.84.
 _NEAREST = 5
 _OWN = 0.97  # a prompt this near to an example is the example
 _CLOSER = 0.01  # by which cosines must differ
-_CARRIES = 0.05  # coverage by which examples alone must be better than the description alone
 
 
 def measured(
@@ -90,12 +89,12 @@ def measured(
         told.setdefault(one.field, one)  # of three alike two are told, not all pairs
     effects += told.values()
     if topic.description.strip() and given:
-        alone = [_metrics(topic, expected, matches[part]).coverage for part in parts[:2]]
-        if alone[0] is not None and alone[1] is not None and alone[0] + _CARRIES <= alone[1]:
+        weight = _removal(topic, expected, matches[parts[0]], matches[parts[1]])
+        if (weight.change or 0) > 0 and _surely_better(weight):
             message = (
                 "the description carries less than its examples: coverage "
-                f"{rate_text(alone[0])} by it and the name alone, "
-                f"{rate_text(alone[1])} by the examples alone"
+                f"{rate_text(weight.before.coverage)} by it and the name alone, "
+                f"{rate_text(weight.after.coverage)} by the examples alone"
             )
             brief = "description weaker than examples"
             action = "description left out, the name alone"
@@ -182,6 +181,11 @@ def _near_negatives(
                 advice.append(Advice("negatives", field, brief, message, action, remedy=remedy))
                 break
     return advice
+
+
+def _surely_better(removal: Removal) -> bool:
+    """Whether more prompts become correct, by more than chance: most drafts have some weakness."""
+    return removal.fixes > removal.regressions and removal.p_value < 0.05
 
 
 def _removal(

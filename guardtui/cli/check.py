@@ -11,26 +11,47 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import FILE, output_option
+from guardtui.cli.options import FILE, output_option, scanner_options
 from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
+    from guardtui.advice.lint import Advice
     from guardtui.advice.prompt_set import Survey
-    from guardtui.domain.prompts import Finding
+    from guardtui.domain.prompts import Finding, PromptSet
     from guardtui.domain.topic import Topic
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What coverage does without the cause of a finding, by the embedded engine.
+
+    `fixes` and `regressions` count prompts; they and `p_value` are None where it is prompts that
+    are left out.
+    """
+
+    action: str
+    coverage_before: float | None
+    coverage_after: float | None
+    fixes: int | None
+    regressions: int | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
-    """One finding, wherever it is: `severity` is `error` or `warning`; `lines` are of the file."""
+    """One finding, wherever it is: `severity` is `error` or `warning`; `lines` are of the file.
+
+    `effect` is None where nothing was measured, or nothing is to be.
+    """
 
     file: str
     severity: str
     code: str
     message: str
     lines: tuple[int, ...] = ()
+    effect: Effect | None = None
 
 
 @click.command("check")
@@ -54,16 +75,25 @@ class Remark:
     is_flag=True,
     help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
 )
+@scanner_options
 @output_option
 def command(
-    topic: Path, prompts: Path, format_name: str, clusters: bool, output: Path | None
+    topic: Path,
+    prompts: Path,
+    format_name: str,
+    clusters: bool,
+    encoder: str | None,
+    threshold: float | None,
+    output: Path | None,
 ) -> int:
-    """List what breaks the limits of a definition, and what is wrong or doubtful in its prompts.
+    """List what is wrong or doubtful in a definition and its prompts.
 
-    Exit code 2 when there is an error; warnings alone give 0.
+    That is limits, data, and what is known to go wrong with definitions, each with the coverage
+    that the embedded engine measures without it. Exit code 2 when there is an error; warnings
+    alone give 0.
     """
     check_output(output, topic, prompts)
-    remarks = _remarks(topic, prompts)
+    remarks = _remarks(topic, prompts, encoder, threshold)
     render = _json if format_name == "json" else _table
     survey = None
     if clusters:
@@ -75,7 +105,9 @@ def command(
     return Exit.BAD_INPUT if errors else Exit.DONE
 
 
-def _remarks(topic_path: Path, prompts_path: Path) -> list[Remark]:
+def _remarks(
+    topic_path: Path, prompts_path: Path, encoder: str | None, threshold: float | None
+) -> list[Remark]:
     from guardtui.cli.inputs import agreed_topic, disagreement
     from guardtui.domain.prompts import PromptSetError, check_prompt_set
     from guardtui.files.prompt_files import load_prompts
@@ -90,17 +122,58 @@ def _remarks(topic_path: Path, prompts_path: Path) -> list[Remark]:
         if error.total > len(error.findings):
             more = f"{error.total - len(error.findings)} more errors are not listed"
             remarks.append(Remark(str(prompts_path), "error", "more", more))
-        return remarks
+        from guardtui.advice.lint import lint
+
+        return remarks + [_advised(topic_path, prompts_path, one) for one in lint(file.topic)]
     topic = agreed_topic(file, prompts)
     if topic is None:
         remarks.append(
             Remark(str(topic_path), "error", "intent", disagreement(file, prompts, prompts_path))
         )
-    remarks += [
-        _prompt_remark(prompts_path, finding)
-        for finding in check_prompt_set(prompts, topic or file.topic)
-    ]
-    return remarks
+    findings = check_prompt_set(prompts, topic or file.topic)
+    advice = _linted(topic or file.topic, prompts, encoder, threshold)
+    if any(one.lines for one in advice):  # equal prompts, and what they do to coverage
+        findings = tuple(one for one in findings if one.code != "leakage")
+    remarks += [_prompt_remark(prompts_path, one) for one in findings]
+    return remarks + [_advised(topic_path, prompts_path, one) for one in advice]
+
+
+def _linted(
+    topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
+) -> tuple[Advice, ...]:
+    from guardtui.advice.lint import lint, open_lint_engine
+    from guardtui.cli import diagnostics
+    from guardtui.scanners.base import Progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    def progress(now: Progress) -> None:
+        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+
+    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+    try:
+        engine = open_lint_engine(scanner, prompts, progress)
+    finally:
+        diagnostics.progress("")
+    return lint(topic, prompts, engine)
+
+
+def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
+    effect = None
+    if one.removal is not None:
+        removal, edits = one.removal, one.remedy is not None
+        effect = Effect(
+            one.action,
+            removal.before.coverage,
+            removal.after.coverage,
+            removal.fixes if edits else None,
+            removal.regressions if edits else None,
+            removal.p_value if edits else None,
+        )
+    # Where there are lines, it is those of equal prompts.
+    path = prompts_path if one.lines else topic_path
+    code = one.code if one.code == "leakage" else f"lint.{one.code}"
+    return Remark(str(path), "warning", code, one.line, one.lines, effect)
 
 
 def _definition(path: Path, topic: Topic) -> list[Remark]:

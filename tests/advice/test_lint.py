@@ -18,7 +18,9 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
+from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import sample_folder
 
 from .conftest import TOPIC
 
@@ -132,15 +134,17 @@ def test_an_example_among_the_negatives_is_found(prompts: PromptSet, engine: Lin
 
 
 def test_weight_of_description_and_examples(prompts: PromptSet, engine: LintEngine) -> None:
-    good = tuple(texts_of(prompts, expected=True)[:5])
-    topic = Topic(name="x", description="Gardens in winter", examples=good)
+    topic = load_topic(sample_folder() / "tax-advice.yaml").topic
     (weak,) = (one for one in lint(topic, prompts, engine) if one.code == "description")
     alone = evaluation(prompts, topic.model_copy(update={"examples": ()})).metrics.coverage
-    examples = evaluation(prompts, Topic(examples=good)).metrics.coverage
+    examples = evaluation(prompts, Topic(examples=topic.examples)).metrics.coverage
     assert alone is not None
     assert examples is not None
     assert f"{alone:.3f} by" in weak.message
     assert f"{examples:.3f} by" in weak.message
+    assert alone < examples
+    vague = topic.model_copy(update={"examples": ("Gardens in winter", "Trees in spring")})
+    assert "description" not in codes(lint(vague, prompts, engine))
 
 
 def test_the_most_useful_comes_first_and_always_the_same(

@@ -162,38 +162,6 @@ def test_check_says_where(run: Run, folder: Path) -> None:
     assert "(lines 3, 12)\n0 errors, 1 warnings\n" in result.out
 
 
-def test_check_lints_and_measures(run: Run, folder: Path) -> None:
-    text = TOPIC.replace("income tax returns", "tax returns, not on baking")
-    text = text.replace("When is my tax return due?", "WHO HAS TO FILE A TAX RETURN")
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    asked = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
-    result = run(*asked, "--format", "json")
-    assert (result.code, result.err) == (0, "")
-    found = {one["code"]: one for one in json.loads(result.out)["findings"]}
-    assert {"leakage", "lint.exclusion"} <= set(found)
-    leak, excluding = found["leakage"], found["lint.exclusion"]
-    assert (leak["file"], leak["lines"], leak["severity"]) == ("prompts.csv", [6], "warning")
-    assert leak["effect"]["fixes"] is None
-    assert excluding["file"] == "topic.yaml"
-    assert "“not” (word 7)" in excluding["message"]
-
-    # What the cause does is what `eval` says with it and without it.
-    def coverage() -> float:
-        told = run("eval", *asked[1:], "--format", "json")
-        return float(json.loads(told.out)["metrics"]["coverage"])
-
-    before = coverage()
-    (folder / "topic.yaml").write_text(text.replace(", not on baking", ""), "utf-8")
-    after = coverage()
-    effect = excluding["effect"]
-    assert (effect["coverage_before"], effect["coverage_after"]) == (before, after)
-
-    (folder / "topic.yaml").write_text(text, "utf-8")
-    table = run(*asked).out
-    assert table.count("warning: ") == len(found)
-    assert "cut to “Advice on filing personal tax returns”: " in table
-
-
 def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:
     (folder / "prompts.csv").write_text("prompt,expected,intent\nx,maybe,block\n,true,block\n")
     result = run("check", "topic.yaml", "--prompts", "prompts.csv")
