@@ -303,6 +303,13 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "show_prompt_set",
+        "c",
+        "The prompt set",
+        "Clusters with their error rates, near-duplicates, where a label would teach most",
+        ADVICE,
+    ),
+    Action(
         "suggest",
         "s",
         "Proposals of a model",

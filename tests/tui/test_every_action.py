@@ -47,6 +47,7 @@ from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
+from guardtui.tui.screens.prompt_set import PromptSetDialog
 from guardtui.tui.screens.refining import ProposalList, SearchDialog
 from guardtui.tui.screens.remote_dialogs import DeleteHeld, RemoteTopics, TopicText
 from guardtui.tui.screens.scan_dialogs import Cost, ScanDialog, ScanPlan
@@ -269,6 +270,7 @@ CASES: dict[str, Case] = {
     "what_if": opens(ProposalList),
     "refine": opens(SearchDialog),
     "show_effects": opens(TextPage),
+    "show_prompt_set": opens(PromptSetDialog),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
@@ -545,6 +547,7 @@ async def suggestions(stage: Stage) -> None:
 OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
     "proposals": by_letter("w"),
+    "prompt_set": by_letter("c"),
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),

@@ -204,7 +204,8 @@ async def test_the_chosen_group_is_in_sight_and_clickable(
             assert "marked" in line[: bar.size.width]
         await pilot.press("7")
         await until(pilot, lambda: main.results_pane.view.filter == "all")
-        for name in reversed(list(FILTERS)):
+        # Without epochs nothing is flaky, and that group is told only while it is chosen.
+        for name in reversed([one for one in FILTERS if one != "flaky"]):
             await pilot.pause()
             start = {one: start for start, _, one in bar._places}[name]
             await pilot.click(bar, offset=(start, 0))

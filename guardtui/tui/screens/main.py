@@ -43,6 +43,7 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.prompt_set import PromptSetScreen
 from guardtui.tui.screens.refining import RefiningScreen
 from guardtui.tui.screens.suggesting import SuggestingScreen
 from guardtui.tui.screens.suspects import SuspectsScreen
@@ -61,7 +62,14 @@ class Greeting(Enum):
 
 
 class MainScreen(
-    Touring, Advised, RefiningScreen, SuggestingScreen, SuspectsScreen, Agreeing, DecisionsScreen
+    Touring,
+    Advised,
+    PromptSetScreen,
+    RefiningScreen,
+    SuggestingScreen,
+    SuspectsScreen,
+    Agreeing,
+    DecisionsScreen,
 ):
     """The actions of the registry whose scope is the screen."""
 
