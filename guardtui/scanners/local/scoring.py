@@ -368,7 +368,7 @@ class ScoringModel:
         return z
 
     def _lifted(self, nearest: Floats) -> Floats:
-        """What z is at least, [n], where the largest cosine to an example says they are the same."""
+        """What z is at least, [n], where the largest cosine says prompt and example are one."""
         missing = np.maximum(np.float32(_SAME) - nearest, np.float32(0))
         floor: Floats = np.float32(self.threshold + _SAME_LIFT) - np.float32(_SAME_SLOPE) * missing
         return floor
