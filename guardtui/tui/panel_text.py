@@ -51,10 +51,10 @@ def figures(sight: Sight, scan_keys: str) -> Text:
             "with a judge first; then both stand here side by side."
         )
         if sight.elsewhere:
-            told = ", ".join(
+            others = ", ".join(
                 f"{display_start(name, _LONGEST)} (#{place})" for name, place in sight.elsewhere
             )
-            text.append(f" Of other definitions there are some of {told}.", "$text-muted")
+            text.append(f" Of other definitions there are some of {others}.", "$text-muted")
         return text
     text.append(", ".join(map(named, sight.voices)))
     compared = int(np.count_nonzero(panel.compared))
