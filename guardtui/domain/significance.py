@@ -134,6 +134,24 @@ class Significance:
         about = _rounded_up(more)
         return f"{chance}; about {_thousands(about)} more prompt{'s' * (about != 1)} would tell"
 
+    @cached_property
+    def certainty(self) -> str:
+        """How far coverage may really have moved, and how often it would be kept.
+
+        "" where no verdict changed, or coverage is undefined.
+        """
+        interval, kept = self.intervals["coverage"], self.kept_share
+        if interval is None or kept is None or not self.fixes + self.regressions:
+            return ""
+        return (
+            f"coverage {_signed(interval.low)} to {_signed(interval.high)}, "
+            f"kept in {kept:.0%} of resamples"
+        ).replace("%", " %")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"

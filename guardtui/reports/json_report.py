@@ -10,6 +10,7 @@ from typing import Any
 
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
@@ -185,8 +186,29 @@ def _comparison(report: ReportInput) -> dict[str, Any] | None:
         "relabelled": comparison.relabelled,
         "p_value": comparison.p_value,
         "sentence": comparison.sentence,
+        "significance": _significance(comparison.significance),
         "caveats": list(comparison.caveats),
         "changes": list(report.changes),
+    }
+
+
+def _significance(found: Significance) -> dict[str, Any]:
+    changes = observed_changes(found.pairs)
+    return {
+        "test": "McNemar, exact",
+        "p_value": found.p_value,
+        "could_be_chance": found.could_be_chance,
+        "compared": found.compared,
+        "more_prompts": found.more_prompts,
+        "power": POWER,
+        "confidence": CONFIDENCE,
+        "changes": {
+            RATE_KEYS[name]: interval
+            and {"change": changes[name], "low": interval.low, "high": interval.high}
+            for name, interval in found.intervals.items()
+        },
+        "kept_share": found.kept_share,
+        "resamples": RESAMPLES,
     }
 
 

@@ -126,6 +126,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         against += f" (iteration {report.baseline_number})"
     edited = f" Edited: {_plain(report.changes)}." if report.changes else ""
     yield from (f"Against {against}: {comparison.sentence}.{edited}", "")
+    if sure := comparison.significance.certainty:
+        yield from (f"Change with 95 % confidence: {sure}.", "")
     if comparison.caveats:
         yield from (f"- caution: {code_span(caveat)}" for caveat in comparison.caveats)
         yield ""

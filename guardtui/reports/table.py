@@ -96,6 +96,8 @@ def _comparison(report: ReportInput) -> Iterator[str]:
     number = report.baseline_number
     against = "the baseline" if number is None else f"iteration {number}"
     yield f"against {against}: {comparison.sentence}"
+    if sure := comparison.significance.certainty:
+        yield f"change with 95 % confidence: {sure}"
     if report.changes:
         yield f"edited: {display_text(', '.join(report.changes))}"
     for caveat in comparison.caveats:

@@ -23,6 +23,13 @@ else:
 PLATEAU = 5
 """Discards in a row that are called a plateau."""
 
+PLATEAU_ADVICE = (
+    "Try another angle, not another word: say more precisely what the topic is. Shorten the "
+    "description, to under 80 characters. Look at the labels of the prompts that stay wrong. "
+    "Where they belong to another domain, add a companion topic to the profile."
+)
+"""What the refinement protocol advises then."""
+
 UNDO_STEPS = 500
 
 

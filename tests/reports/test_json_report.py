@@ -159,3 +159,14 @@ def test_companions_and_bounds(told_report: ReportInput, undefined_report: Repor
     assert [one["intent"] for one in document["companions"]] == ["allow"]
     assert document["coverage_bounds"] == {"low": 0.4, "high": 0.6}
     assert load(undefined_report)["coverage_bounds"] is None
+
+
+def test_the_comparison_tells_what_it_is_worth(report: ReportInput) -> None:
+    found = load(report)["comparison"]["significance"]
+    assert found["p_value"] == 1.0
+    assert found["could_be_chance"] is True
+    assert found["compared"] == 7
+    assert found["more_prompts"] is None  # one fix, one regression
+    interval = found["changes"]["coverage"]
+    assert -1 <= interval["low"] <= interval["change"] <= interval["high"] <= 1
+    assert 0 <= found["kept_share"] <= 1

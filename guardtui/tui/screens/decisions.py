@@ -6,10 +6,11 @@ import asyncio
 
 from textual import work
 
+from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.text import display_text
-from guardtui.session.session import PLATEAU, Decision, Iteration
+from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
 from guardtui.tui.pages import iteration_options
 from guardtui.tui.screens.dialogs import Confirm, Iterations
 from guardtui.tui.screens.remote_topics import RemoteTopicsScreen
@@ -64,7 +65,8 @@ class DecisionsScreen(RemoteTopicsScreen):
         if self.session.iterations and not self.session.is_better(evaluation):
             best = self.session.best
             known = "" if best is None else f" than #{best.number}"
-            question = f"Coverage is not greater{known}. Keep it all the same?"
+            doubt = await self._doubt(evaluation, best)
+            question = f"Coverage is not greater{known}.{doubt} Keep it all the same?"
             if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
                 return
         with self._told_problems():
@@ -98,7 +100,8 @@ class DecisionsScreen(RemoteTopicsScreen):
             self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
             return
         if self.session.is_better(evaluation):
-            question = f"Coverage is greater than #{best.number}. Discard it all the same?"
+            doubt = await self._doubt(evaluation, best)
+            question = f"Coverage is greater than #{best.number}.{doubt} Discard it all the same?"
             if not await self.app.push_screen_wait(Confirm(question, "Discard", "Do not")):
                 return
         with self._told_problems():
@@ -107,12 +110,22 @@ class DecisionsScreen(RemoteTopicsScreen):
             self.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
         if self.session.plateau:
             self.notify(
-                f"{PLATEAU} discards in a row: a plateau. Try another angle, or check the labels.",
+                f"{PLATEAU} discards in a row: a plateau. {PLATEAU_ADVICE}",
                 severity="warning",
+                timeout=20,
             )
         self._after_decision()
         self._topic_replaced()
         self.restore_remotely(self.session.topic)
+
+    async def _doubt(self, evaluation: Evaluation, best: Iteration | None) -> str:
+        """A sentence where the difference to the best iteration could well be chance."""
+        if best is None:
+            return ""
+        found = (await asyncio.to_thread(compare, best.evaluation, evaluation)).significance
+        if not found.could_be_chance or not found.fixes + found.regressions:
+            return ""
+        return f" {await asyncio.to_thread(lambda: found.sentence)}."
 
     async def _complete_enough(self, evaluation: Evaluation) -> bool:
         """Whether to keep an evaluation though not every prompt has a verdict on it."""

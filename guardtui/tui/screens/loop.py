@@ -53,6 +53,7 @@ from guardtui.tui.widgets.metrics_panel import (
     Standing,
     standing_of,
     summary,
+    warm_up,
 )
 from guardtui.tui.widgets.results_pane import ResultsPane
 from guardtui.tui.widgets.scan_pane import ScanPane
@@ -292,6 +293,7 @@ class LoopScreen(Screen[None]):
             if baseline is not None:
                 alignment = self._aligned(baseline.number, baseline.evaluation, evaluation)
                 comparison = compare(baseline.evaluation, evaluation, alignment)
+                warm_up(comparison)
             results = build_results(prompts, evaluation, comparison, view)
             return comparison, results, standing_of(evaluation, predicted)
 
