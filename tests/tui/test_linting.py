@@ -38,7 +38,7 @@ intent: block
 """
 
 
-class LintedMain(LintScreen, MainScreen):
+class LintedMain(MainScreen, LintScreen):
     pass
 
 
