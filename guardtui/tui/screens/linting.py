@@ -21,7 +21,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.scanning import ScanningScreen
-from guardtui.tui.widgets.lint_lines import LintLines, advice_text
+from guardtui.tui.widgets.lint_lines import advice_text
 
 BY_TEXT = frozenset({"exclusion", "long", "languages"})
 """Codes of advice that is found at each key."""
@@ -158,7 +158,8 @@ class LintScreen(ScanningScreen):
         return engine
 
     def _show_lint(self, *, pending: bool = False) -> None:
-        self._editor.query_one(LintLines).show(self._advice, pending=pending)
+        if self.is_running:  # what was worked out may come when the screen has gone
+            self._editor.lint.show(self._advice, pending=pending)
 
     @work(exclusive=True, group="dialog")
     async def action_show_lint(self) -> None:

@@ -79,6 +79,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._baseline: Topic | None = None
         self._memory = Memory()
         self._notes: list[str] = []
+        self.lint = LintLines()
         self._last_field: Field | None = None
         # What a field gave back for a text it was given: line breaks of other kinds come back as
         # line feeds, and must not be taken for an edit.
@@ -106,7 +107,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         limits = Label("", id="advice", markup=False)
         limits.display = False  # an empty line would push advice out of sight
         yield limits
-        yield LintLines()
+        yield self.lint
 
     def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
         field = Field(text, name=name, limit=limit, lines=lines, memory=self._memory)
@@ -130,7 +131,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self.show(self._topic)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.query_one(LintLines).fit)
+        self.call_after_refresh(self.lint.fit)
 
     def show(self, topic: Topic, *, follow: bool = False) -> None:
         """Show a definition: texts, counters and which limits it breaks.

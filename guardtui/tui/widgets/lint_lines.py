@@ -43,7 +43,8 @@ class LintLines(Widget, can_focus=False):
 
     def fit(self) -> None:
         """Show as many lines as there is room for now."""
-        self.show(self._advice, pending=self._pending)
+        if self.is_attached:
+            self.show(self._advice, pending=self._pending)
 
     def _rows_of(self, count: int) -> int:
         """How many lines there is room for, without scrolling where the fields leave any."""
