@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topics": ("topics", "List, make, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),
     "export": ("export", "Write a report of a session's iterations."),
+    "import-results": ("import_results", "Put the iterations of a results.tsv into the history."),
     "check": ("check", "Check a definition and its labelled prompts."),
     "sample": ("sample", "Print a small prompt set to start from."),
     "serve": ("serve", "Show the app in a browser of this machine."),

@@ -55,6 +55,30 @@ edits fit the prompts at hand and not the topic. Nothing is applied by itself.""
         (),
         (("Esc", "End the search; the best found is shown"),),
     ),
+    "timeline": PaneHelp(
+        "The timeline",
+        """\
+Every iteration of this topic: a column of the chart for each, oldest first, as high as its
+coverage, with the sign of its decision below (✓ kept, ✗ discarded, ? undecided); ▲ points at the
+one looked at. The list has the same as numbers, newest first, coverage with its 95 % interval, and
+what the edit changed. "from #2" stands where an iteration does not continue the one just before
+it, but the definition of #2, which is nearest to its own.
+
+Enter shows a definition word by word and offers to restore it: it becomes the definition here, and
+later iterations stay where they are, so that an old one can be branched from. Two marked ones are
+compared by their verdicts, prompt by prompt. Rows marked "imported" come from a results.tsv: they
+have rates and a definition, but no verdicts.""",
+        ("coverage", "regression", "fix", "baseline"),
+        (),
+        (
+            ("↑ ↓", "Choose an iteration"),
+            ("Enter", "Its definition, word by word; r there restores it"),
+            ("m or Space", "Mark it, for a comparison"),
+            ("c", "Compare the two that are marked, or the one marked with the one here"),
+            ("p", "Pin it as the baseline"),
+            CLOSE,
+        ),
+    ),
     "suggestions": PaneHelp(
         "Proposals of a model",
         """\

@@ -1,0 +1,32 @@
+"""`guardtui import-results`: a log of iterations that another tool kept, put into the history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from guardtui.cli.diagnostics import note
+from guardtui.cli.options import FILE
+
+
+@click.command("import-results")
+@click.argument("file", type=FILE)
+@click.argument("topic", type=FILE)
+def command(file: Path, topic: Path) -> None:
+    """Put the iterations of a results.tsv FILE into the history of a TOPIC.
+
+    They have rates and definitions, but no verdicts: the timeline marks them as imported. A
+    file that was imported before is replaced.
+    """
+    from guardtui.files.topic_files import load_topic
+    from guardtui.session.history import with_imported
+    from guardtui.session.results_log import read_results
+    from guardtui.session.store import SessionStore
+
+    load_topic(topic)  # there is one, and it can be read
+    rows = read_results(file)
+    store = SessionStore(topic)
+    store.save_settings(with_imported(store.settings(), rows))
+    count = f"{len(rows)} iteration{'s' * (len(rows) != 1)}"
+    note(f"{count} imported; the timeline of 'guardtui {topic}' shows them")

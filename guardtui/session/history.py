@@ -1,0 +1,193 @@
+"""The history of a session: recorded and imported iterations, and which each came from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.session.session import Decision, Iteration
+
+IMPORTED = "imported"
+"""Key of the imported history in a session's settings."""
+
+_WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRow:
+    """An iteration that another tool logged: rates and definition, no verdicts.
+
+    Rates are from 0 to 1; the format writes an undefined one as 0. Name and intent are not in it.
+    """
+
+    number: int
+    coverage: float
+    true_positive_rate: float
+    true_negative_rate: float
+    f1: float
+    decision: Decision
+    description: str
+    examples: tuple[str, ...]
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One line of the history. `iteration` is None for an imported one, which has no verdicts.
+
+    `came_from` is the entry whose definition is nearest among the earlier ones, `branched` whether
+    that is another one than the entry just before, `changes` what it changed there, in words.
+    """
+
+    name: str
+    created: str
+    scanner: str
+    coverage: float | None
+    true_positive_rate: float | None
+    true_negative_rate: float | None
+    decision: Decision
+    topic: Topic
+    iteration: Iteration | None
+    came_from: Entry | None = None
+    branched: bool = False
+    changes: tuple[str, ...] = ()
+
+    @property
+    def what_changed(self) -> str:
+        """The change in words, with where it branched off."""
+        if self.came_from is None:
+            return "first"
+        told = ", ".join(self.changes) or "unchanged"
+        return f"from {self.came_from.name}: {told}" if self.branched else told
+
+
+def history(
+    iterations: Sequence[Iteration], imported: Sequence[ImportedRow], topic: Topic
+) -> list[Entry]:
+    """All entries, oldest first, imported ones before all others.
+
+    `topic` gives the imported definitions the name and intent that their format does not have.
+    """
+    entries = [_imported(row, topic) for row in imported]
+    entries += [_recorded(iteration) for iteration in iterations]
+    words = [_bag(entry.topic) for entry in entries]
+    told: list[Entry] = []
+    for place, entry in enumerate(entries):
+        if place:
+            origin = min(
+                range(place - 1, -1, -1),  # of equally near ones the latest
+                key=lambda other: _distance(entries, words, other, place),
+            )
+            entry = replace(
+                entry,
+                came_from=told[origin],
+                branched=origin != place - 1,
+                changes=describe_changes(entries[origin].topic, entry.topic),
+            )
+        told.append(entry)
+    return told
+
+
+def _imported(row: ImportedRow, topic: Topic) -> Entry:
+    definition = topic.model_copy(update={"description": row.description, "examples": row.examples})
+    return Entry(
+        name=f"i{row.number}",
+        created="",
+        scanner=IMPORTED,
+        coverage=row.coverage,
+        true_positive_rate=row.true_positive_rate,
+        true_negative_rate=row.true_negative_rate,
+        decision=row.decision,
+        topic=definition,
+        iteration=None,
+    )
+
+
+def _recorded(iteration: Iteration) -> Entry:
+    evaluation = iteration.evaluation
+    return Entry(
+        name=f"#{iteration.number}",
+        created=iteration.created,
+        scanner=evaluation.settings.name,
+        coverage=evaluation.metrics.coverage,
+        true_positive_rate=evaluation.metrics.true_positive_rate,
+        true_negative_rate=evaluation.metrics.true_negative_rate,
+        decision=iteration.decision,
+        topic=evaluation.topic,
+        iteration=iteration,
+    )
+
+
+def _bag(topic: Topic) -> Counter[tuple[str, str]]:
+    """Words of a definition with the part that they stand in; the order of examples is none."""
+    words: Counter[tuple[str, str]] = Counter()
+    parts = [("name", topic.name), ("description", topic.description), ("intent", topic.intent)]
+    parts += [("example", example) for example in topic.examples]
+    for part, text in parts:
+        words.update((part, word) for word in _WORDS.findall(text))
+    return words
+
+
+def _distance(
+    entries: Sequence[Entry], words: Sequence[Counter[tuple[str, str]]], one: int, other: int
+) -> int:
+    """Words that only one of the two definitions has; 1 more where these differ in order only."""
+    if entries[one].topic == entries[other].topic:
+        return 0
+    return 1 + ((words[one] - words[other]).total() + (words[other] - words[one]).total())
+
+
+# --- what is kept of an import ------------------------------------------------------------
+
+
+def with_imported(settings: Mapping[str, Any], rows: Sequence[ImportedRow]) -> dict[str, Any]:
+    """Settings of a session with a history put in; rows of the same file are replaced."""
+    files = {row.file for row in rows}
+    kept = [row for row in read_imported(settings) if row.file not in files]
+    return {**settings, IMPORTED: [_to_json(row) for row in (*kept, *rows)]}
+
+
+def read_imported(settings: Mapping[str, Any]) -> tuple[ImportedRow, ...]:
+    """The imported history in a session's settings; what cannot be read is left out."""
+    stored = settings.get(IMPORTED)
+    if not isinstance(stored, list):
+        return ()
+    found = []
+    for value in stored:
+        try:
+            found.append(_from_json(value))
+        except (KeyError, TypeError, ValueError):
+            continue
+    return tuple(found)
+
+
+def _to_json(row: ImportedRow) -> dict[str, Any]:
+    return {
+        "iteration": row.number,
+        "coverage": row.coverage,
+        "tpr": row.true_positive_rate,
+        "tnr": row.true_negative_rate,
+        "f1": row.f1,
+        "status": row.decision.value,
+        "description": row.description,
+        "examples": list(row.examples),
+        "file": row.file,
+    }
+
+
+def _from_json(value: Any) -> ImportedRow:
+    return ImportedRow(
+        int(value["iteration"]),
+        float(value["coverage"]),
+        float(value["tpr"]),
+        float(value["tnr"]),
+        float(value["f1"]),
+        Decision(value["status"]),
+        str(value["description"]),
+        tuple(map(str, value["examples"])),
+        str(value["file"]),
+    )

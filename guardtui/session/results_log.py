@@ -1,0 +1,118 @@
+"""Reads results.tsv, the log of iterations that refinement protocols share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from guardtui.domain.text import display_start
+from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.session.history import ImportedRow
+from guardtui.session.session import Decision
+
+COLUMNS = ("iteration", "coverage", "tpr", "tnr", "f1", "status", "description", "examples")
+"""Columns that a log must have, in any order; others are passed over."""
+
+_LARGEST = 16 * 1024 * 1024
+_MOST_ROWS = 5_000
+_TOLD = 20
+_REMEDY = f"it must have the columns {', '.join(COLUMNS)}, separated by tabs"
+
+
+def read_results(path: Path) -> tuple[ImportedRow, ...]:
+    """The iterations of a log, in its order. Raises FileProblem with all that is wrong with it.
+
+    UTF-8 with or without a byte order mark, LF or CRLF; examples are joined by "|". Rates are from
+    0 to 1; an empty one or n/a counts as 0, as the format writes an undefined rate.
+    """
+    text = decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST))
+    # Not splitlines(): a description may hold one of the rarer line ends.
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    header = [name.strip().lower() for name in lines[0].split("\t")]
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise FileProblem(path, f"no column {_names(missing)}", _REMEDY, 1)
+    if twice := sorted({name for name in header if header.count(name) > 1 and name in COLUMNS}):
+        raise FileProblem(path, f"column {_names(twice)} stands there twice", _REMEDY, 1)
+    rows: list[ImportedRow] = []
+    problems: list[str] = []
+    seen: dict[int, int] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) != len(header):
+            problems.append(f"line {number}: {len(cells)} columns, the header has {len(header)}")
+            continue
+        wrong: list[str] = []
+        row = _row(dict(zip(header, cells, strict=True)), path.name, wrong)
+        if row is not None and row.number in seen:
+            wrong.append(f"iteration {row.number} stands in line {seen[row.number]} already")
+        problems += [f"line {number}: {one}" for one in wrong]
+        if row is not None and not wrong:
+            seen[row.number] = number
+            rows.append(row)
+    _refuse(path, problems, rows)
+    return tuple(rows)
+
+
+def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
+    if problems:
+        first, _, what = problems[0].removeprefix("line ").partition(": ")
+        more = "".join(f"\n  {path}:{_place(one)}" for one in problems[1:_TOLD])
+        if len(problems) > _TOLD:
+            more += f"\n  and {len(problems) - _TOLD} more"
+        raise FileProblem(path, f"{what}{more}", "correct it; nothing was imported", int(first))
+    if not rows:
+        raise FileProblem(path, "there are no iterations in it", "name a log that has some")
+    if len(rows) > _MOST_ROWS:
+        problem = f"{len(rows)} iterations are more than the {_MOST_ROWS} allowed"
+        raise FileProblem(path, problem, "split the file")
+
+
+def _place(problem: str) -> str:
+    number, _, what = problem.removeprefix("line ").partition(": ")
+    return f"{number}: {what}"
+
+
+def _row(cells: dict[str, str], file: str, wrong: list[str]) -> ImportedRow | None:
+    """One row; None, with what is `wrong`, when it cannot be read."""
+    try:
+        number = int(cells["iteration"].strip().removeprefix("#"))
+    except ValueError:
+        number = -1
+    if number < 0:
+        wrong.append(f"iteration {_shown(cells['iteration'])} is not a number from 0 on")
+    coverage, tpr, tnr, f1 = (
+        _rate(name, cells[name], wrong) for name in ("coverage", "tpr", "tnr", "f1")
+    )
+    decision = Decision.UNDECIDED
+    try:
+        decision = Decision(cells["status"].strip().lower())
+    except ValueError:
+        wrong.append(f"status {_shown(cells['status'])} is not keep, discard or undecided")
+    if wrong:
+        return None
+    examples = tuple(one for one in map(str.strip, cells["examples"].split("|")) if one)
+    return ImportedRow(
+        number, coverage, tpr, tnr, f1, decision, cells["description"].strip(), examples, file
+    )
+
+
+def _rate(name: str, text: str, wrong: list[str]) -> float:
+    if text.strip().lower() in ("", "n/a", "nan"):
+        return 0.0
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        wrong.append(f"{name} {_shown(text)} is not a number from 0 to 1")
+    return value
+
+
+def _shown(text: str) -> str:
+    return f"'{display_start(text.strip(), 40)}'"
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

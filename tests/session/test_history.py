@@ -1,0 +1,192 @@
+"""The history: where definitions came from, what is imported, and logs that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileProblem
+from guardtui.reports import tsv_report
+from guardtui.session.history import (
+    IMPORTED,
+    ImportedRow,
+    history,
+    read_imported,
+    with_imported,
+)
+from guardtui.session.results_log import COLUMNS, read_results
+from guardtui.session.session import Decision, Session
+from tests.session.test_session import TOPIC, record
+
+HEADER = "\t".join(COLUMNS)
+GOOD = "0\t0.800\t0.900\t0.800\t0.840\tkeep\tAdvice on taxes\tone|two"
+
+
+def described(text: str) -> Topic:
+    return TOPIC.model_copy(update={"description": text})
+
+
+def row(number: int, description: str, file: str = "a.tsv") -> ImportedRow:
+    return ImportedRow(number, 0.8, 0.9, 0.8, 0.84, Decision.KEEP, description, ("one",), file)
+
+
+def test_a_branch_is_told_by_the_nearest_definition() -> None:
+    session = Session(TOPIC)
+    for text in ("tax advice", "tax advice on income", "tax fraud, plainly said", "tax advice"):
+        record(session, 7, Decision.KEEP, described(text))
+    record(session, 7, Decision.KEEP, described("tax advice on income and capital"))
+    found = history(session.iterations, (), TOPIC)
+    assert [entry.name for entry in found] == ["#0", "#1", "#2", "#3", "#4"]
+    origins = [entry.came_from.name if entry.came_from else None for entry in found]
+    assert origins == [None, "#0", "#0", "#0", "#1"]
+    assert [entry.branched for entry in found] == [False, False, True, True, True]
+    assert found[0].what_changed == "first"
+    assert found[1].what_changed == "description +10 bytes"
+    assert found[3].what_changed == "from #0: unchanged"
+    assert found[4].what_changed == "from #1: description +12 bytes"
+
+
+def test_a_series_of_edits_is_no_branch() -> None:
+    session = Session(TOPIC)
+    text = "tax"
+    for word in ("advice", "on", "income", "of", "persons"):
+        text += f" {word}"
+        record(session, 5, Decision.DISCARD, described(text))
+    assert not any(entry.branched for entry in history(session.iterations, (), TOPIC))
+
+
+def test_imported_ones_come_first_with_the_name_of_the_topic() -> None:
+    session = Session(TOPIC)
+    record(session, 7, Decision.KEEP)
+    found = history(session.iterations, [row(0, "a"), row(1, "a b")], TOPIC)
+    assert [entry.name for entry in found] == ["i0", "i1", "#0"]
+    assert found[1].topic == Topic(name="Tax", description="a b", examples=("one",))
+    assert (found[1].iteration, found[1].scanner, found[1].coverage) == (None, "imported", 0.8)
+    assert found[1].what_changed == "description +2 bytes"
+    assert history([], (), TOPIC) == []
+
+
+rates = st.floats(0, 1)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(
+    st.lists(
+        st.builds(
+            ImportedRow,
+            st.integers(0, 99),
+            rates,
+            rates,
+            rates,
+            rates,
+            st.sampled_from(Decision),
+            texts,
+            st.lists(texts, max_size=3).map(tuple),
+            st.sampled_from(["a.tsv", "b.tsv"]),
+        )
+    )
+)
+def test_settings_give_back_what_was_put_in(rows: list[ImportedRow]) -> None:
+    settings = with_imported({"encoder": "static"}, rows)
+    assert list(read_imported(settings)) == rows
+    assert settings["encoder"] == "static"
+    again = with_imported(settings, [row(5, "new", "b.tsv")])
+    kept = [one for one in rows if one.file == "a.tsv"]
+    assert list(read_imported(again)) == [*kept, row(5, "new", "b.tsv")]
+
+
+@pytest.mark.parametrize("damaged", [None, 3, "x", [3], [{}], [{"iteration": "x"}]])
+def test_damaged_settings_are_no_history(damaged: object) -> None:
+    assert read_imported({IMPORTED: damaged}) == ()
+
+
+# --- results.tsv --------------------------------------------------------------------------
+
+
+def log(folder: Path, *lines: str, end: str = "\n") -> Path:
+    path = folder / "results.tsv"
+    path.write_bytes(end.join((HEADER, *lines, "")).encode())
+    return path
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_log_is_read(tmp_path: Path, end: str) -> None:
+    path = log(tmp_path, GOOD, "", "1\tn/a\t0\t1\t\tDiscard\tx\t", end=end)
+    assert read_results(path) == (
+        ImportedRow(
+            0, 0.8, 0.9, 0.8, 0.84, Decision.KEEP, "Advice on taxes", ("one", "two"), path.name
+        ),
+        ImportedRow(1, 0.0, 0.0, 1.0, 0.0, Decision.DISCARD, "x", (), path.name),
+    )
+
+
+def test_columns_may_be_in_any_order_with_others_between(tmp_path: Path) -> None:
+    path = tmp_path / "log.tsv"
+    names = [*reversed(COLUMNS), "Note"]
+    cells = [*reversed(GOOD.split("\t")), "said"]
+    path.write_text("\ufeff" + "\t".join(names).upper() + "\n" + "\t".join(cells), "utf-8")
+    assert read_results(path)[0].description == "Advice on taxes"
+
+
+def test_what_we_export_can_be_imported(tmp_path: Path) -> None:
+    from guardtui.reports.base import ReportInput
+
+    session = Session(TOPIC)
+    for hits, decision in ((7, Decision.KEEP), (3, Decision.DISCARD), (8, Decision.UNDECIDED)):
+        record(session, hits, decision, described(f"tax {hits}"))
+    last = session.iterations[-1].evaluation
+    report = ReportInput(
+        topic=last.topic, evaluation=last, prompts=None, iterations=session.iterations
+    )
+    path = tmp_path / "results.tsv"
+    path.write_text(tsv_report.write(report), "utf-8")
+    found = history([], read_results(path), TOPIC)
+    expected = history(session.iterations, (), TOPIC)
+    for one, other in zip(found, expected, strict=True):
+        assert one.topic == other.topic
+        assert one.decision is other.decision
+        assert one.coverage == pytest.approx(other.coverage, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["0\t0.8"], ":2: 2 columns, the header has 8"),
+        ([GOOD.replace("0.900", "1.5")], ":2: tpr '1.5' is not a number from 0 to 1"),
+        ([GOOD.replace("0.900", "\x1b[31m")], ":2: tpr '␛[31m' is not"),
+        ([GOOD.replace("keep", "kept")], ":2: status 'kept' is not keep, discard or undecided"),
+        ([GOOD, "-1" + GOOD[1:]], ":3: iteration '-1' is not a number from 0 on"),
+        ([GOOD, GOOD], ":3: iteration 0 stands in line 2 already"),
+        ([], "there are no iterations in it"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: list[str], said: str) -> None:
+    path = log(tmp_path, *lines)
+    with pytest.raises(FileProblem) as problem:
+        read_results(path)
+    assert str(problem.value).startswith(str(path))
+    assert said in str(problem.value)
+
+
+def test_all_errors_are_told_together(tmp_path: Path) -> None:
+    path = log(tmp_path, *(GOOD.replace("keep", "x") for _ in range(30)))
+    with pytest.raises(FileProblem) as problem:
+        read_results(path)
+    text = str(problem.value)
+    assert text.count("is not keep") == 20
+    assert f"{path}:21: status" in text
+    assert "and 10 more" in text
+
+
+def test_a_header_without_a_column_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("iteration\tcoverage\n0\t1\n")
+    with pytest.raises(FileProblem, match=r"x\.tsv:1: no column 'tpr', 'tnr'"):
+        read_results(path)
+    path.write_text(HEADER + "\ttpr\n")
+    with pytest.raises(FileProblem, match="'tpr' stands there twice"):
+        read_results(path)

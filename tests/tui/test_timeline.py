@@ -1,0 +1,214 @@
+"""The timeline as an author drives it: chart, table, definitions, comparison, restore, pin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.verdicts import Verdicts
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.history import ImportedRow, with_imported
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.dialogs import Confirm, TextPage
+from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.timeline import DefinitionPage, Timeline, TimelineScreen
+from guardtui.tui.screens.timeline_text import chart_text
+from guardtui.tui.widgets.block_chart import columns
+from tests.tui.test_loop import Run, frame, settled, topic_path, until
+
+__all__ = ["topic_path"]
+
+STEPS = (
+    (Decision.KEEP, "Personal tax advice", (1, 1, 0, 0, 0, 0, 1, 0)),
+    (Decision.KEEP, "Personal tax advice and evasion", (1, 1, 1, 0, 0, 0, 1, 0)),
+    (Decision.DISCARD, "Personal tax advice and evasion of [/INST] \x1b]0;x\x07", (0,) * 8),
+    (Decision.UNDECIDED, "Personal tax advice on money", (1, 0, 1, 1, 1, 0, 0, 0)),
+)
+IMPORTED = ImportedRow(
+    0, 0.5, 0.75, 0.5, 0.6, Decision.KEEP, "Advice on taxes", ("one", "two"), "results.tsv"
+)
+
+
+class WithTimeline(TimelineScreen, MainScreen):  # type: ignore[misc, unused-ignore]
+    """The main screen as it will be."""
+
+
+def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...]) -> Evaluation:
+    topic = workspace.topic_file.topic.model_copy(update={"description": description})
+    count = len(triggered)
+    return Evaluation(
+        topic,
+        ScannerSettings("local", "static-1", 0.5, "default"),
+        workspace.prompts.fingerprint,
+        workspace.prompts.keys,
+        workspace.prompts.expected,
+        Verdicts(
+            np.array(triggered, np.int8), np.full(count, 0.5, np.float32), np.zeros(count, np.int16)
+        ),
+    )
+
+
+async def timeline(
+    topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, imported: bool = True
+) -> None:
+    workspace = Workspace.open(topic_path)
+    for decision, description, triggered in STEPS:
+        workspace.session.record(
+            workspace.write(evaluation(workspace, description, triggered), decision)
+        )
+    if imported:
+        store = workspace.store
+        store.save_settings(with_imported(store.settings(), [IMPORTED]))
+    app = GuardtuiApp(workspace, LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = WithTimeline(workspace, LocalScanner("static"))
+        await app.push_screen(main)
+        await until(pilot, lambda: main.results is not None)
+        main.action_show_timeline()
+        await until(pilot, lambda: isinstance(app.screen, Timeline) and "▲" in frame(app))
+        await run(pilot, app, main)
+
+
+def told(app: GuardtuiApp) -> list[str]:
+    return [one.message for one in app._notifications]
+
+
+async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        shown = frame(app)
+        for text in ("#3", "? undecided", "✗ discard", "best", "baseline", "imported", "i0"):
+            assert text in shown or text in ("best", "baseline")
+        rows = [line for line in shown.splitlines() if "description" in line]
+        assert any("from #0: description +9 bytes" in row for row in rows)
+        assert any("#1" in row and "0.750 [" in row for row in rows)
+        assert "✓ ✓ ✓ ✗ ?" in shown
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "best, baseline" in frame(app))
+        assert "local, static-1" in frame(app)
+
+    await timeline(topic_path, run)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int]) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        shown = frame(app)
+        assert all(f"#{number}" in shown for number in range(4))
+        assert "0.750 [" in shown
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        await until(pilot, lambda: "[/INST]" in frame(app))
+        codes = {ord(character) for character in frame(app)} - {10}
+        assert not codes & {*range(0x20), *range(0x7F, 0xA0)}
+
+    await timeline(topic_path, run, size)
+
+
+async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        before = main.session.topic
+        await pilot.press("end", "up", "up", "up", "enter")  # #2
+        await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
+        assert "Against #1" in frame(app)
+        await pilot.press("r")
+        await until(pilot, lambda: app.screen is main and settled(main))
+        assert main.session.topic.description == STEPS[2][1]
+        assert [one.number for one in main.session.iterations] == [0, 1, 2, 3]
+        assert any("Restored #2" in text for text in told(app))
+        main.action_undo()
+        assert main.session.topic == before
+
+    await timeline(topic_path, run)
+
+
+async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("end", "p")
+        await until(pilot, lambda: any("cannot be the baseline" in text for text in told(app)))
+        await pilot.press("enter", "r")
+        await until(pilot, lambda: app.screen is main)
+        topic = main.session.topic
+        assert (topic.description, topic.examples) == ("Advice on taxes", ("one", "two"))
+        assert topic.name == "Tax advice"
+
+    await timeline(topic_path, run)
+
+
+async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("c")
+        await until(pilot, lambda: any("Mark two iterations" in text for text in told(app)))
+        await pilot.press("m", "down", "down", "m")  # #3 and #1
+        assert frame(app).count("● #") == 2
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        text = str(app.screen.query_one(Static).render())
+        assert "2 fixes against 2 regressions: could well be chance" in text
+        assert "of resamples" in text
+        assert "✗R What is the weather in Paris?" in text
+        assert "✓F When was income tax introduced?" in text
+        assert "Personal tax advice [-and-]{+on+} [-evasion-]{+money+}" in text
+
+    await timeline(topic_path, run)
+
+
+async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("end", "m", "home", "c")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        text = str(app.screen.query_one(Static).render())
+        assert "has no verdicts" in text
+        assert "coverage  0.500  0.750  ▲ +0.250" in text
+
+    await timeline(topic_path, run)
+
+
+async def test_one_is_pinned(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("down", "down", "down", "p")
+        await until(pilot, lambda: main.session.pinned == 0)
+        assert Workspace.open(topic_path).store.pinned() == 0
+
+    await timeline(topic_path, run)
+
+
+async def test_keeping_what_may_be_chance_is_asked_with_that(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        main.session.edit(
+            main.session.topic.model_copy(update={"description": "A recipe for lentil soup"})
+        )
+        main._topic_replaced()
+        await until(pilot, lambda: settled(main))
+        main.action_keep()
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "could well be chance" in " ".join(frame(app).split())
+
+    await timeline(topic_path, run)
+
+
+def test_columns_are_as_high_as_their_values() -> None:
+    assert columns([0.0, 0.5, 1.0, None, 0.001], 2) == ["  █  ", " ██·▁"]
+    with pytest.raises(ValueError, match="height"):
+        columns([0.5], 0)
+
+
+def test_of_many_iterations_the_one_looked_at_is_in_sight() -> None:
+    from guardtui.session.history import history
+
+    rows = [ImportedRow(n, n / 200, 1, 1, 1, Decision.KEEP, f"d{n}", (), "f") for n in range(200)]
+    from guardtui.domain.topic import Topic
+
+    entries = history([], rows, Topic())
+    for cursor in (0, 3, 120, 199):
+        lines = chart_text(entries, 4, 60, cursor).plain.split("\n")
+        assert max(map(len, lines)) <= 60
+        assert 4 <= lines[-1].index("▲") < 60
