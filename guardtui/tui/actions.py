@@ -303,6 +303,13 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "show_lint",
+        "d",
+        "Advice on the definition",
+        "What is known to go wrong with definitions, each with what coverage does without it",
+        ADVICE,
+    ),
+    Action(
         "show_prompt_set",
         "c",
         "The prompt set",

@@ -44,6 +44,7 @@ from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
+from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
@@ -270,6 +271,7 @@ CASES: dict[str, Case] = {
     "what_if": opens(ProposalList),
     "refine": opens(SearchDialog),
     "show_effects": opens(TextPage),
+    "show_lint": opens(LintPage),
     "show_prompt_set": opens(PromptSetDialog),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
@@ -548,6 +550,7 @@ OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
     "proposals": by_letter("w"),
     "prompt_set": by_letter("c"),
+    "lint": by_letter("d"),
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -69,8 +69,9 @@ class AdviceMenu(Modal[str | None]):
 class Advised(Screen[None]):
     """The action that lists all advice."""
 
-    @work(exclusive=True, group="advice")
-    async def action_advice(self) -> None:
-        chosen = await self.app.push_screen_wait(AdviceMenu())
-        if chosen is not None:
-            await self.app.run_action(chosen, self)
+    def action_advice(self) -> None:
+        async def opened(chosen: str | None) -> None:
+            if chosen is not None:
+                await self.app.run_action(chosen, self)
+
+        self.app.push_screen(AdviceMenu(), opened)

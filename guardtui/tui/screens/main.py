@@ -43,6 +43,7 @@ from guardtui.tui.screens.dialogs import (
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.linting import LintScreen
 from guardtui.tui.screens.prompt_set import PromptSetScreen
 from guardtui.tui.screens.refining import RefiningScreen
 from guardtui.tui.screens.suggesting import SuggestingScreen
@@ -64,6 +65,7 @@ class Greeting(Enum):
 class MainScreen(
     Touring,
     Advised,
+    LintScreen,
     PromptSetScreen,
     RefiningScreen,
     SuggestingScreen,
