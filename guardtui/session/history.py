@@ -122,23 +122,29 @@ def _recorded(iteration: Iteration) -> Entry:
     )
 
 
-def _bag(topic: Topic) -> Counter[tuple[str, str]]:
-    """Words of a definition with the part that they stand in; the order of examples is none."""
-    words: Counter[tuple[str, str]] = Counter()
+def _bag(topic: Topic) -> frozenset[tuple[str, str, int]]:
+    """Words of a definition, with their part and how often it was there before in that part.
+
+    The order of the examples counts as none.
+    """
     parts = [("name", topic.name), ("description", topic.description), ("intent", topic.intent)]
     parts += [("example", example) for example in topic.examples]
+    seen: Counter[tuple[str, str]] = Counter()
+    words = set()
     for part, text in parts:
-        words.update((part, word) for word in _WORDS.findall(text))
-    return words
+        for word in _WORDS.findall(text):
+            words.add((part, word, seen[part, word]))
+            seen[part, word] += 1
+    return frozenset(words)
 
 
 def _distance(
-    entries: Sequence[Entry], words: Sequence[Counter[tuple[str, str]]], one: int, other: int
+    entries: Sequence[Entry], words: Sequence[frozenset[tuple[str, str, int]]], one: int, other: int
 ) -> int:
     """Words that only one of the two definitions has; 1 more where these differ in order only."""
     if entries[one].topic == entries[other].topic:
         return 0
-    return 1 + ((words[one] - words[other]).total() + (words[other] - words[one]).total())
+    return 1 + len(words[one] ^ words[other])
 
 
 # --- what is kept of an import ------------------------------------------------------------
