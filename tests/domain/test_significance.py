@@ -67,8 +67,8 @@ def test_the_interval_holds_the_observed_change(
     for name, change in observed.items():
         before, after = getattr(then, name), getattr(now, name)
         interval = found[name]
-        if before is None or after is None:
-            assert change is None
+        if before is None or after is None or change is None:
+            assert before is after is change is None
             assert interval is None
         else:
             assert change == pytest.approx(after - before)

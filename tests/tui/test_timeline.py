@@ -36,8 +36,8 @@ IMPORTED = ImportedRow(
 )
 
 
-class WithTimeline(TimelineScreen, MainScreen):  # type: ignore[misc, unused-ignore]
-    """The main screen as it will be."""
+class WithTimeline(MainScreen, TimelineScreen):
+    """The main screen with the timeline."""
 
 
 def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...]) -> Evaluation:
@@ -212,3 +212,26 @@ def test_of_many_iterations_the_one_looked_at_is_in_sight() -> None:
         lines = chart_text(entries, 4, 60, cursor).plain.split("\n")
         assert max(map(len, lines)) <= 60
         assert 4 <= lines[-1].index("▲") < 60
+
+
+async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        workspace = main.workspace
+        for number in range(4):
+            wrong = evaluation(workspace, f"taxes {number}", (0,) * 8)
+            main.session.record(workspace.write(wrong, Decision.DISCARD))
+        main.session.edit(main.session.topic.model_copy(update={"description": "Lentil soup"}))
+        main._topic_replaced()
+        await until(pilot, lambda: settled(main))
+        main.action_discard()
+        await until(pilot, lambda: any("a plateau." in text for text in told(app)))
+        message = next(text for text in told(app) if "a plateau." in text)
+        for advised in ("another angle", "companion topic", "labels", "under 80 characters"):
+            assert advised in message
+        assert isinstance(main, WithTimeline)
+        main.action_show_timeline()
+        await until(pilot, lambda: isinstance(app.screen, Timeline) and "plateau" in frame(app))
+
+    await timeline(topic_path, run)
