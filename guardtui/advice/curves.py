@@ -1,0 +1,85 @@
+"""Points of the curves of a sweep, few enough to draw, list or put into a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guardtui.advice.sweep import Sweep
+from guardtui.domain.late import late
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.topic import Intent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+POINTS = 200
+"""Points of a curve at most, unless said otherwise."""
+
+LEAST_POINTS = 2 + 2 * len(RATES)
+"""Both ends, and the largest and the smallest value of each rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A threshold and what it gives; of the ROC curve `false_positive_rate` and TPR.
+
+    The same points make the precision-recall curve: recall is TPR.
+    """
+
+    threshold: float
+    metrics: Metrics
+
+    @property
+    def false_positive_rate(self) -> float | None:
+        """FP / (FP + TN), which is 1 − TNR."""
+        metrics = self.metrics
+        negatives = metrics.fp + metrics.tn
+        return metrics.fp / negatives if negatives else None
+
+
+def thinned(found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()) -> NDArray[np.intp]:
+    """At most `most` cuts (intp, ascending) that stand for all of them.
+
+    Both ends stay, the best cut, the first place of each rate's largest and smallest value, and
+    `keep`; the rest is even along the curve, so that between two neighbours TPR and TNR change
+    little, unless many prompts have one score. Raises ValueError when there is no room for those
+    that stay.
+    """
+    if len(found) <= most:
+        return np.arange(len(found))
+    fixed = {0, len(found) - 1, *keep}
+    best = found.best()
+    if best is not None:
+        fixed.add(best)
+    for name in RATES:
+        values: NDArray[np.float64] = getattr(found, name)
+        if not np.isnan(values).all():
+            fixed |= {int(np.nanargmax(values)), int(np.nanargmin(values))}
+    room = most - len(fixed)
+    if room < 0:
+        raise ValueError(f"{most} points cannot keep {len(fixed)} extremes")
+    # TPR falls and TNR rises with the threshold (allow: the reverse), so their difference goes
+    # one way: even steps of it are even steps along the curve.
+    way = np.zeros(len(found))
+    if found.positives:
+        way -= found.true_positive_rate
+    if found.negatives:
+        way += found.true_negative_rate
+    if found.intent is Intent.ALLOW:
+        way = -way
+    even = np.searchsorted(way, np.linspace(way[0], way[-1], room + 2)[1:-1])
+    return np.unique(np.concatenate([even, np.fromiter(fixed, np.intp)]))
+
+
+def curve_points(
+    found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()
+) -> tuple[CurvePoint, ...]:
+    """The points of `thinned`, by threshold, lowest first; each threshold is a cut of the sweep."""
+    return tuple(
+        CurvePoint(float(str(found.cuts[place])), found.metrics(int(place)))
+        for place in thinned(found, most, keep)
+    )
