@@ -83,3 +83,17 @@ def curve_points(
         CurvePoint(float(str(found.cuts[place])), found.metrics(int(place)))
         for place in thinned(found, most, keep)
     )
+
+
+def neighbour(found: Sweep, threshold: float, way: int, least: float = 0.001) -> float:
+    """The next threshold up (`way` 1) or down (−1) that gives other verdicts than this one.
+
+    About `least` away at the nearest, so that a large set is not walked prompt by prompt. The
+    threshold itself where there is none.
+    """
+    here = found.place(threshold)
+    if way > 0:
+        place = max(here + 1, found.place(threshold + least))
+        return found.setting(place) if here < len(found) - 1 else threshold
+    place = min(here - 1, found.place(threshold - least))
+    return found.setting(place) if here > 0 else threshold

@@ -113,4 +113,32 @@ Enter leaves only these prompts in the results table; Esc there brings the other
             CLOSE,
         ),
     ),
+    "sweep": PaneHelp(
+        "The threshold",
+        """\
+TPR and TNR at every threshold, drawn from the score of every prompt: of a topic that blocks a
+higher threshold lets more through. Coverage is the lower of the two, so it is best where they meet.
+While you move, the rates and the table behind are those of the threshold you see. ROC shows what
+TPR costs in false positives; precision-recall, how many of those that trigger should. Each chart has
+a table with the same numbers.
+
+Best is the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then the
+lowest), among those that keep your floors. It was chosen by the labels it is measured on, which
+flatters it: cross-validated stands what it reaches on prompts that had no part in choosing it, in
+ten folds or as many as the smaller class has prompts. Brackets are 95 % intervals.
+
+A threshold is of the embedded engine alone; a remote guardrail has one of its own.""",
+        ("coverage", "threshold"),
+        (),
+        (
+            ("← →", "To the next threshold that gives other verdicts"),
+            ("↑ ↓ PgUp PgDn", "A wide step"),
+            ("b", "To the best threshold"),
+            ("f", "The least TPR and TNR that the best one must have: 0.9 0.8"),
+            ("1 2 3, Tab", "TPR and TNR, ROC, precision-recall"),
+            ("t", "Chart or table"),
+            ("Enter", "Keep this threshold"),
+            ("Esc", "Put the old one back"),
+        ),
+    ),
 }

@@ -1,0 +1,330 @@
+"""The texts of the threshold sweep: three charts, a table for each, and what is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from guardtui.advice.curves import thinned
+from guardtui.advice.sweep import Best, Sweep
+from guardtui.domain.late import late
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.topic import Intent
+from guardtui.tui.widgets.block_chart import columns
+from guardtui.tui.widgets.metrics_panel import number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+RATES, ROC, PRECISION = "rates", "roc", "precision"
+VIEWS = (RATES, ROC, PRECISION)
+TITLES = {RATES: "TPR and TNR", ROC: "ROC", PRECISION: "Precision-recall"}
+_TPR, _TNR, _BOTH, _HERE = "●", "○", "◉", "◆"
+_TPR_STYLE, _TNR_STYLE = "bold $text-primary", "bold $text-warning"
+_AXIS = 4
+_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The least TPR and TNR that the best threshold must have; 0 for none."""
+
+    tpr: float = 0.0
+    tnr: float = 0.0
+
+    def __str__(self) -> str:
+        told = [f"{name} ≥ {floor:g}" for name, floor in self._named if floor > 0]
+        return " and ".join(told)
+
+    @property
+    def _named(self) -> tuple[tuple[str, float], tuple[str, float]]:
+        return ("TPR", self.tpr), ("TNR", self.tnr)
+
+
+def read_floors(text: str) -> Floors:
+    """Floors from "0.9 0.8": TPR, then TNR, which may be left out; empty for none.
+
+    Raises ValueError with what is wrong.
+    """
+    words = text.replace(",", " ").replace(";", " ").split()
+    if len(words) > 2:
+        raise ValueError("write two numbers: the floor of TPR, then that of TNR")
+    floors = []
+    for word in words:
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= 1:
+            raise ValueError("a floor is a number from 0 to 1, such as 0.9")
+        floors.append(value)
+    return Floors(*floors)
+
+
+# --- what holds at the threshold ----------------------------------------------------------
+
+
+def views_line(shown: str, *, table: bool) -> Text:
+    """The names of the views, the one that is shown marked by more than a colour."""
+    line = Text()
+    for place, view in enumerate(VIEWS, start=1):
+        name = f"{place} {TITLES[view]}"
+        if view == shown:
+            line.append(f"[{name}]", "bold")
+            line.append(" ")
+        else:
+            line.append(f" {name}  ", "$text-muted")
+    return line.append("table" if table else "", "$text-muted")
+
+
+def here_text(found: Sweep, threshold: float, before: float) -> Text:
+    """The threshold and its rates, with their intervals."""
+    metrics = found.metrics(found.place(threshold))
+    spans = rate_intervals(metrics)
+    text = Text(f"threshold {short(threshold)}", "bold")
+    if threshold != before:
+        text.append(f"  (was {short(before)})", "$text-muted")
+    text.append(f"  FP {metrics.fp}  FN {metrics.fn}")
+    text.append(f"\n{_TPR} ", _TPR_STYLE)
+    text.append(f"TPR {number(metrics.true_positive_rate)} ")
+    text.append(span(spans["true_positive_rate"]), "$text-muted")
+    text.append(f"  {_TNR} ", _TNR_STYLE)
+    text.append(f"TNR {number(metrics.true_negative_rate)} ")
+    text.append(span(spans["true_negative_rate"]), "$text-muted")
+    text.append(f"\ncoverage {number(metrics.coverage)} ", "bold")
+    return text.append(span(spans["coverage"]), "$text-muted")
+
+
+def short(threshold: float) -> str:
+    """A threshold with three decimals, or with as many as tell it from its neighbours."""
+    return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"
+
+
+def span(interval: Interval | None) -> str:
+    """An interval in brackets; nothing where there is none."""
+    return "" if interval is None else f"[{interval.low:.2f}–{interval.high:.2f}]"
+
+
+def best_text(found: Sweep, best: Best | None, floors: Floors, *, working: bool) -> Text:
+    """The best threshold, in sample and cross-validated; or why there is none."""
+    within = f" with {floors}" if str(floors) else ""
+    if working:
+        return Text(f"the best threshold{within} is looked for …", "$text-muted")
+    if best is None:
+        place = found.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
+        near = found.metrics(place)
+        text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
+        text.append(f"nearest {short(found.setting(place))}: TPR {number(near.true_positive_rate)}")
+        return text.append(f" TNR {number(near.true_negative_rate)}")
+    text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
+    text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
+    text.append("\n")
+    validated = best.cross_validated
+    if validated is None:
+        return text.append("cross-validated  n/a: fewer than 3 of a class", "$text-warning")
+    text.append(
+        _worth(
+            "cross-validated",
+            validated.metrics,
+            best.cross_validated_interval,
+            bool(str(floors)),
+        )
+    )
+    if validated.unmet:
+        text.append(f"  ⚠ floors missed in {validated.unmet} folds", "$text-warning")
+    return text
+
+
+def _worth(name: str, metrics: Metrics, interval: Interval | None, rates: bool) -> str:
+    line = f"{name:<15}  coverage {number(metrics.coverage)} {span(interval)}"
+    if rates:
+        line += f" TPR {number(metrics.true_positive_rate)}"
+        line += f" TNR {number(metrics.true_negative_rate)}"
+    return line
+
+
+def areas_text(found: Sweep, view: str) -> str:
+    """What the curve of a view is worth as one number."""
+    if view == ROC:
+        return f"area {number(found.roc_area)} (0.5: chance)"
+    if view == PRECISION:
+        return f"average precision {number(found.average_precision)}"
+    return f"░ coverage  {_BOTH} both"
+
+
+# --- charts -------------------------------------------------------------------------------
+
+
+def chart_text(
+    found: Sweep, view: str, threshold: float, best: int | None, width: int, height: int
+) -> Text:
+    """One view, `width` × `height` characters with its axes; at least 20 × 4 are drawn."""
+    width, height = max(width - _AXIS, 16), max(height - 2, 2)
+    if view == RATES:
+        return _rates_chart(found, threshold, best, width, height)
+    return _area_chart(found, view, found.place(threshold), width, height)
+
+
+def _rates_chart(found: Sweep, threshold: float, best: int | None, width: int, height: int) -> Text:
+    at = (np.arange(width) + 0.5) / width
+    here = min(int(threshold * width), width - 1)
+    at[here] = threshold  # the column of the threshold tells what holds at it
+    places = [found.place(float(one)) for one in at]
+    tpr = _rows(found.true_positive_rate[places], height)
+    tnr = _rows(found.true_negative_rate[places], height)
+    # The lower of the two rates is the line further down; no coverage where one is undefined.
+    top = [max(pair) if min(pair) >= 0 else height for pair in zip(tpr, tnr, strict=True)]
+
+    def cell(row: int, column: int) -> tuple[str, str]:
+        if row == tpr[column] == tnr[column]:
+            return _BOTH, "bold"
+        if row == tpr[column]:
+            return _TPR, _TPR_STYLE
+        if row == tnr[column]:
+            return _TNR, _TNR_STYLE
+        if column == here:
+            return "┃", "bold $text-accent"
+        if column:
+            for line, style in ((tpr, _TPR_STYLE), (tnr, _TNR_STYLE)):
+                one, other = sorted((line[column - 1], line[column]))
+                if 0 <= one < row < other:
+                    return "│", style
+        return ("░", "$text-muted") if top[column] < row else (" ", "")
+
+    marks = {here: "▲"}
+    if best is not None:
+        column = min(int(found.setting(best) * width), width - 1)
+        marks[column] = "b" if column != here else "▲"
+    return _framed(cell, width, height, marks, "threshold")
+
+
+def _area_chart(found: Sweep, view: str, place: int, width: int, height: int) -> Text:
+    across, up = points(found, view)
+    x = (np.arange(width) + 0.5) / width
+    values: list[float | None] = [None] * width
+    if len(across):
+        if view == ROC:
+            # Trapezoids, as the area is made of.
+            values = np.interp(x, across, up).tolist()
+        else:
+            # Steps: to reach a recall, the precision of the next threshold that does.
+            after = np.minimum(np.searchsorted(across, x), len(across) - 1)
+            values = up[after].tolist()
+    lines = columns(values, height)
+    metrics = found.metrics(place)
+    tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
+    at = None if tnr is None else 1 - tnr, tpr
+    if view == PRECISION:
+        at = tpr, metrics.precision
+    column = row = -1
+    if at[0] is not None and at[1] is not None:
+        column = min(int(at[0] * width), width - 1)
+        row = _rows(np.array([at[1]]), height)[0]
+
+    def cell(line: int, here: int) -> tuple[str, str]:
+        if (line, here) == (row, column):
+            return _HERE, "bold $text-warning"
+        return lines[line][here], "$text-primary"
+
+    name = "1 − TNR (false positives)" if view == ROC else "recall (TPR)"
+    return _framed(cell, width, height, {column: "▲"} if column >= 0 else {}, name)
+
+
+def points(found: Sweep, view: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x and y of the curve of a view, each float64 [n] by ascending x; empty where undefined."""
+    if view == ROC:
+        across, up = 1 - found.true_negative_rate, found.true_positive_rate
+    else:
+        across, up = found.true_positive_rate, found.precision
+    defined = ~(np.isnan(across) | np.isnan(up))
+    across, up = across[defined], up[defined]
+    # TPR and FPR both fall with the threshold of a topic that blocks.
+    step = -1 if found.intent is Intent.BLOCK else 1
+    return across[::step], up[::step]
+
+
+def _rows(values: NDArray[np.float64], height: int) -> list[int]:
+    """The line of each value, 0 at the top; −1 where it is undefined."""
+    return [
+        -1 if value != value else min(int((1 - value) * height), height - 1)
+        for value in values.tolist()
+    ]
+
+
+def _framed(
+    cell: Callable[[int, int], tuple[str, str]],
+    width: int,
+    height: int,
+    marks: dict[int, str],
+    name: str,
+) -> Text:
+    text = Text()
+    for row in range(height):
+        label = "1.0" if row == 0 else "0.0" if row == height - 1 else ""
+        text.append(f"{label:<{_AXIS}}", "$text-muted")
+        for column in range(width):
+            text.append(*cell(row, column))
+        text.append("\n")
+    text.append(" " * _AXIS)
+    text.append("".join(marks.get(column, " ") for column in range(width)).rstrip(), "bold")
+    room = max(width - 6, 0)
+    axis = f"0.0{name[:room]:^{room}}1.0"
+    return text.append(f"\n{' ' * _AXIS}{axis}", "$text-muted")
+
+
+# --- tables -------------------------------------------------------------------------------
+
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    RATES: ("TPR", "TNR", "coverage", "accuracy", "F1"),
+    ROC: ("1 − TNR", "TPR", "FP", "TP"),
+    PRECISION: ("recall", "precision", "F1", "TP", "FP", "FN"),
+}
+
+
+def table_text(
+    found: Sweep, view: str, threshold: float, best: int | None, width: int, height: int
+) -> Text:
+    """The chart as numbers, the highest threshold first, around the one that is set.
+
+    Of many thresholds those of `thinned`; ▸ is before the one that is set, b before the best.
+    """
+    here = found.place(threshold)
+    keep = (here,) if best is None else (here, best)
+    places = thinned(found, _LISTED, keep)[::-1].tolist()
+    names = _COLUMNS[view]
+    text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
+    room = max(height - 1, 1)
+    start = min(max(places.index(here) - room // 2, 0), max(len(places) - room, 0))
+    for place in places[start : start + room]:
+        marks = ("▸" if place == here else " ") + ("b" if place == best else " ")
+        shown = threshold if place == here else found.setting(place)
+        line = f"{marks} {short(shown):<11}"
+        cells = zip(names, _cells(found.metrics(place), names), strict=True)
+        line += "  ".join(f"{value:<{max(len(name), 5)}}" for name, value in cells)
+        text.append("\n" + line[:width].rstrip(), "bold" if place == here else "")
+    return text
+
+
+def _cells(metrics: Metrics, names: Sequence[str]) -> list[str]:
+    tnr = metrics.true_negative_rate
+    values = {
+        "TPR": number(metrics.true_positive_rate),
+        "recall": number(metrics.true_positive_rate),
+        "TNR": number(tnr),
+        "1 − TNR": number(None if tnr is None else 1 - tnr),
+        "coverage": number(metrics.coverage),
+        "accuracy": number(metrics.accuracy),
+        "precision": number(metrics.precision),
+        "F1": number(metrics.f1),
+        "TP": str(metrics.tp),
+        "FP": str(metrics.fp),
+        "FN": str(metrics.fn),
+    }
+    return [values[name] for name in names]
