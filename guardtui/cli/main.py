@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("eval", "Evaluate a topic against labelled prompts."),
     "judge-template": ("judge_template", "Print the judge's instructions, to be edited."),
     "refine": ("refine", "Propose edits of a topic, measured, and search for better."),
+    "sweep": ("sweep", "Measure every threshold, and find the best one."),
     "topics": ("topics", "List, make, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),
     "export": ("export", "Write a report of a session's iterations."),

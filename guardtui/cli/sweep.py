@@ -1,0 +1,82 @@
+"""`guardtui sweep`: every threshold of the embedded engine, and the best one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
+from guardtui.cli.output import check_output, write
+
+
+@click.command("sweep")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSONL, Parquet).",
+)
+@click.option("--min-tpr", type=Fraction(), default=0.0, metavar="X", help="Least TPR of the best.")
+@click.option("--min-tnr", type=Fraction(), default=0.0, metavar="X", help="Least TNR of the best.")
+@scanner_options
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    help="Form of the result (default: table); csv has every threshold.",
+)
+@output_option
+def command(
+    topic: Path,
+    prompts: Path,
+    min_tpr: float,
+    min_tnr: float,
+    encoder: str | None,
+    threshold: float | None,
+    format_name: str,
+    output: Path | None,
+) -> int:
+    """Measure every threshold of the embedded engine, and find the best one.
+
+    The best threshold has the largest coverage of those that keep --min-tpr and --min-tnr. It is
+    chosen by the labels it is measured on; beside it stands what it reaches cross-validated, on
+    prompts that had no part in choosing it. --threshold is the one compared with (default: the
+    engine's own). When no threshold keeps the floors, the exit code is 1.
+    """
+    check_output(output, topic, prompts)
+    from guardtui.advice.sweep import best_threshold, sweep
+    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.sweep_report import Found, render
+    from guardtui.domain.evaluation import should_trigger
+    from guardtui.scanners.base import Progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    definition, prompt_set = load_inputs(topic, prompts)
+    say_findings(prompt_set)
+    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+
+    def progress(now: Progress) -> None:
+        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+
+    verdicts = scanner.scan_now(definition, prompt_set, progress)
+    diagnostics.progress("")
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    duty = should_trigger(prompt_set.expected, definition.intent)
+    curve = sweep(verdicts.score, duty, definition.intent)
+    best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
+    found = Found(curve, best, scanner.settings, prompt_set.source, min_tpr, min_tnr)
+    write(render(found, format_name), output)
+    if best is None:
+        diagnostics.warn(
+            f"no threshold reaches a TPR of {min_tpr:g} and a TNR of {min_tnr:g}: lower a floor, "
+            "or change the definition"
+        )
+        return Exit.GATE_FAILED
+    return Exit.DONE

@@ -1,0 +1,154 @@
+"""`guardtui sweep` as a process: the best threshold on stdout, and it is what `eval` then finds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from sklearn import metrics as oracle
+
+from guardtui.files.prompt_files import load_prompts
+from guardtui.session.workspace import sample_folder
+
+from .conftest import Run, prompts_csv
+
+COMMAND = ("sweep", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+
+
+@pytest.fixture
+def sample(folder: Path) -> Path:
+    rows = load_prompts(sample_folder() / "tax-advice.csv").frame
+    rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")
+    rows.with_columns(intent=pl.lit("block")).write_csv(folder / "tax.csv")
+    return folder
+
+
+def evaluated(run: Run, threshold: float | None = None) -> dict[str, Any]:
+    """What `eval` says of the same files."""
+    more = () if threshold is None else ("--threshold", repr(threshold))
+    result = run("eval", *COMMAND[1:], *more, "--format", "json")
+    assert result.code == 0, result.err
+    document: dict[str, Any] = json.loads(result.out)
+    return document
+
+
+def test_the_table_has_both_figures_of_the_best(run: Run, sample: Path) -> None:
+    result = run(*COMMAND)
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    best = next(place for place, line in enumerate(lines) if line.startswith("best 0."))
+    assert lines[best + 1].startswith("  in sample        coverage 0.")
+    assert lines[best + 2].startswith("  cross-validated  coverage 0.")
+    assert all(line.count("[") == 3 for line in lines[best + 1 : best + 3])
+    assert sum(line.startswith(" › ") for line in lines) == 2
+    assert "area under the ROC curve 0." in result.out
+    assert len(lines) < 60
+
+
+def test_the_best_is_what_eval_finds_with_it(run: Run, sample: Path) -> None:
+    found = json.loads(run(*COMMAND, "--format", "json").out)
+    assert found["schema_version"] == 1
+    best, curve = found["best"], found["curve"]
+    there = evaluated(run, best["threshold"])["metrics"]
+    here = evaluated(run)["metrics"]
+    for name in ("coverage", "tpr", "tnr", "f1"):
+        assert there[name] == pytest.approx(best["in_sample"][name])
+        assert here[name] == pytest.approx(found["current"][name])
+    assert best["in_sample"]["coverage"] == max(point["coverage"] for point in curve)
+    validated = best["cross_validated"]
+    assert len(validated["thresholds"]) == validated["folds"] == 10
+    assert best["optimism"] == best["in_sample"]["coverage"] - validated["coverage"]
+    interval = validated["intervals"]["coverage"]
+    assert interval["low"] < validated["coverage"] < interval["high"]
+    assert len(curve) <= 200
+    assert found["nearest"] is None
+
+
+def test_the_areas_are_those_of_scikit_learn(run: Run, sample: Path) -> None:
+    found = json.loads(run(*COMMAND, "--format", "json").out)
+    rows = evaluated(run)["results"]
+    duty = [row["should_trigger"] for row in rows]
+    scores = [row["score"] for row in rows]
+    assert found["roc_area"] == pytest.approx(oracle.roc_auc_score(duty, scores))
+    expected = oracle.average_precision_score(duty, scores)
+    assert found["average_precision"] == pytest.approx(expected)
+
+
+def test_the_csv_has_every_threshold(run: Run, sample: Path) -> None:
+    run(*COMMAND, "--format", "csv", "--output", "curve.csv")
+    rows = list(csv.DictReader(io.StringIO((sample / "curve.csv").read_text("utf-8"))))
+    scores = {row["score"] for row in evaluated(run)["results"]}
+    assert len(rows) == len(scores) + 1
+    assert [float(row["threshold"]) for row in rows[:-1]] == pytest.approx(sorted(scores), abs=1e-6)
+    assert (rows[0]["tpr"], rows[0]["tnr"]) == ("1.0", "0.0")
+    assert (rows[-1]["tpr"], rows[-1]["precision"]) == ("0.0", "")
+    middle = rows[len(rows) // 2]
+    there = evaluated(run, float(middle["threshold"]))["metrics"]
+    assert float(middle["f1"]) == pytest.approx(there["f1"])
+
+
+def test_floors_are_kept(run: Run, sample: Path) -> None:
+    found = json.loads(run(*COMMAND, "--format", "json", "--min-tpr", "0.9").out)
+    assert found["floors"] == {"tpr": 0.9, "tnr": 0.0}
+    assert found["best"]["in_sample"]["tpr"] >= 0.9
+    table = run(*COMMAND, "--min-tnr", "0.9").out
+    assert "with TNR ≥ 0.9\n  in sample " in table
+
+
+def test_floors_out_of_reach_are_a_failed_gate(run: Run, sample: Path) -> None:
+    result = run(*COMMAND, "--min-tpr", "0.99", "--min-tnr", "0.99", "--format", "json")
+    assert result.code == 1
+    assert "no threshold reaches a TPR of 0.99 and a TNR of 0.99" in result.err
+    found = json.loads(result.out)
+    assert found["best"] is None
+    assert found["nearest"]["tpr"] < 0.99
+    table = run(*COMMAND, "--min-tpr", "0.99", "--min-tnr", "0.99")
+    assert table.code == 1
+    assert "no threshold with TPR ≥ 0.99 and TNR ≥ 0.99; nearest 0." in table.out
+
+
+def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> None:
+    (folder / "topic.yaml").write_text(
+        (folder / "topic.yaml").read_text("utf-8").replace("block", "allow"), "utf-8"
+    )
+    (folder / "tax.csv").write_text(prompts_csv("allow"), "utf-8")
+    found = json.loads(run(*COMMAND, "--format", "json").out)
+    assert found["intent"] == "allow"
+    best = found["best"]
+    assert evaluated(run, best["threshold"])["metrics"]["coverage"] == best["in_sample"]["coverage"]
+    tprs = [point["tpr"] for point in found["curve"]]
+    assert tprs == sorted(tprs)
+
+
+def test_too_few_to_hold_out_is_told(run: Run, folder: Path) -> None:
+    (folder / "tax.csv").write_text(
+        "prompt,expected,intent\nincome tax return,true,block\nbread,false,block\n", "utf-8"
+    )
+    result = run(*COMMAND)
+    assert result.code == 0
+    assert "cross-validated  n/a: a class has fewer than 3 prompts" in result.out
+    found = json.loads(run(*COMMAND, "--format", "json").out)
+    assert found["best"]["cross_validated"] is None
+    assert found["best"]["optimism"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--min-tpr", "1.5"), "'1.5' is not a number from 0 to 1"),
+        (("--min-tnr", "nan"), "'nan' is not a number from 0 to 1"),
+        (("--output", "tax.csv"), "tax.csv"),
+        (("--format", "xml"), "xml"),
+    ],
+)
+def test_bad_usage_is_told(run: Run, sample: Path, arguments: tuple[str, ...], said: str) -> None:
+    before = (sample / "tax.csv").read_bytes()
+    result = run(*COMMAND, *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert (sample / "tax.csv").read_bytes() == before
