@@ -317,6 +317,20 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "show_sweep",
+        "t",
+        "Threshold",
+        "TPR and TNR against the threshold, curves; move it by keys while the table follows",
+        ADVICE,
+    ),
+    Action(
+        "show_timeline",
+        "h",
+        "Timeline",
+        "Every iteration with its coverage; where it came from; any two compared; one restored",
+        ADVICE,
+    ),
+    Action(
         "suggest",
         "s",
         "Proposals of a model",

@@ -119,8 +119,8 @@ Enter leaves only these prompts in the results table; Esc there brings the other
 TPR and TNR at every threshold, drawn from the score of every prompt: of a topic that blocks a
 higher threshold lets more through. Coverage is the lower of the two, so it is best where they meet.
 While you move, the rates and the table behind are those of the threshold you see. ROC shows what
-TPR costs in false positives; precision-recall, how many of those that trigger should. Each chart has
-a table with the same numbers.
+TPR costs in false positives; precision-recall, how many of those that trigger should. Each chart
+has a table with the same numbers.
 
 Best is the largest coverage over every distinct score (of equal ones the larger TPR + TNR, then the
 lowest), among those that keep your floors. It was chosen by the labels it is measured on, which

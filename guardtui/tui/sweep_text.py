@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from guardtui.advice.curves import thinned
 from guardtui.advice.sweep import Best, Sweep
 from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
@@ -29,7 +28,6 @@ TITLES = {RATES: "TPR and TNR", ROC: "ROC", PRECISION: "Precision-recall"}
 _TPR, _TNR, _BOTH, _HERE = "●", "○", "◉", "◆"
 _TPR_STYLE, _TNR_STYLE = "bold $text-primary", "bold $text-warning"
 _AXIS = 4
-_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +110,9 @@ def span(interval: Interval | None) -> str:
     return "" if interval is None else f"[{interval.low:.2f}–{interval.high:.2f}]"
 
 
-def best_text(found: Sweep, best: Best | None, floors: Floors, *, working: bool) -> Text:
+def best_text(found: Sweep, best: Best | None, floors: Floors) -> Text:
     """The best threshold, in sample and cross-validated; or why there is none."""
     within = f" with {floors}" if str(floors) else ""
-    if working:
-        return Text(f"the best threshold{within} is looked for …", "$text-muted")
     if best is None:
         place = found.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
         near = found.metrics(place)
@@ -163,13 +159,22 @@ def areas_text(found: Sweep, view: str) -> str:
 
 
 def chart_text(
-    found: Sweep, view: str, threshold: float, best: int | None, width: int, height: int
+    found: Sweep,
+    places: NDArray[np.intp],
+    view: str,
+    threshold: float,
+    best: int | None,
+    width: int,
+    height: int,
 ) -> Text:
-    """One view, `width` × `height` characters with its axes; at least 20 × 4 are drawn."""
+    """One view, `width` × `height` characters with its axes; at least 20 × 4 are drawn.
+
+    `places` are the cuts that stand for all, as `thinned` gives them.
+    """
     width, height = max(width - _AXIS, 16), max(height - 2, 2)
     if view == RATES:
         return _rates_chart(found, threshold, best, width, height)
-    return _area_chart(found, view, found.place(threshold), width, height)
+    return _area_chart(found, places, view, found.place(threshold), width, height)
 
 
 def _rates_chart(found: Sweep, threshold: float, best: int | None, width: int, height: int) -> Text:
@@ -205,8 +210,10 @@ def _rates_chart(found: Sweep, threshold: float, best: int | None, width: int, h
     return _framed(cell, width, height, marks, "threshold")
 
 
-def _area_chart(found: Sweep, view: str, place: int, width: int, height: int) -> Text:
-    across, up = points(found, view)
+def _area_chart(
+    found: Sweep, places: NDArray[np.intp], view: str, place: int, width: int, height: int
+) -> Text:
+    across, up = points(found, places, view)
     x = (np.arange(width) + 0.5) / width
     values: list[float | None] = [None] * width
     if len(across):
@@ -237,12 +244,13 @@ def _area_chart(found: Sweep, view: str, place: int, width: int, height: int) ->
     return _framed(cell, width, height, {column: "▲"} if column >= 0 else {}, name)
 
 
-def points(found: Sweep, view: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def points(
+    found: Sweep, places: NDArray[np.intp], view: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """x and y of the curve of a view, each float64 [n] by ascending x; empty where undefined."""
+    across, up = found.true_positive_rate[places], found.precision[places]
     if view == ROC:
-        across, up = 1 - found.true_negative_rate, found.true_positive_rate
-    else:
-        across, up = found.true_positive_rate, found.precision
+        across, up = 1 - found.true_negative_rate[places], across
     defined = ~(np.isnan(across) | np.isnan(up))
     across, up = across[defined], up[defined]
     # TPR and FPR both fall with the threshold of a topic that blocks.
@@ -289,20 +297,25 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def table_text(
-    found: Sweep, view: str, threshold: float, best: int | None, width: int, height: int
+    found: Sweep,
+    places: NDArray[np.intp],
+    view: str,
+    threshold: float,
+    best: int | None,
+    width: int,
+    height: int,
 ) -> Text:
     """The chart as numbers, the highest threshold first, around the one that is set.
 
-    Of many thresholds those of `thinned`; ▸ is before the one that is set, b before the best.
+    Listed are `places`; ▸ is before the one that is set, b before the best.
     """
     here = found.place(threshold)
-    keep = (here,) if best is None else (here, best)
-    places = thinned(found, _LISTED, keep)[::-1].tolist()
+    listed = np.union1d(places, [here] if best is None else [here, best])[::-1].tolist()
     names = _COLUMNS[view]
     text = Text(f"   {'threshold':<11}{'  '.join(f'{name:<5}' for name in names)}", "$text-muted")
     room = max(height - 1, 1)
-    start = min(max(places.index(here) - room // 2, 0), max(len(places) - room, 0))
-    for place in places[start : start + room]:
+    start = min(max(listed.index(here) - room // 2, 0), max(len(listed) - room, 0))
+    for place in listed[start : start + room]:
         marks = ("▸" if place == here else " ") + ("b" if place == best else " ")
         shown = threshold if place == here else found.setting(place)
         line = f"{marks} {short(shown):<11}"

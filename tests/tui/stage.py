@@ -29,6 +29,9 @@ PATIENCE = 5.0
 """Seconds after which something that does not come is missed."""
 
 
+DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "timeline")
+"""Groups of workers that wait for an answer to a dialog, which is taken away here."""
+
 ALL = View(filter="all", sort="line")
 
 
@@ -73,7 +76,8 @@ class Stage:
             )
 
         await self.pilot.pause()
-        assert await self.comes(rests), f"no rest: {self.pane.view}, {self.app.workers}"
+        working = [one for one in self.app.workers if at_work(one)]
+        assert await self.comes(rests), f"no rest: {self.pane.view}, {working}"
         await self.pilot.pause()
 
     async def reset(self) -> None:
@@ -84,7 +88,7 @@ class Stage:
             app.pop_screen()
             await self.pilot.pause()
         for worker in list(app.workers):
-            if worker.group in ("dialog", "decide") and not worker.is_finished:
+            if worker.group in DIALOGS and not worker.is_finished:
                 worker.cancel()
         main.connection = None
         main.action_leave_tour()

@@ -56,7 +56,9 @@ from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScr
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
+from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
+from guardtui.tui.screens.timeline import Timeline
 from guardtui.tui.screens.views import NameView, ViewList
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.test_loop import until
@@ -271,6 +273,8 @@ CASES: dict[str, Case] = {
     "what_if": opens(ProposalList),
     "refine": opens(SearchDialog),
     "show_effects": opens(TextPage),
+    "show_timeline": opens(Timeline),
+    "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(LintPage),
     "show_prompt_set": opens(PromptSetDialog),
     "show_agreement": tells("No guardrail has judged anything here yet"),
@@ -550,6 +554,8 @@ OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
     "proposals": by_letter("w"),
     "prompt_set": by_letter("c"),
+    "timeline": by_letter("h"),
+    "sweep": by_letter("t"),
     "lint": by_letter("d"),
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},

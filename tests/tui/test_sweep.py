@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from guardtui.advice.curves import neighbour
+from guardtui.advice.curves import neighbour, thinned
 from guardtui.advice.sweep import best_threshold, sweep
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.topic import Intent
@@ -29,9 +29,11 @@ from guardtui.tui.sweep_text import VIEWS, Floors, best_text, chart_text, read_f
 from guardtui.tui.widgets.results_pane import ResultsPane
 from tests.tui.test_loop import Run, frame, settled, until
 
-
-class WithSweep(SweepScreen, MainScreen):  # type: ignore[misc, unused-ignore]
-    """The main screen as it will be."""
+# The main screen has the action, or will have it.
+if issubclass(MainScreen, SweepScreen):
+    WithSweep: Any = MainScreen
+else:
+    WithSweep = type("WithSweep", (SweepScreen, MainScreen), {})
 
 
 @pytest.fixture
@@ -205,7 +207,7 @@ async def test_the_best_one_has_both_figures_and_floors_move_it(topic_path: Path
         assert here.threshold == stays
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        assert isinstance(main, WithSweep)
+        assert isinstance(main, SweepScreen)
         assert main._floors == Floors(0.99, 0.99)
 
     await drive(topic_path, run)
@@ -266,6 +268,18 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
     await drive(topic_path, run, opens=False)
 
 
+async def test_what_changed_below_the_help_is_told_when_that_is_left(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        here = dialog(app)
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not here and "The threshold" in frame(app))
+        main._changed()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+    await drive(topic_path, run)
+
+
 async def test_another_program_that_changes_the_prompts_ends_it(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("up")
@@ -302,20 +316,22 @@ def test_charts_and_tables_are_of_the_size_they_are_asked_for(
         np.array([duty for _, duty in rows], bool),
         intent,
     )
-    arguments: Any = (found, view, threshold, found.best(), width, height)
+    arguments: Any = (found, thinned(found), view, threshold, found.best(), width, height)
     chart = chart_text(*arguments).plain.splitlines()
     assert len(chart) == height
     assert all(len(line) <= width for line in chart)
     table = table_text(*arguments).plain.splitlines()
     assert len(table) == min(height, len(found) + 1)
     assert sum(line.startswith("▸") for line in table) == 1
-    assert best_text(found, None, Floors(0.9), working=False).plain
+    assert best_text(found, None, Floors(0.9)).plain
 
 
 def test_the_chart_shows_where_the_lines_are() -> None:
     # Those that belong score 0.3 and 0.9, the others 0.1 and 0.6.
     found = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
-    assert chart_text(found, "rates", 0.5, found.best(), 24, 6).plain.splitlines() == [
+    assert chart_text(
+        found, thinned(found), "rates", 0.5, found.best(), 24, 6
+    ).plain.splitlines() == [
         "1.0 ●●●●●●    ┃ ○○○○○○○○",
         "          │   ┃ │       ",
         "      ○○○○◉◉◉◉◉◉●●●●●●  ",
@@ -328,7 +344,7 @@ def test_the_chart_shows_where_the_lines_are() -> None:
 def test_the_roc_chart_is_its_area() -> None:
     found = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     # Through (0, 0), (0, ½), (½, ½), (½, 1), (1, 1); the point is at FPR ½, TPR ½.
-    assert chart_text(found, "roc", 0.5, None, 24, 6).plain.splitlines()[:5] == [
+    assert chart_text(found, thinned(found), "roc", 0.5, None, 24, 6).plain.splitlines()[:5] == [
         "1.0           ██████████",
         "              ██████████",
         "    ██████████◆█████████",
@@ -336,7 +352,7 @@ def test_the_roc_chart_is_its_area() -> None:
         "              ▲",
     ]
     # Recall ½ with precision 1, recall 1 with ⅔.
-    chart = chart_text(found, "precision", 0.7, None, 24, 8).plain.splitlines()
+    chart = chart_text(found, thinned(found), "precision", 0.7, None, 24, 8).plain.splitlines()
     assert chart[0] == "1.0 ██████████◆         "
     assert chart[2] == "    ████████████████████"
 

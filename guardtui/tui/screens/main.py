@@ -48,6 +48,8 @@ from guardtui.tui.screens.prompt_set import PromptSetScreen
 from guardtui.tui.screens.refining import RefiningScreen
 from guardtui.tui.screens.suggesting import SuggestingScreen
 from guardtui.tui.screens.suspects import SuspectsScreen
+from guardtui.tui.screens.sweep import SweepScreen
+from guardtui.tui.screens.timeline import TimelineScreen
 from guardtui.tui.screens.tour import Touring
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.metrics_panel import number
@@ -69,6 +71,8 @@ class MainScreen(
     PromptSetScreen,
     RefiningScreen,
     SuggestingScreen,
+    TimelineScreen,
+    SweepScreen,
     SuspectsScreen,
     Agreeing,
     DecisionsScreen,

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
-from guardtui.advice.curves import neighbour
+from guardtui.advice.curves import neighbour, thinned
 from guardtui.advice.sweep import Best, Sweep, best_threshold, sweep
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import RATES
@@ -70,6 +70,8 @@ class ThresholdDialog(Modal[float | None]):
     ) -> None:
         super().__init__()
         self._sweep, self._before, self._moved, self._notes = found, threshold, moved, notes
+        self._places = thinned(found)
+        self._stale = False
         self.threshold = threshold
         self.floors = floors or Floors()
         self.view = VIEWS[0]
@@ -120,23 +122,29 @@ class ThresholdDialog(Modal[float | None]):
         here = here_text(found, self.threshold, self._before)
         here.append(f"  {areas_text(found, self.view)}", "$text-muted")
         self._here.update(themed(here))
-        self._told.update(themed(best_text(found, self._best, self.floors, working=self._working)))
         size = self._chart.size
         if size.width and size.height:
             draw = table_text if self.shows_table else chart_text
-            text = draw(found, self.view, self.threshold, place, size.width, size.height)
+            text = draw(
+                found, self._places, self.view, self.threshold, place, size.width, size.height
+            )
             self._chart.update(themed(text))
 
     @work(exclusive=True, group="best")
     async def _look_for_best(self) -> None:
         """The best threshold with these floors, worked out beside the screen."""
-        self._best, self._working = None, True
-        self._draw()
         found, floors = self._sweep, self.floors
-        self._best = await asyncio.to_thread(
-            best_threshold, found, min_tpr=floors.tpr, min_tnr=floors.tnr
-        )
+        self._best, self._working = None, True
+        self._told.update(themed(Text("the best threshold is looked for …", "$text-muted")))
+        self._draw()
+
+        def work_out() -> tuple[Best | None, Text]:
+            best = best_threshold(found, min_tpr=floors.tpr, min_tnr=floors.tnr)
+            return best, best_text(found, best, floors)
+
+        self._best, told = await asyncio.to_thread(work_out)
         self._working = False
+        self._told.update(themed(told))
         if self._wants_best:
             self.action_best()
         # The texts may be of other heights now, and leave the chart another one.
@@ -219,6 +227,16 @@ class ThresholdDialog(Modal[float | None]):
         else:
             self.dismiss(None)
 
+    def leave_stale(self) -> None:
+        """Close, as soon as this is in front: what the curves are of has changed."""
+        self._stale = True
+        self.dismiss(None)
+
+    @on(events.ScreenResume)
+    def resumed(self) -> None:
+        if self._stale:
+            self.call_after_refresh(self.action_close)
+
 
 class SweepScreen(ScanningScreen):
     """The action that shows the threshold's curves."""
@@ -238,8 +256,9 @@ class SweepScreen(ScanningScreen):
             found = sweep(
                 evaluation.verdicts.score, evaluation.should_trigger, evaluation.topic.intent
             )
-            for name in RATES:
-                getattr(found, name)  # the screen draws from what is known by then
+            # What is drawn at each key is known by then.
+            for name in (*RATES, "roc_area", "average_precision"):
+                getattr(found, name)
             return found
 
         scanner = self.scanner
@@ -311,5 +330,5 @@ class SweepScreen(ScanningScreen):
         if dialog is not None:
             # Another program changed a file: the curves are no longer of what is here.
             self._sweep_dialog = None
-            dialog.dismiss(None)
+            dialog.leave_stale()
             self.notify("The definition or the prompts changed: the curves are to be drawn anew.")
