@@ -230,12 +230,13 @@ class ThresholdDialog(Modal[float | None]):
     def leave_stale(self) -> None:
         """Close, as soon as this is in front: what the curves are of has changed."""
         self._stale = True
-        self.dismiss(None)
+        if self.is_active:
+            self.dismiss(None)
 
     @on(events.ScreenResume)
     def resumed(self) -> None:
         if self._stale:
-            self.call_after_refresh(self.action_close)
+            self.dismiss(None)
 
 
 class SweepScreen(ScanningScreen):
