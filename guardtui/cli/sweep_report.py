@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from guardtui.reports.json_report import RATE_KEYS
-
 if TYPE_CHECKING:
     from guardtui.advice.sweep import Best, CrossValidated, Sweep
     from guardtui.domain.evaluation import ScannerSettings
@@ -77,6 +75,8 @@ def _csv(found: Found) -> str:
     """Every distinct threshold, lowest first; an undefined rate is an empty cell."""
     import polars as pl
 
+    from guardtui.reports.json_report import RATE_KEYS
+
     sweep = found.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
     tp, fp = sweep.tp, sweep.fp
@@ -141,6 +141,7 @@ def _validated(validated: CrossValidated) -> dict[str, Any]:
 
 def _figures(metrics: Metrics) -> dict[str, Any]:
     from guardtui.domain.statistics import rate_intervals
+    from guardtui.reports.json_report import RATE_KEYS
 
     intervals = {
         RATE_KEYS[name]: None if one is None else {"low": one.low, "high": one.high}
@@ -150,6 +151,8 @@ def _figures(metrics: Metrics) -> dict[str, Any]:
 
 
 def _rates(metrics: Metrics) -> dict[str, float | None]:
+    from guardtui.reports.json_report import RATE_KEYS
+
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
