@@ -24,16 +24,10 @@ from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.run import choose_scanner
 from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.sweep import SweepScreen, ThresholdDialog
+from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.sweep_text import VIEWS, Floors, best_text, chart_text, read_floors, table_text
 from guardtui.tui.widgets.results_pane import ResultsPane
-from tests.tui.test_loop import Run, frame, settled, until
-
-# The main screen has the action, or will have it.
-if issubclass(MainScreen, SweepScreen):
-    WithSweep: Any = MainScreen
-else:
-    WithSweep = type("WithSweep", (SweepScreen, MainScreen), {})
+from tests.tui.test_loop import Run, frame, main_screen, settled, until
 
 
 @pytest.fixture
@@ -49,8 +43,7 @@ async def drive(
     workspace = Workspace.open(topic_path)
     app = GuardtuiApp(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
-        main = WithSweep(workspace, LocalScanner("static"))
-        await app.push_screen(main)
+        main = main_screen(app)
         await until(pilot, lambda: main.results is not None)
         if opens:
             await opened(pilot, app, main)
@@ -58,7 +51,6 @@ async def drive(
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> ThresholdDialog:
-    assert isinstance(main, SweepScreen)
     main.action_show_sweep()
     await until(
         pilot,
@@ -207,7 +199,6 @@ async def test_the_best_one_has_both_figures_and_floors_move_it(topic_path: Path
         assert here.threshold == stays
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        assert isinstance(main, SweepScreen)
         assert main._floors == Floors(0.99, 0.99)
 
     await drive(topic_path, run)
@@ -255,7 +246,6 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
             ),
         )
         main._scanned = scan
-        assert isinstance(main, SweepScreen)
         main.action_show_sweep()
         await until(
             pilot, lambda: any("those of airs, which have no scores" in one for one in told(app))

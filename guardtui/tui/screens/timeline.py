@@ -144,6 +144,8 @@ class Timeline(Modal[Wanted | None]):
     def _draw(self) -> None:
         if not self._entries or not self.is_mounted:
             return
+        if not self.query("#timeline-chart"):
+            return  # the page is being left
         chart = self.query_one("#timeline-chart", Static)
         height = 6 if self.size.height >= 30 else 3
         width = chart.size.width or self.size.width - 6
