@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -27,7 +28,8 @@ from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.sweep_text import VIEWS, Floors, best_text, chart_text, read_floors, table_text
 from guardtui.tui.widgets.results_pane import ResultsPane
-from tests.tui.test_loop import Run, frame, main_screen, settled, until
+from tests.tui.test_loop import Run, main_screen, settled, until
+from tests.tui.test_loop import frame as frame_of
 
 
 @pytest.fixture
@@ -35,6 +37,12 @@ def topic_path(tmp_path: Path) -> Path:
     for name in ("tax-advice.yaml", "tax-advice.csv"):
         shutil.copy(sample_folder() / name, tmp_path / name)
     return tmp_path / "tax-advice.yaml"
+
+
+def frame(app: GuardtuiApp) -> str:
+    """What is on the screen, with the screen behind: only who draws for real has that at hand."""
+    visible_screen_stack.set(list(app._background_screens))
+    return frame_of(app)
 
 
 async def drive(
