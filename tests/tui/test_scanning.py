@@ -322,12 +322,12 @@ async def test_keep_all_the_same(cloud: Cloud, topic_path: Path) -> None:
         await play.dialog(Answers)
         await play.press("k")
         await play.until(
-            lambda: isinstance(play.app.screen, Confirm) or not play.main.workspace.unsaved
+            lambda: isinstance(play.app.screen, Confirm) or play.scans[-1].decision is Decision.KEEP
         )
         if isinstance(play.app.screen, Confirm):
             await play.press("y")
-        await play.until(lambda: not play.main.workspace.unsaved)
-        assert play.scans[-1].decision is Decision.KEEP
+        await play.until(lambda: play.scans[-1].decision is Decision.KEEP)
+        assert not play.main.workspace.unsaved
         assert len(play.scans) == 2
 
 
