@@ -26,6 +26,14 @@ FILE = click.Path(path_type=Path)
 """A path; what reads it says what is wrong with it, in better words than click's."""
 
 
+def _number(value: Any) -> float:
+    """The number that was written; nan, which is in no range, for what is none."""
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
+
+
 class Fraction(_FloatType):
     """A number from 0 to 1; `inside` leaves out the ends. Not nan, not inf, no percent sign."""
 
@@ -37,10 +45,7 @@ class Fraction(_FloatType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = _number(value)
         fits = 0 < number < 1 if self.inside else 0 <= number <= 1
         if not fits:
             span = "between 0 and 1, both left out" if self.inside else "from 0 to 1"
@@ -56,10 +61,7 @@ class PerSecond(_FloatType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = _number(value)
         if not 0 < number <= 10_000:
             self.fail(f"{value!r} is not a number above 0, at most 10000", param, ctx)
         return number
@@ -76,10 +78,7 @@ class Amount(_FloatType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = _number(value)
         if not (0 < number < math.inf or (number == 0 and not self.above)):
             span = "above 0" if self.above else "from 0 on"
             self.fail(f"{value!r} is not a number {span}", param, ctx)
@@ -94,10 +93,7 @@ class Seconds(_FloatType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = _number(value)
         if not 0 <= number <= 3600:
             self.fail(f"{value!r} is not a number of seconds from 0 to 3600", param, ctx)
         return number

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Label, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.containers import Vertical
+from textual.widgets import Static
 
 from guardtui.advice.effects import effects, no_effect
 from guardtui.advice.measuring import TopicScorer, open_scorer
@@ -27,6 +26,7 @@ from guardtui.tui.content import themed
 from guardtui.tui.definition_text import difference_text
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.widgets.metrics_panel import delta, number
 
@@ -41,57 +41,28 @@ _ROWS = 100
 _SHOWN = 100
 
 
-class ProposalList(Modal[Topic | None]):
-    """Measured edits, best first; gives the definition that the author takes, or None."""
+class ProposalList(EditList):
+    """Measured edits, best first; `prompts` are the texts of the prompt set, String [N]."""
 
-    BINDINGS = [("escape,q", "close", "Leave"), ("r", "rows", "Its rows")]
+    BINDINGS = [("r", "rows", "Its rows")]
+
+    TITLE_TEXT = "What to change next"
+    KEYS_TEXT = "Enter takes it into the editor · r its rows · Esc leaves"
 
     help_pane = "proposals"
 
     def __init__(
         self, here: Topic, proposals: Sequence[Proposal], notes: Sequence[str], prompts: pl.Series
     ) -> None:
-        """`prompts` are the texts of the prompt set, String [N]."""
-        super().__init__()
-        self._here, self._proposals, self._notes = here, proposals, notes
-        self._prompts = prompts
+        super().__init__([(one.topic, proposal_line(one)) for one in proposals], notes)
+        self._here, self._proposals, self._prompts = here, proposals, prompts
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page") as page:
-            page.border_title = "What to change next"
-            page.border_subtitle = "Enter takes it into the editor · r its rows · Esc leaves"
-            for note in self._notes:
-                yield Label(display_text(note), markup=False)
-            yield OptionList(
-                *(
-                    Option(themed(proposal_line(one)), id=str(place))
-                    for place, one in enumerate(self._proposals)
-                ),
-                markup=False,
-                compact=True,
-            )
-            with VerticalScroll(classes="suggestion"):
-                yield Static("", markup=False, id="difference")
-
-    def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
-
-    @property
-    def _chosen(self) -> Proposal:
-        return self._proposals[self.query_one(OptionList).highlighted or 0]
-
-    @on(OptionList.OptionHighlighted)
-    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        one = self._proposals[event.option_index]
-        self.query_one("#difference", Static).update(themed(proposal_text(self._here, one)))
-
-    @on(OptionList.OptionSelected)
-    def chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._proposals[event.option_index].topic)
+    def described(self, place: int) -> Text:
+        return proposal_text(self._here, self._proposals[place])
 
     def action_rows(self) -> None:
         """Show what the edit at hand fixes and breaks."""
-        one = self._chosen
+        one = self._proposals[self.place]
         text = Text()
         for title, rows in (("Regressions", one.regressions), ("Fixes", one.fixes)):
             text.append(f"{title} {len(rows)}\n", "bold")
@@ -100,9 +71,6 @@ class ProposalList(Modal[Topic | None]):
             if len(rows) > _ROWS:
                 text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
         self.app.push_screen(TextPage("Prompts that would change, of both halves", text))
-
-    def action_close(self) -> None:
-        self.dismiss(None)
 
 
 def proposal_line(one: Proposal) -> Text:

@@ -7,11 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import on, work
-from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Label, OptionList, Static
-from textual.widgets.option_list import Option
+from textual import work
 
 from guardtui.advice.splits import SplitError, split_prompts
 from guardtui.advice.suggest import (
@@ -25,14 +21,13 @@ from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import mcnemar_p_value
-from guardtui.domain.text import display_start, display_text
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import outcomes
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
-from guardtui.tui.content import themed
 from guardtui.tui.definition_text import difference_text
-from guardtui.tui.modal import Modal
+from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.widgets.metrics_panel import delta, number
 
@@ -47,52 +42,24 @@ ANSWER_TOKENS = 3_000
 _SURE = 0.05
 
 
-class SuggestionList(Modal[Topic | None]):
-    """Gives the definition that the author takes, or None."""
+class SuggestionList(EditList):
+    """Proposals of a model, measured."""
 
-    BINDINGS = [("escape,q", "close", "Leave")]
+    TITLE_TEXT = "Proposals of the model"
+    KEYS_TEXT = "Enter takes one into the editor, Esc leaves"
 
     help_pane = "suggestions"
 
     def __init__(
         self, here: Topic, suggestions: Sequence[Suggestion], notes: Sequence[str]
     ) -> None:
-        super().__init__()
-        self._here, self._suggestions, self._notes = here, suggestions, notes
+        super().__init__([(one.topic, suggestion_line(one)) for one in suggestions], notes)
+        self._here, self._suggestions = here, suggestions
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page") as page:
-            page.border_title = "Proposals of the model"
-            page.border_subtitle = "Enter takes one into the editor, Esc leaves"
-            for note in self._notes:
-                yield Label(display_text(note), markup=False)
-            yield OptionList(
-                *(
-                    Option(themed(suggestion_line(one)), id=str(place))
-                    for place, one in enumerate(self._suggestions)
-                ),
-                markup=False,
-                compact=True,
-            )
-            with VerticalScroll(classes="suggestion"):
-                yield Static("", markup=False, id="difference")
-
-    def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
-
-    @on(OptionList.OptionHighlighted)
-    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        one = self._suggestions[event.option_index]
+    def described(self, place: int) -> Text:
+        one = self._suggestions[place]
         text = Text(f"{display_start(one.why, 400)}\n\n", "italic") if one.why else Text()
-        text.append_text(difference_text(self._here, one.topic))
-        self.query_one("#difference", Static).update(themed(text))
-
-    @on(OptionList.OptionSelected)
-    def chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._suggestions[event.option_index].topic)
-
-    def action_close(self) -> None:
-        self.dismiss(None)
+        return text.append_text(difference_text(self._here, one.topic))
 
 
 def suggestion_line(one: Suggestion) -> Text:
