@@ -12,7 +12,8 @@ class Modal(ModalScreen[ScreenResultType]):
     _ended = False
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        if self._ended or not self.is_current:
+        # Not `is_current`, which a dialog is below another one too: that one would be taken away.
+        if self._ended or not self.is_active:
             return AwaitComplete()
         self._ended = True
         return super().dismiss(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
@@ -84,3 +85,22 @@ async def test_what_each_part_does_is_told(sample: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, TextPage))
         assert "without example 1" in frame(app)
         assert "without the description" in frame(app)
+
+
+async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.action_refine()
+        await until(pilot, lambda: isinstance(app.screen, SearchDialog))
+        search = app.screen
+        assert isinstance(search, SearchDialog)
+        above = TextPage("above", Text("help"))
+        app.push_screen(above)
+        await until(pilot, lambda: app.screen is above)
+        search.action_stop()
+        await until(pilot, lambda: search._over)
+        await pilot.pause()
+        assert app.screen is above
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, TextPage | SearchDialog))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
@@ -107,6 +107,8 @@ class SearchDialog(Modal[SearchResult | None]):
         super().__init__()
         self._stop = threading.Event()
         self._snapshot: Snapshot | None = None
+        self._found: SearchResult | None = None
+        self._over = False
         self._search = Search(
             scorer, topic, budget=budget, stopped=self._stop.is_set, progress=self._take
         )
@@ -132,10 +134,18 @@ class SearchDialog(Modal[SearchResult | None]):
     async def _run(self) -> None:
         job = asyncio.ensure_future(asyncio.to_thread(self._search.run))
         try:
-            self.dismiss(await asyncio.shield(job))
+            self._found = await asyncio.shield(job)
         except asyncio.CancelledError:
             self._stop.set()
             raise
+        self._over = True
+        self.dismiss(self._found)
+
+    @on(events.ScreenResume)
+    def resumed(self) -> None:
+        """Help was above it when the search ended."""
+        if self._over:
+            self.dismiss(self._found)
 
     def action_stop(self) -> None:
         """End it; what was found by then is shown."""
