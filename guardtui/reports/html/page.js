@@ -1,0 +1,230 @@
+
+"use strict";
+/* The tables of many rows: drawn as far as they are in sight, searched, sorted, by keyboard too. */
+(() => {
+  const TALLEST = 8e6; /* pixels that every browser scrolls over exactly */
+  const CELL = 400; /* characters of a cell; the whole text stands below the table */
+
+  const make = (name, attributes, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+
+  const shownValue = (value, column) => {
+    if (value === null) return "";
+    if (typeof value === "number" && column.decimals !== null) {
+      return value.toFixed(column.decimals);
+    }
+    return String(value);
+  };
+
+  const start = (block, name) => {
+    const data = JSON.parse(block.querySelector("script").textContent);
+    const { columns, rows, views, label } = data;
+    const live = block.querySelector(".rows-live");
+    const grid = columns.map((_, place) => place).filter((place) => columns[place].grid);
+    let view = 0;
+    let order = null; /* { column, way } */
+    let words = [];
+    let places = []; /* of the rows shown, in their order */
+    let chosen = -1; /* place of a row, whatever is shown */
+    let first = 0;
+    let visible = 1;
+    let rowHeight = 32;
+
+    /* --- what is there ---------------------------------------------------------------- */
+    const buttons = views.map((one, place) => {
+      const count = one.rows === null ? rows.length : one.rows.length;
+      const button = make("button", { type: "button" }, `${one.title} ${count}`);
+      button.addEventListener("click", () => { view = place; update(); });
+      return button;
+    });
+    const search = make("input", { type: "search", autocomplete: "off", spellcheck: "false" });
+    const status = make("p", { role: "status" });
+    const heads = grid.map((place) => {
+      const column = columns[place];
+      const button = make("button", { type: "button" }, column.title);
+      const head = make("th", { scope: "col", "aria-sort": "none" }, button);
+      button.addEventListener("click", () => sortBy(place));
+      head.className = cellClass(column);
+      if (column.width !== null) head.style.width = `calc(${column.width}ch + 1.2rem)`;
+      return head;
+    });
+    function cellClass(column) {
+      const side = column.decimals === null ? "" : "number ";
+      return `${side}wide-only-${column.priority}`;
+    }
+    const headRow = make("tr", { "aria-rowindex": "1" }, ...heads);
+    const body = make("tbody", {});
+    const table = make(
+      "table",
+      { role: "grid", tabindex: "0", "aria-label": label },
+      make("thead", {}, headRow),
+      body,
+    );
+    const port = make("div", { class: "port" }, table);
+    const filler = make("div", {});
+    const scroller = make("div", { class: "scroller" }, port, filler);
+    const detail = make("div", { class: "chosen-row", role: "region", "aria-live": "polite",
+      "aria-label": "The chosen row" });
+    const group = make("div", { class: "views", role: "group", "aria-label": "Rows shown" },
+      ...buttons);
+    const field = make("label", {}, 'Search: all of these words, "words in quotes" as one', search);
+    live.replaceChildren(make("div", { class: "tools" }, group, field, status), scroller, detail);
+
+    /* --- which rows, in which order ---------------------------------------------------- */
+    let texts = null;
+    const searched = () => {
+      texts ??= rows.map((row) => {
+        const told = row.filter((value) => typeof value === "string" && value !== "");
+        return told.join("\n").toLowerCase();
+      });
+      return texts;
+    };
+    const sortBy = (column) => {
+      if (order === null || order.column !== column) order = { column, way: 1 };
+      else order = order.way === 1 ? { column, way: -1 } : null;
+      update();
+    };
+    const compare = (column, way) => {
+      const keys = rows.map((row) => {
+        const value = row[column];
+        return typeof value === "string" ? value.toLowerCase() : value;
+      });
+      /* What is not there comes last, whichever way. */
+      return (a, b) => {
+        const one = keys[a], other = keys[b];
+        if (one === other) return a - b;
+        if (one === null || one === "") return other === null || other === "" ? a - b : 1;
+        if (other === null || other === "") return -1;
+        return (one < other ? -way : way) || a - b;
+      };
+    };
+    const update = () => {
+      const some = views[view].rows;
+      places = some === null ? rows.map((_, place) => place) : some.slice();
+      if (words.length) {
+        const all = searched();
+        places = places.filter((place) => words.every((word) => all[place].includes(word)));
+      }
+      if (order !== null) places.sort(compare(order.column, order.way));
+      buttons.forEach((button, place) => button.setAttribute("aria-pressed", place === view));
+      heads.forEach((head, place) => {
+        const sorted = order !== null && order.column === grid[place];
+        const way = order !== null && order.way === 1 ? "ascending" : "descending";
+        head.setAttribute("aria-sort", sorted ? way : "none");
+      });
+      const total = some === null ? rows.length : some.length;
+      const count = places.length === total ? `${total}` : `${places.length} of ${total}`;
+      status.textContent = `${count} ${total === 1 ? "row" : "rows"}`;
+      table.setAttribute("aria-rowcount", places.length + 1);
+      if (!places.includes(chosen)) choose(-1);
+      scroller.scrollTop = 0;
+      measure();
+    };
+
+    /* --- drawing ----------------------------------------------------------------------- */
+    const measure = () => {
+      if (!body.rows.length && places.length) body.append(emptyRow());
+      if (body.rows.length) rowHeight = body.rows[0].getBoundingClientRect().height || 32;
+      const room = port.clientHeight - headRow.getBoundingClientRect().height;
+      visible = Math.max(1, Math.floor(room / rowHeight));
+      const beyond = Math.max(0, places.length - visible);
+      filler.style.height = `${Math.min(beyond * rowHeight, TALLEST)}px`;
+      draw();
+    };
+    const emptyRow = () => {
+      const cells = grid.map((place) => make("td", { class: cellClass(columns[place]) }, ""));
+      const row = make("tr", {}, ...cells);
+      row.addEventListener("click", () => choose(Number(row.dataset.place)));
+      return row;
+    };
+    const draw = () => {
+      const last = Math.max(0, places.length - visible);
+      const most = scroller.scrollHeight - scroller.clientHeight;
+      first = most > 0 ? Math.min(last, Math.round((scroller.scrollTop / most) * last)) : 0;
+      const count = Math.min(visible, places.length - first);
+      while (body.rows.length > count) body.lastChild.remove();
+      while (body.rows.length < count) body.append(emptyRow());
+      for (let k = 0; k < count; k += 1) {
+        const place = places[first + k];
+        const row = body.rows[k];
+        row.dataset.place = place;
+        row.id = `${name}-${place}`;
+        row.setAttribute("aria-rowindex", first + k + 2);
+        row.setAttribute("aria-selected", place === chosen);
+        grid.forEach((column, cell) => {
+          const value = shownValue(rows[place][column], columns[column]);
+          const short = value.length > CELL ? `${value.slice(0, CELL)}…` : value;
+          row.cells[cell].textContent = short.replaceAll("\n", "↵");
+        });
+      }
+      const seen = first <= places.indexOf(chosen) && places.indexOf(chosen) < first + count;
+      if (chosen >= 0 && seen) table.setAttribute("aria-activedescendant", `${name}-${chosen}`);
+      else table.removeAttribute("aria-activedescendant");
+    };
+    let waiting = false;
+    scroller.addEventListener("scroll", () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false; draw(); });
+    }, { passive: true });
+    new ResizeObserver(measure).observe(scroller);
+
+    /* --- choosing a row ---------------------------------------------------------------- */
+    const choose = (place) => {
+      chosen = place;
+      if (place < 0) {
+        detail.replaceChildren(make("p", { class: "muted" },
+          "Choose a row, by mouse or by the arrow keys, to read all of it here."));
+      } else {
+        const list = make("dl", { class: "facts" });
+        columns.forEach((column, at) => {
+          const value = rows[place][at];
+          if (value === null || value === "") return;
+          list.append(make("div", {}, make("dt", {}, column.title),
+            make("dd", {}, String(value))));
+        });
+        detail.replaceChildren(list);
+      }
+      draw();
+    };
+    const move = (to) => {
+      if (!places.length) return;
+      const target = Math.max(0, Math.min(places.length - 1, to));
+      const last = Math.max(0, places.length - visible);
+      const most = scroller.scrollHeight - scroller.clientHeight;
+      let top = first;
+      if (target < first) top = target;
+      if (target >= first + visible) top = target - visible + 1;
+      if (top !== first && last) scroller.scrollTop = (top / last) * most;
+      choose(places[target]);
+    };
+    table.addEventListener("keydown", (event) => {
+      if (event.target !== table || event.altKey || event.ctrlKey || event.metaKey) return;
+      const at = places.indexOf(chosen);
+      const here = at < 0 ? first - 1 : at;
+      const targets = {
+        ArrowDown: here + 1, ArrowUp: at < 0 ? first : at - 1, PageDown: here + visible,
+        PageUp: here - visible, Home: 0, End: places.length - 1,
+      };
+      if (!(event.key in targets)) return;
+      event.preventDefault();
+      move(targets[event.key]);
+    });
+    search.addEventListener("input", () => {
+      const found = search.value.toLowerCase().match(/"[^"]+"|[^\s"]+/g) ?? [];
+      words = found.map((word) => word.replaceAll('"', ""));
+      update();
+    });
+
+    live.hidden = false;
+    block.classList.add("on");
+    choose(-1);
+    update();
+  };
+
+  document.querySelectorAll("div.rows").forEach((block, number) => start(block, `row-${number}`));
+})();

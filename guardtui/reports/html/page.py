@@ -1,0 +1,351 @@
+"""The page that every HTML report is: its shell, and builders in which no foreign text can act."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TypeAlias
+
+from guardtui import __version__
+from guardtui.domain.text import display_text
+
+PRINTED = 200
+"""Rows of each view that are there as a plain table: for paper, and without JavaScript."""
+
+_PRINTED_CHARACTERS = 1000  # of one cell on paper
+_VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "wbr"})
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+# What could end the data block, or a line of a script: written in another way that JSON has.
+_ACTIVE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+class Markup(str):
+    """HTML made by the builders here; every other text is escaped where it is put in.
+
+    Joining it with a plain text gives a plain text, which is escaped again: a mistake shows, and
+    does not act.
+    """
+
+    __slots__ = ()
+
+
+Content: TypeAlias = "Markup | str | int | float | None"
+"""What a builder takes: markup stays as it is, a text is made inert, None is nothing."""
+
+
+def text(value: object, *, newlines: bool = False) -> Markup:
+    """Any text, inert: `display_text`, then escaped for a place between tags or in an attribute.
+
+    With `newlines` line feeds stay, for an element whose style keeps them.
+    """
+    return Markup(html.escape(display_text(str(value), newlines=newlines)))
+
+
+def join(*parts: Content) -> Markup:
+    """Parts one behind the other."""
+    return Markup("".join(_content(part) for part in parts))
+
+
+def quoted(value: str, *, newlines: bool = False) -> Markup:
+    """A text that is not ours, set apart from the sentence around it, also in its direction."""
+    shown = text(value, newlines=newlines) if value else Markup("(empty)")
+    return Markup(f'<bdi class="quoted">{shown}</bdi>')
+
+
+def tag(name: str, /, *children: Content, **attributes: str | int | bool | None) -> Markup:
+    """An element. `class_` is `class`, `aria_sort` is `aria-sort`; True has no value, None is none.
+
+    Raises ValueError for a name that is none, for an event handler and for a style: neither would
+    work under the page's policy.
+    """
+    words = [name]
+    for key, value in attributes.items():
+        attribute = key.rstrip("_").replace("_", "-")
+        if not _NAME.fullmatch(attribute) or attribute == "style" or attribute.startswith("on"):
+            raise ValueError(f"no attribute: {attribute!r}")
+        if value is True:
+            words.append(attribute)
+        elif value is not None and value is not False:
+            words.append(f'{attribute}="{text(value)}"')
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"no element: {name!r}")
+    start = f"<{' '.join(words)}>"
+    return Markup(start if name in _VOID else f"{start}{join(*children)}</{name}>")
+
+
+def paragraph(*children: Content, class_: str | None = None) -> Markup:
+    """A paragraph."""
+    return tag("p", *children, class_=class_)
+
+
+def bullets(items: Iterable[Content]) -> Markup:
+    """A list; nothing when it has no items."""
+    points = [tag("li", item) for item in items]
+    return tag("ul", *points) if points else Markup()
+
+
+def facts(pairs: Iterable[tuple[Content, Content]]) -> Markup:
+    """Names and what they stand for, below each other; nothing when there are none."""
+    made = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
+    return tag("dl", *made, class_="facts") if made else Markup()
+
+
+def figure(drawing: Markup, caption: Content, twin: Markup | None = None) -> Markup:
+    """A chart with its caption, and the same figures as a table that can be unfolded."""
+    below = Markup()
+    if twin is not None:
+        below = tag("details", tag("summary", "As a table"), twin)
+    return tag("figure", drawing, tag("figcaption", caption), below)
+
+
+def table(
+    headers: Sequence[Content],
+    rows: Iterable[Sequence[Content]],
+    *,
+    caption: Content = None,
+    text_columns: Sequence[int] = (0,),
+    row_headers: bool = True,
+) -> Markup:
+    """A small table. Columns not in `text_columns` are figures, set to the right.
+
+    With `row_headers` the first cell of each row is its heading.
+    """
+    sides = ["text" if place in text_columns else "figure" for place in range(len(headers))]
+    head = [
+        tag("th", header, scope="col", class_=side)
+        for header, side in zip(headers, sides, strict=True)
+    ]
+    body = []
+    for row in rows:
+        cells = []
+        for place, (cell, side) in enumerate(zip(row, sides, strict=True)):
+            if row_headers and not place:
+                cells.append(tag("th", cell, scope="row", class_=side))
+            else:
+                cells.append(tag("td", cell, class_=side))
+        body.append(tag("tr", *cells))
+    title = Markup() if caption is None else tag("caption", caption)
+    made = tag("table", title, tag("thead", tag("tr", *head)), tag("tbody", *body))
+    # A table that is too wide is scrolled by itself; by keyboard it must be reached for that.
+    return tag("div", made, class_="wide", tabindex=0, role="group", aria_label="Table")
+
+
+# --- the table of many rows ---------------------------------------------------------------
+
+
+Cell: TypeAlias = "str | int | float | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `rows_table`.
+
+    `width` is in characters; None takes what the others leave. Columns of `priority` 2 and 3 give
+    way on narrow screens. Numbers show so many `decimals`. A column that is not in the `grid` is
+    shown for the chosen row only, and on paper below the row if it is `printed`.
+    """
+
+    title: str
+    width: int | None = None
+    priority: int = 1
+    decimals: int | None = None
+    grid: bool = True
+    printed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Some of the rows, by their place from 0; None for all. `printed` puts them on paper too."""
+
+    title: str
+    rows: Sequence[int] | None = None
+    printed: bool = True
+
+
+def data_block(value: object) -> Markup:
+    """JSON in the page, for a script of ours: nothing in it can end the block or begin another."""
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(f'<script type="application/json">{written.translate(_ACTIVE)}</script>')
+
+
+def rows_table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    views: Sequence[View],
+    *,
+    label: str,
+    printed: int = PRINTED,
+) -> Markup:
+    """A table of any number of rows: searched, sorted and scrolled at once, by keyboard too.
+
+    The rows are data, and only those in sight are drawn. `views` are buttons that choose rows; the
+    first is chosen. The first `printed` rows of each printed view are plain tables as well, which
+    are seen on paper and without JavaScript. `label` says what the rows are. Raises ValueError
+    when a row has more or fewer cells than there are columns.
+    """
+    width = len(columns)
+    shown = [[_cell(cell) for cell in row] for row in rows]
+    if any(len(row) != width for row in shown):
+        raise ValueError(f"a row does not have {width} cells")
+    data: Mapping[str, object] = {
+        "label": display_text(label),
+        "columns": [
+            {
+                "title": display_text(column.title),
+                "width": column.width,
+                "priority": column.priority,
+                "decimals": column.decimals,
+                "grid": column.grid,
+            }
+            for column in columns
+        ],
+        "views": [
+            {
+                "title": display_text(view.title),
+                "rows": None if view.rows is None else list(view.rows),
+            }
+            for view in views
+        ],
+        "rows": shown,
+    }
+    paper = [_printed_view(columns, shown, view, printed) for view in views if view.printed]
+    return tag(
+        "div",
+        data_block(data),
+        tag("div", class_="rows-live", hidden=True),
+        tag("div", *paper, class_="rows-printed"),
+        class_="rows",
+    )
+
+
+def _cell(value: Cell) -> Cell:
+    # Most texts hold nothing to be made visible, and this tells it several times faster.
+    if not isinstance(value, str) or (value.isascii() and value.isprintable()):
+        return value
+    return display_text(value, newlines=True)
+
+
+def _printed_view(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], view: View, limit: int
+) -> Markup:
+    places: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
+    title = tag("h3", f"{view.title} ({len(places)})")
+    if not len(places):
+        return join(title, paragraph("None."))
+    grid = [place for place, column in enumerate(columns) if column.grid]
+    below = [place for place, column in enumerate(columns) if not column.grid and column.printed]
+    main = next((place for place in grid if columns[place].width is None), grid[-1])
+
+    def cells(row: Sequence[Cell]) -> list[Content]:
+        made: list[Content] = [_printed_cell(columns[place], row[place]) for place in grid]
+        told = [
+            tag("small", f"{columns[place].title}: ", _printed_cell(columns[place], row[place]))
+            for place in below
+            if row[place] not in (None, "")
+        ]
+        made[grid.index(main)] = join(made[grid.index(main)], *told)
+        return made
+
+    figures = [k for k, place in enumerate(grid) if columns[place].decimals is not None]
+    made = table(
+        [columns[place].title for place in grid],
+        [cells(rows[place]) for place in places[:limit]],
+        text_columns=[k for k in range(len(grid)) if k not in figures],
+        row_headers=False,
+    )
+    rest = Markup()
+    if len(places) > limit:
+        rest = paragraph(f"… and {len(places) - limit} more, on the screen.")
+    return join(title, made, rest)
+
+
+def _printed_cell(column: Column, value: Cell) -> Content:
+    if isinstance(value, float) and column.decimals is not None:
+        return f"{value:.{column.decimals}f}"
+    if isinstance(value, str) and len(value) > _PRINTED_CHARACTERS:
+        value = value[:_PRINTED_CHARACTERS] + "…"
+    return quoted(value) if isinstance(value, str) and value else value
+
+
+# --- the shell ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page, with a heading; `anchor` is where a link leads (a-z, 0-9, -)."""
+
+    title: str
+    anchor: str
+    body: Markup
+
+
+def page(title: str, sections: Sequence[Section], *, lead: Markup | None = None) -> str:
+    """The whole page: one file without a network, ends with a line feed.
+
+    `lead` stands below the title, before the list of sections. The policy of the page lets no
+    script run but ours, and nothing be loaded. Raises ValueError for an anchor that is none, or
+    that two sections have.
+    """
+    anchors = [section.anchor for section in sections]
+    if not all(map(_NAME.fullmatch, anchors)) or len(set(anchors)) < len(anchors):
+        raise ValueError(f"anchors that cannot be linked: {anchors}")
+    style, script = _resource("page.css"), _resource("page.js")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = (
+        tag("meta", charset="utf-8"),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="generator", content=f"guardtui {__version__}"),
+        tag("title", title),
+        Markup(f"<style>{style}</style>"),
+    )
+    links = [tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections]
+    body = (
+        tag("a", "Skip to the report", href="#report", class_="skip"),
+        tag("header", tag("h1", title), lead),
+        tag("nav", tag("ul", *links), aria_label="Sections"),
+        tag("main", *map(_section, sections), id="report", tabindex=-1),
+        tag("footer", paragraph(f"Written by guardtui {__version__}.")),
+        Markup(f"<script>{script}</script>"),
+    )
+    lines = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body]
+    return "\n".join([*lines, "</body>", "</html>", ""])
+
+
+def _section(section: Section) -> Markup:
+    heading = f"{section.anchor}-heading"
+    return tag(
+        "section",
+        tag("h2", section.title, id=heading),
+        section.body,
+        id=section.anchor,
+        aria_labelledby=heading,
+    )
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("guardtui.reports.html").joinpath(name).read_text("utf-8")
+
+
+def _hash(content: str) -> str:
+    """The source expression by which the policy lets an inline text through (CSP level 2)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _content(part: Content) -> str:
+    if part is None:
+        return ""
+    return part if isinstance(part, Markup) else text(part)
