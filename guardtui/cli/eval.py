@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from guardtui.cli import diagnostics
+from guardtui.cli import diagnostics, github
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.epochs import EpochFlags, epoch_options
+from guardtui.cli.gates import exit_code, gate_options, gates_of, summary
 from guardtui.cli.options import (
     FILE,
-    Fraction,
     PerSecond,
     address_options,
     budget_options,
     model_options,
-    output_option,
     scanner_options,
 )
-from guardtui.cli.output import check_output, write
+from guardtui.cli.output import write
+from guardtui.cli.outputs import check_outputs, choose, format_of_name, outputs_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-    from guardtui.reports.base import ReportInput
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.base import RemoteScanner, Scanner
     from guardtui.session.epochs import Epochs
@@ -65,34 +64,16 @@ _AIRS_CONCURRENCY = 20
 @click.option(
     "--format",
     "format_name",
-    default="table",
-    metavar="table|json|csv|md",
-    help="Form of the report (default: table).",
+    metavar="NAME",
+    help="Form of the report on the screen, or in a single file: table (the default), json, …",
 )
-@output_option
+@outputs_option
 @click.option(
     "--baseline",
     metavar="last|N|FILE",
-    help="Compare with the last kept iteration, iteration N, or a JSON report.",
+    help="Compare with the last kept iteration, iteration N (best, pinned), or a JSON report.",
 )
-@click.option(
-    "--min-coverage",
-    type=Fraction(),
-    metavar="X",
-    help="Exit with 1 when coverage is below X (0 to 1).",
-)
-@click.option(
-    "--max-regressions",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Exit with 1 when more than N prompts got worse (needs --baseline).",
-)
-@click.option(
-    "--max-errors",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Exit with 1 when more than N prompts have no verdict.",
-)
+@gate_options
 @click.option(
     "--scanner",
     "scanner_name",
@@ -147,12 +128,9 @@ _AIRS_CONCURRENCY = 20
 def command(
     topic: Path,
     prompts: Path,
-    format_name: str,
-    output: Path | None,
+    format_name: str | None,
+    outputs: tuple[Path, ...],
     baseline: str | None,
-    min_coverage: float | None,
-    max_regressions: int | None,
-    max_errors: int | None,
     scanner_name: str,
     encoder: str | None,
     threshold: float | None,
@@ -169,23 +147,23 @@ def command(
     reducer: str | None,
     repeat: str | None,
     cluster: str | None,
-    **of_judge: Any,
+    **others: Any,
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
-    143: ended by a signal.
+    completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
+    evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
-    if max_regressions is not None and baseline is None:
-        raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
+    gates = gates_of(others)
+    gates.check_usage(baseline=baseline is not None)
     from guardtui.cli import airs_scans, judge_scans
 
     repeats = EpochFlags(epochs, reducer, repeat)
     asked = repeats.parsed()
     if repeat == "flipped" and baseline is None:
         raise click.UsageError("--repeat flipped needs --baseline: flipped since what?")
-    flags = judge_scans.JudgeFlags(**of_judge)
+    flags = judge_scans.JudgeFlags(**others)
     remote, judged = scanner_name == "airs", scanner_name == "judge"
     local = {"--encoder": encoder, "--threshold": threshold}
     shared = {
@@ -212,18 +190,26 @@ def command(
     from guardtui.domain.text import display_text
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
-    from guardtui.session.recorded import session_file
+    from guardtui.session.named import find_baseline, is_of_session, read_files
+    from guardtui.session.recorded import RecordedError, session_file
 
-    writer = load_writer(format_name)  # an unknown format fails before the work, not after it
-    recorded = baseline is not None and is_recorded(baseline)
-    compared = [] if baseline is None or recorded else [Path(baseline)]
+    chosen = choose(format_name, outputs, format_of_name, "table")
+    # An unknown format fails before the work, not after it.
+    writers = [load_writer(one.format_name) for one in chosen]
+    compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
     read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
-    check_output(output, topic, prompts, session_file(topic), *read)
+    check_outputs(chosen, topic, prompts, session_file(topic), *read)
     if judged:
         judge_scans.make_judge(flags)  # what is wrong with it is told before the files are read
     definition, prompt_set = load_inputs(topic, prompts)
     companions = _load_companions(topic, definition, companion_paths)
-    before, number = find_baseline(baseline, topic) if baseline is not None else (None, None)
+    before, number = None, None
+    if baseline is not None:
+        try:
+            found = find_baseline(baseline, topic)
+        except RecordedError as error:
+            raise InputError(str(error)) from error
+        before, number = found.evaluation, found.number
     say_findings(prompt_set)
     if cluster is not None and cluster not in prompt_set.extra_columns:
         there = ", ".join(map(display_text, prompt_set.extra_columns)) or "none"
@@ -278,84 +264,25 @@ def command(
         baseline_number=number,
         companions=companions,
         cluster=cluster or "",
+        reducer=asked.name if asked else "",
     )
-    write(writer(report), output)
-    failures = failed_gates(report, min_coverage, max_regressions, max_errors)
-    for failure in failures:
-        diagnostics.gate(failure)
+    for one, writer in zip(chosen, writers, strict=True):
+        text = writer(report)
+        for_people = one.path is None and one.format_name == "table"
+        write(github.defused(text) if for_people else text, one.path)
+    results = gates.results(report)
+    for result in results:
+        diagnostics.gate(result.state, result.text)
+    code = exit_code(results)
     if (remote or judged) and evaluation.metrics.errors:
         say_incomplete = (judge_scans if judged else airs_scans).say_incomplete
-        say_incomplete(evaluation, fresh=fresh, allowed=max_errors is not None)
-        if max_errors is None:
-            return Exit.NOT_COMPLETED
-    return Exit.GATE_FAILED if failures else Exit.DONE
-
-
-def is_recorded(word: str) -> bool:
-    """Whether a --baseline names an iteration of the session, and not a file."""
-    return word == "last" or (word.isascii() and word.isdigit())
-
-
-def find_baseline(word: str, topic: Path) -> tuple[Evaluation, int | None]:
-    """The evaluation to compare with, and its number in the session if it is from there.
-
-    `word` is `last` (the last kept iteration), a number, or the path of a JSON report. Raises
-    `InputError` and `StoreError`.
-    """
-    from guardtui.session.recorded import RecordedError, evaluation_from_report, has_session
-    from guardtui.session.session import Decision
-
-    if not is_recorded(word):
-        try:
-            return evaluation_from_report(Path(word)), None
-        except RecordedError as error:
-            raise InputError(str(error)) from error
-    from guardtui.session.store import SessionStore
-
-    iterations = SessionStore(topic, reading=True).iterations() if has_session(topic) else []
-    if word == "last":
-        iterations = [one for one in iterations if one.decision is Decision.KEEP]
-    else:
-        iterations = [one for one in iterations if one.number == int(word)]
-    if not iterations:
-        what = "kept iteration" if word == "last" else f"iteration {word}"
-        raise InputError(
-            f"{topic}: there is no {what} to compare with\n"
-            f"  keep one in the app ('guardtui {topic}'), or give a JSON report as --baseline"
-        )
-    return iterations[-1].evaluation, iterations[-1].number
-
-
-def failed_gates(
-    report: ReportInput,
-    min_coverage: float | None,
-    max_regressions: int | None,
-    max_errors: int | None,
-) -> list[str]:
-    """A sentence for every gate that failed. Coverage that is undefined fails any minimum."""
-    metrics = report.evaluation.metrics
-    failures = []
-    if min_coverage is not None:
-        coverage = metrics.coverage
-        if coverage is None:
-            failures.append(f"coverage is undefined, at least {min_coverage:g} is asked for")
-        elif coverage < min_coverage:
-            # As many decimals as it takes to tell the two apart.
-            shown = f"{coverage:.3f}" if round(coverage, 3) < min_coverage else repr(coverage)
-            failures.append(f"coverage {shown} is below {min_coverage:g}")
-    if max_regressions is not None and report.comparison is not None:
-        count = report.comparison.regressions
-        if count > max_regressions:
-            failures.append(f"{_count(count, 'regression')}, at most {max_regressions} allowed")
-    if max_errors is not None and metrics.errors > max_errors:
-        failures.append(
-            f"{_count(metrics.errors, 'prompt')} without a verdict, at most {max_errors} allowed"
-        )
-    return failures
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
+        say_incomplete(evaluation, fresh=fresh, allowed=gates.max_errors is not None)
+        if gates.max_errors is None:
+            code = Exit.NOT_COMPLETED
+    if told := summary(results, code):
+        diagnostics.note(told)
+    github.tell(report, results, prompts, topic, *read)
+    return code
 
 
 def _require_fitting(scanner: str, others: dict[str, object]) -> None:

@@ -35,6 +35,7 @@ _BUILT_IN = {
     "csv": "guardtui.reports.csv_report",
     "tsv": "guardtui.reports.tsv_report",
     "md": "guardtui.reports.markdown",
+    "inspect-log": "guardtui.reports.inspect_log",
 }
 
 
@@ -80,6 +81,7 @@ class ReportInput:
     iteration has the number `baseline_number`; `changes` says what was edited in between.
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
+    `reducer` is what made one verdict of several epochs, as the author named it, or "".
     """
 
     topic: Topic
@@ -93,6 +95,7 @@ class ReportInput:
     baseline_number: int | None = None
     companions: tuple[Topic, ...] = ()
     cluster: str = ""
+    reducer: str = ""
 
     @cached_property
     def standard_errors(self) -> dict[str, float | None]:
