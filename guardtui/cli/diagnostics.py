@@ -24,6 +24,7 @@ class Exit(IntEnum):
     GATE_FAILED = 1
     BAD_INPUT = 2
     NOT_COMPLETED = 3
+    NOT_ENOUGH_EVIDENCE = 4
     INTERRUPTED = 130
 
 
@@ -41,7 +42,8 @@ _KNOWN: tuple[tuple[str, str, Exit], ...] = (
 )
 """Exceptions whose message is meant for the author, by module and name."""
 
-_RED, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[0m"
+_RED, _GREEN, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+_GATES = {"failed": _RED, "unsure": _YELLOW, "passed": _GREEN}
 
 
 def is_terminal() -> bool:
@@ -64,9 +66,9 @@ def warn(message: str) -> None:
     _say("warning", message, _YELLOW)
 
 
-def gate(message: str) -> None:
-    """Say which gate failed."""
-    _say("gate failed", message, _RED)
+def gate(state: str, message: str) -> None:
+    """Say that a gate `passed`, `failed` or is `unsure`, and by what."""
+    _say(f"gate {state}", message, _GATES[state])
 
 
 def note(message: str) -> None:

@@ -193,12 +193,12 @@ def command(
     from guardtui.session.named import find_baseline, is_of_session, read_files
     from guardtui.session.recorded import RecordedError, session_file
 
+    compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
+    read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
+    check_outputs(outputs, topic, prompts, session_file(topic), *read)
     chosen = choose(format_name, outputs, format_of_name, "table")
     # An unknown format fails before the work, not after it.
     writers = [load_writer(one.format_name) for one in chosen]
-    compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
-    read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
-    check_outputs(chosen, topic, prompts, session_file(topic), *read)
     if judged:
         judge_scans.make_judge(flags)  # what is wrong with it is told before the files are read
     definition, prompt_set = load_inputs(topic, prompts)

@@ -30,8 +30,13 @@ class RecordedError(Exception):
 
 def evaluation_from_report(path: Path) -> Evaluation:
     """The evaluation that a report in our JSON format tells of; raises `RecordedError`."""
+    return evaluation_of_document(path, read_document(path))
+
+
+def read_document(path: Path) -> Any:
+    """What a JSON file holds; raises `RecordedError`, naming the line where it is not JSON."""
     try:
-        document = json.loads(read_bytes(path, pipes=True))
+        return json.loads(read_bytes(path, pipes=True))
     except FileProblem as error:
         raise RecordedError(
             f"{error.path}: {error.problem}\n"
@@ -40,6 +45,10 @@ def evaluation_from_report(path: Path) -> Evaluation:
     except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise RecordedError(f"{path}{line}: is not JSON\n  {_REMEDY}") from error
+
+
+def evaluation_of_document(path: Path, document: Any) -> Evaluation:
+    """The evaluation in a report that was read from `path`; raises `RecordedError`."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version is None:
         raise RecordedError(f"{path}: is not a report of guardtui\n  {_REMEDY}")
@@ -47,6 +56,13 @@ def evaluation_from_report(path: Path) -> Evaluation:
         raise RecordedError(
             f"{path}: has schema_version {version!s:.20}, this guardtui reads {SCHEMA_VERSION}\n"
             f"  {_REMEDY}"
+        )
+    results = document.get("results")
+    rows = results if isinstance(results, list) else []
+    if any(isinstance(row, dict) and row.get("prompt", "") is None for row in rows):
+        raise RecordedError(
+            f"{path}: goes without the texts of its prompts\n"
+            "  write it again where the prompt file of its session can be read"
         )
     try:
         return _evaluation(document)

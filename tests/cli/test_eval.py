@@ -67,9 +67,18 @@ def test_output_goes_to_the_file(run: Run, folder: Path) -> None:
 def test_gates(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = in_process(capfd, *EVAL, "--threshold", "0.999999", "--min-coverage", "0.5")
     assert code == 1
-    assert err == "gate failed: coverage 0.000 is below 0.5\n"
+    assert err == (
+        "gate failed: coverage 0.000 is below 0.5 (95 % interval 0.000 – 0.379)\n"
+        "gates: 0 passed, 1 failed; exit code 1\n"
+    )
     code, _, err = in_process(capfd, *EVAL, "--min-coverage", "0", "--max-errors", "0")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert re.fullmatch(
+        r"gate passed: coverage \d\.\d{3} is at least 0 \(95 % interval .*\)\n"
+        r"gate passed: 0 prompts without a verdict, at most 0 allowed\n"
+        r"gates: 2 passed, 0 failed; exit code 0\n",
+        err,
+    )
 
 
 def test_baseline_of_a_report_gates_regressions(
@@ -87,7 +96,7 @@ def test_baseline_of_a_report_gates_regressions(
     assert len(json.loads(out)["regressions"]) == hits
     assert "different thresholds" in json.loads(out)["comparison"]["caveats"][0]
     code, _, err = in_process(capfd, *worse, "--max-regressions", str(hits))
-    assert (code, err) == (0, "")
+    assert (code, err.splitlines()[-1]) == (0, "gates: 1 passed, 0 failed; exit code 0")
 
 
 def test_intent_may_be_left_to_the_prompts(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

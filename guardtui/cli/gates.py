@@ -1,0 +1,235 @@
+"""Gates of an evaluation: what automation demands of it, what came of that, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.options import Fraction, Function
+
+if TYPE_CHECKING:
+    from guardtui.reports.base import ReportInput
+
+
+class State(StrEnum):
+    """What came of a gate. `UNSURE`: the data do not tell, and evidence was asked for."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One gate, by its option, and in a sentence of our own words and numbers what came of it.
+
+    `code` is the exit code that it asks for.
+    """
+
+    option: str
+    state: State
+    text: str
+    code: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What is demanded; None and False where it is not."""
+
+    min_coverage: float | None = None
+    max_regressions: int | None = None
+    max_errors: int | None = None
+    require_complete: bool = False
+    require_significant: bool = False
+
+    def check_usage(self, *, baseline: bool) -> None:
+        """Raise `click.UsageError` for demands that mean nothing together."""
+        if self.max_regressions is not None and not baseline:
+            raise click.UsageError("--max-regressions needs --baseline: regressions to what?")
+        if self.require_complete and self.max_errors is not None:
+            raise click.UsageError(
+                "--require-complete allows no prompt without a verdict: leave --max-errors out"
+            )
+        if self.require_significant and self.min_coverage is None and not baseline:
+            raise click.UsageError(
+                "--require-significant needs --min-coverage or --baseline: evidence of what?"
+            )
+
+    def results(self, report: ReportInput) -> list[Result]:
+        """What came of every gate that was asked for, in the order of the options."""
+        found: list[Result] = []
+        if self.min_coverage is not None:
+            found.append(_coverage(report, self.min_coverage))
+            if self.require_significant and found[-1].state is State.PASSED:
+                found.append(_sure_coverage(report, self.min_coverage))
+        if self.max_regressions is not None:
+            found.append(_regressions(report, self.max_regressions))
+        if self.require_significant and report.comparison is not None:
+            found.append(_sure_change(report))
+        if self.max_errors is not None or self.require_complete:
+            found.append(_errors(report, self.max_errors))
+        return found
+
+
+def gate_options(function: Function) -> Function:
+    """Add the options of the gates; `gates_of` takes their values."""
+    for option in reversed(
+        (
+            click.option(
+                "--min-coverage",
+                type=Fraction(),
+                metavar="X",
+                help="Exit with 1 when coverage is below X (0 to 1).",
+            ),
+            click.option(
+                "--max-regressions",
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="Exit with 1 when more than N prompts got worse (needs --baseline).",
+            ),
+            click.option(
+                "--max-errors",
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="Exit with 1 when more than N prompts have no verdict.",
+            ),
+            click.option(
+                "--require-complete",
+                is_flag=True,
+                help="Exit with 3 when any prompt has no verdict, whatever judged.",
+            ),
+            click.option(
+                "--require-significant",
+                is_flag=True,
+                help="Exit with 4 when --min-coverage, or the change since --baseline, "
+                "may be met by chance.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def gates_of(values: dict[str, Any]) -> Gates:
+    """The gates that were asked for; takes their values out of a command's options."""
+    return Gates(**{name: values.pop(name) for name in Gates.__slots__})
+
+
+def exit_code(results: Sequence[Result]) -> Exit:
+    """The code of all gates together: 3 goes before 1, and 1 before 4."""
+    codes = {result.code for result in results if result.state is not State.PASSED}
+    for code in (Exit.NOT_COMPLETED, Exit.GATE_FAILED, Exit.NOT_ENOUGH_EVIDENCE):
+        if code in codes:
+            return code
+    return Exit.DONE
+
+
+def summary(results: Sequence[Result], code: Exit) -> str:
+    """How many gates passed, failed and are unsure, and the exit code; "" without any."""
+    if not results:
+        return ""
+    counts = (
+        f"{sum(result.state is state for result in results)} {state}"
+        for state in State
+        if state is not State.UNSURE or any(result.state is state for result in results)
+    )
+    return f"gates: {', '.join(counts)}; exit code {int(code)}"
+
+
+def markdown(results: Sequence[Result]) -> Iterator[str]:
+    """The lines of a Markdown section on the gates; none without any."""
+    if not results:
+        return
+    yield from ("## Gates", "", "| gate | | |", "|---|---|---|")
+    for one in results:
+        state = one.state if one.state is State.PASSED else f"**{one.state}**"
+        yield f"| `{one.option}` | {state} | {one.text} |"
+    yield ""
+
+
+def _coverage(report: ReportInput, least: float) -> Result:
+    from guardtui.domain.statistics import coverage_interval
+
+    metrics = report.evaluation.metrics
+    coverage, interval = metrics.coverage, coverage_interval(metrics)
+    if coverage is None or interval is None:
+        text = f"coverage is undefined, at least {least:g} is asked for"
+        return Result("--min-coverage", State.FAILED, text, Exit.GATE_FAILED)
+    failed = coverage < least
+    # As many decimals as it takes to tell the two apart.
+    shown = f"{coverage:.3f}"
+    if (float(shown) < least) is not failed:
+        shown = repr(coverage)
+    span = f"(95 % interval {interval.low:.3f} – {interval.high:.3f})"
+    text = f"coverage {shown} is {'below' if failed else 'at least'} {least:g} {span}"
+    return Result("--min-coverage", State.FAILED if failed else State.PASSED, text, _gate(failed))
+
+
+def _sure_coverage(report: ReportInput, least: float) -> Result:
+    """Whether coverage is surely enough: the whole interval is, and missing verdicts cannot tell.
+
+    Is asked only where coverage itself is enough.
+    """
+    from guardtui.domain.statistics import coverage_interval
+
+    interval, bounds = coverage_interval(report.evaluation.metrics), report.coverage_bounds
+    low = interval.low if interval else 0.0
+    state, code = State.PASSED, Exit.DONE
+    text = f"the 95 % interval of coverage begins at {low:.3f}, not below {least:g}"
+    if low < least:
+        shown = f"{low:.3f}" if round(low, 3) < least else repr(low)
+        text = f"coverage may be below {least:g}: its 95 % interval begins at {shown}"
+        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
+    elif bounds is not None and bounds.low < least:
+        text = f"coverage may be {bounds.low:.3f} with the verdicts that are missing"
+        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
+    return Result("--require-significant", state, text, code)
+
+
+def _regressions(report: ReportInput, most: int) -> Result:
+    count = 0 if report.comparison is None else report.comparison.regressions
+    failed = count > most
+    text = f"{_count(count, 'regression')}, at most {most} allowed"
+    return Result(
+        "--max-regressions", State.FAILED if failed else State.PASSED, text, _gate(failed)
+    )
+
+
+def _sure_change(report: ReportInput) -> Result:
+    """Whether the change since the baseline is told from chance, and is none for the worse."""
+    assert report.comparison is not None  # noqa: S101 - the caller looked
+    found = report.comparison.significance
+    state, code, text = State.PASSED, Exit.DONE, found.sentence
+    if not found.compared:
+        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
+        text = "no prompt has a verdict here and in the baseline"
+    elif not found.fixes and not found.regressions:
+        pass  # nothing changed, so that there is nothing to be told from chance
+    elif found.could_be_chance:
+        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
+    elif found.regressions > found.fixes:
+        state, code = State.FAILED, Exit.GATE_FAILED
+        text = f"worse than the baseline: {text}"
+    return Result("--require-significant", state, text, code)
+
+
+def _errors(report: ReportInput, most: int | None) -> Result:
+    metrics = report.evaluation.metrics
+    failed = metrics.errors > (most or 0)
+    text = f"{_count(metrics.errors, 'prompt')} without a verdict, at most {most or 0} allowed"
+    option = "--require-complete" if most is None else "--max-errors"
+    code = Exit.NOT_COMPLETED if most is None and failed else _gate(failed)
+    return Result(option, State.FAILED if failed else State.PASSED, text, code)
+
+
+def _gate(failed: bool) -> Exit:
+    return Exit.GATE_FAILED if failed else Exit.DONE
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

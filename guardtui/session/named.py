@@ -1,0 +1,302 @@
+"""An evaluation by the word that names it: a report, a session's iteration, JSON of `airs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet, PromptSetError, prompt_keys
+from guardtui.domain.topic import Intent
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts
+from guardtui.session.recorded import (
+    RecordedError,
+    evaluation_of_document,
+    has_session,
+    read_document,
+    recorded_topics,
+)
+from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.store import SessionStore
+
+SIGN = "@"
+"""Stands between a topic file and which of its iterations is meant.
+
+No shell gives it a meaning inside of a word, and unlike ":" and "#" neither does Windows or zsh.
+"""
+
+CHOICES = ("best", "last", "kept", "pinned")
+"""What may stand there besides the number of an iteration."""
+
+_SESSION_ENDINGS = (".yaml", ".yml")
+_REMEDY = (
+    "name a JSON report, the JSON of 'airs runtime topics eval', or a topic file with a session:\n"
+    f"  TOPIC.yaml, TOPIC.yaml{SIGN}3, {', '.join(f'TOPIC.yaml{SIGN}{one}' for one in CHOICES)}"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """An evaluation that was recorded. `name` says where it is from, in a few words.
+
+    `prompts` are the texts as far as they are known: of a session, those of its prompt file as it
+    is now. `number` is that of an iteration. `notes` say in a sentence each what is missing.
+    """
+
+    name: str
+    evaluation: Evaluation
+    prompts: PromptSet | None = None
+    number: int | None = None
+    profile: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counts and rates over all prompts."""
+        return self.evaluation.metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Mistakes:
+    """What the eval JSON of the `airs` CLI tells: counts, and the prompts that went wrong.
+
+    The definition, the scanner, the prompts that went right and those without a verdict are not in
+    it.
+    """
+
+    name: str
+    topic: str
+    intent: Intent
+    metrics: Metrics
+    false_positives: tuple[str, ...]
+    false_negatives: tuple[str, ...]
+    profile: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def find_evaluation(word: str) -> Named | Mistakes:
+    """What a word names: FILE.json, TOPIC.yaml (its best kept iteration), TOPIC.yaml@N or @last.
+
+    A word that is the name of a file is that file, with any sign in it. JSON is told apart by its
+    content. Raises `RecordedError` and `StoreError`.
+    """
+    path = Path(word)
+    try:
+        there = path.exists()
+    except (OSError, ValueError):
+        there = False
+    if not there:
+        name, sign, which = word.rpartition(SIGN)
+        if sign and name:
+            return of_session(Path(name), which)
+        if _in_session(path):  # the topic file is gone, its session is not
+            return of_session(path, "best")
+    if path.suffix.lower() in _SESSION_ENDINGS and path.is_file():
+        return of_session(path, "best")
+    try:
+        document = read_document(path)
+    except RecordedError as error:
+        if path.is_file() and _in_session(path):
+            return of_session(path, "best")
+        raise RecordedError(f"{str(error).partition(chr(10))[0]}\n  {_REMEDY}") from error
+    if isinstance(document, dict) and "schema_version" not in document:
+        if "false_positives" in document and "metrics" in document:
+            return _mistakes(path, document)
+        if _in_session(path):  # a topic file may be JSON
+            return of_session(path, "best")
+    elif isinstance(document, dict) and "results" not in document:
+        raise RecordedError(f"{path}: is JSON of guardtui, but no report on prompts\n  {_REMEDY}")
+    evaluation = evaluation_of_document(path, document)
+    profile = document.get("profile")
+    return Named(
+        str(path),
+        evaluation,
+        _prompts_of_report(path, document, evaluation),
+        profile=profile if isinstance(profile, str) else "",
+    )
+
+
+def find_baseline(word: str, topic: Path) -> Named:
+    """The evaluation to compare with: `last` (kept), `best`, `pinned`, a number, or as above.
+
+    The first four are of the session of `topic`. Raises `RecordedError` and `StoreError`.
+    """
+    if is_of_session(word):
+        return of_session(topic, "kept" if word == "last" else word, texts=False)
+    found = find_evaluation(word)
+    if isinstance(found, Mistakes):
+        raise RecordedError(
+            f"{found.name}: lists only the prompts that went wrong, so it cannot be a baseline\n"
+            "  look at both with 'guardtui compare', or give a JSON report of guardtui"
+        )
+    return found
+
+
+def is_of_session(word: str) -> bool:
+    """Whether a baseline's word names an iteration of the topic's own session, and no file."""
+    return word in ("last", "best", "pinned") or _is_number(word)
+
+
+def read_files(word: str) -> tuple[Path, ...]:
+    """The files that finding this word's evaluation reads, which no output may go to."""
+    path = Path(word)
+    name, sign, _ = word.rpartition(SIGN)
+    return (path, Path(name)) if sign and name else (path,)
+
+
+def of_session(topic: Path, which: str, *, texts: bool = True) -> Named:
+    """An iteration of a topic file's session: a number, or one of `CHOICES`.
+
+    `kept` is the iteration kept last. With `texts` the session's prompt file is read for the texts
+    of the prompts. Raises `RecordedError` and `StoreError`.
+    """
+    if which not in CHOICES and not _is_number(which):
+        raise RecordedError(
+            f"{topic}: {which!r:.40} names no iteration\n"
+            f"  write {SIGN}N with a number, or {SIGN}{f', {SIGN}'.join(CHOICES)}"
+        )
+    there = _in_session(topic)
+    if not there and not topic.exists():
+        raise RecordedError(f"{topic}: there is no such file\n  {_REMEDY}")
+    store = SessionStore(topic, reading=True) if there else None
+    iterations = store.iterations() if store else []
+    pinned = store.pinned() if store else None
+    chosen = _chosen(iterations, pinned, which)
+    if chosen is None or store is None:
+        raise RecordedError(_none_such(topic, iterations, which))
+    prompts, notes = _session_prompts(store, topic) if texts else (None, ())
+    name = f"{topic}, iteration {chosen.number} ({chosen.decision.value})"
+    return Named(name, chosen.evaluation, prompts, chosen.number, notes=notes)
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 10
+
+
+def _in_session(topic: Path) -> bool:
+    """Whether the topic file has iterations; looking leaves no trace of one that has none."""
+    try:
+        return has_session(topic) and topic.name in recorded_topics(topic.parent)
+    except OSError:
+        return False
+
+
+def _chosen(iterations: list[Iteration], pinned: int | None, which: str) -> Iteration | None:
+    if not iterations:
+        return None
+    session = Session(iterations[-1].evaluation.topic, iterations, pinned)
+    if which == "best":
+        return session.best
+    if which == "last":
+        return iterations[-1]
+    if which == "kept":
+        kept = [one for one in iterations if one.decision is Decision.KEEP]
+        return kept[-1] if kept else None
+    number = pinned if which == "pinned" else int(which)
+    return next((one for one in iterations if one.number == number), None)
+
+
+def _none_such(topic: Path, iterations: list[Iteration], which: str) -> str:
+    what = {
+        "best": "kept iteration",
+        "kept": "kept iteration",
+        "pinned": "pinned iteration",
+        "last": "iteration",
+    }.get(which, f"iteration {which}")
+    problem = f"{topic}: there is no {what} to compare with"
+    if not iterations:
+        return (
+            f"{problem}\n"
+            f"  keep one in the app ('guardtui {topic}'), or give a JSON report of guardtui"
+        )
+    numbers = ", ".join(str(one.number) for one in iterations[-20:])
+    return f"{problem}\n  there are: {numbers}"
+
+
+def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None, tuple[str, ...]]:
+    """The session's prompts, or why there are none."""
+    name = store.prompt_file()
+    if not name:
+        return None, (f"{topic}: the session remembers no prompt file: there are no texts of it",)
+    try:
+        return load_prompts(topic.parent / name), ()  # an absolute name stays as it is
+    except (FileProblem, PromptSetError) as error:
+        problem = str(error).partition("\n")[0]
+        return None, (f"{problem}: there are no texts of the prompts",)
+
+
+def _prompts_of_report(
+    path: Path, document: Mapping[str, Any], evaluation: Evaluation
+) -> PromptSet:
+    """The texts in a report that was read already, and their lines; raises `RecordedError`."""
+    results = document["results"]
+    lines = [result.get("line") for result in results]
+    # A report of a foreign file may know no lines.
+    lines = [line if type(line) is int and 0 < line < 2**32 else 0 for line in lines]
+    # Polars takes no lone surrogates; keys are of the texts as they are.
+    texts = [result["prompt"].encode("utf-8", "replace").decode() for result in results]
+    frame = pl.DataFrame(
+        {
+            "key": pl.Series(evaluation.keys, dtype=pl.UInt64),
+            "line": pl.Series(lines, dtype=pl.UInt32),
+            "prompt": pl.Series(texts, dtype=pl.String),
+            "expected": pl.Series(evaluation.expected, dtype=pl.Boolean),
+        }
+    )
+    return PromptSet(frame, evaluation.topic.intent, str(path))
+
+
+def _mistakes(path: Path, document: Mapping[str, Any]) -> Mistakes:
+    """The eval JSON of the `airs` CLI; its rates are not read, they follow from the counts."""
+    try:
+        counts = document["metrics"]
+        metrics = Metrics(*(_whole(counts[name]) for name in ("tp", "tn", "fp", "fn")))
+        lists = [
+            tuple(_text(one["prompt"]) for one in document[name])
+            for name in ("false_positives", "false_negatives")
+        ]
+        told = Mistakes(
+            str(path),
+            _text(document["topic"]),
+            Intent(_text(document["intent"])),
+            metrics,
+            *lists,
+            profile=_text(document.get("profile", "")),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RecordedError(
+            f"{path}: is damaged or was edited ({type(error).__name__})\n"
+            "  make it with 'airs runtime topics eval … --format json'"
+        ) from error
+    if (metrics.fp, metrics.fn) != tuple(map(len, lists)):
+        raise RecordedError(
+            f"{path}: counts {metrics.fp} false positives and {metrics.fn} false negatives, "
+            f"but lists {len(lists[0])} and {len(lists[1])}\n  it was cut or edited: make it again"
+        )
+    return told
+
+
+def mistake_keys(mistakes: Mistakes) -> dict[int, tuple[str, str]]:
+    """The prompts that went wrong, by key: outcome (FP or FN) and text."""
+    texts = [*mistakes.false_positives, *mistakes.false_negatives]
+    kinds = ["FP"] * len(mistakes.false_positives) + ["FN"] * len(mistakes.false_negatives)
+    keys = prompt_keys(texts).tolist()
+    return dict(zip(keys, zip(kinds, texts, strict=True), strict=True))
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("no count")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
