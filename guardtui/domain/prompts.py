@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -161,16 +162,34 @@ def prompt_keys(prompts: Sequence[str]) -> NDArray[np.uint64]:
 
     Stable across runs, so that rows align by content, and repeats pair up in their order.
     """
-    seen: dict[bytes, int] = {}
-    keys = bytearray()
+    return keys_of(content_digests(prompts))
+
+
+def content_digests(prompts: Sequence[str]) -> NDArray[np.uint64]:
+    """A hash of each text, uint64 [N]; equal texts have equal ones."""
+    digests = bytearray()
     for prompt in prompts:
-        digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        repeat = seen.get(digest, 0)
-        seen[digest] = repeat + 1
-        if repeat:
-            digest = hashlib.blake2b(digest + repeat.to_bytes(4, "little"), digest_size=8).digest()
-        keys += digest
-    return np.frombuffer(bytes(keys), np.uint64)
+        text = prompt.encode("utf-8", "surrogatepass")
+        digests += hashlib.blake2b(text, digest_size=8).digest()
+    return np.frombuffer(bytes(digests), np.uint64)
+
+
+def keys_of(digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys of prompts whose digests (uint64 [N]) are given in their order; unique."""
+    order = np.argsort(digests, kind="stable")
+    ordered = digests[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    if not len(again):
+        return digests
+    keys = digests.copy()
+    occurrence, before = 0, -1
+    for place in again.tolist():
+        occurrence = occurrence + 1 if place == before + 1 else 1
+        before = place
+        content = int(ordered[place]).to_bytes(8, sys.byteorder)
+        repeat = hashlib.blake2b(content + occurrence.to_bytes(4, "little"), digest_size=8)
+        keys[order[place]] = np.frombuffer(repeat.digest(), np.uint64)[0]
+    return keys
 
 
 def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) -> PromptSet:
@@ -178,12 +197,29 @@ def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) 
 
     Raises `PromptSetError` with all errors of the file together.
     """
-    names = _known_columns(raw.columns, source)
+    _known_columns(raw.columns, source)  # what is wrong with the header is told first
     if raw.height == 0:
         finding = Finding(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
         )
         raise PromptSetError(source, [finding])
+    valid, intent = valid_rows(raw, lines, source)
+    if classes := missing_class(valid["expected"], intent):
+        raise PromptSetError(source, [classes])
+    keys = prompt_keys(valid["prompt"].to_list())
+    result = valid.insert_column(0, pl.Series("key", keys, dtype=pl.UInt64))
+    prompts = PromptSet(result, intent, source)
+    return PromptSet(result, intent, source, check_prompt_set(prompts, None))
+
+
+def valid_rows(
+    raw: pl.DataFrame, lines: NDArray[np.uint32], source: str
+) -> tuple[pl.DataFrame, Intent]:
+    """Rows that passed all checks of single rows, and their intent: a prompt set without keys.
+
+    Columns are as in `PromptSet.frame`. Raises `PromptSetError` with all errors together.
+    """
+    names = _known_columns(raw.columns, source)
     frame = raw.select(
         pl.Series("line", lines, dtype=pl.UInt32),
         pl.col(names["prompt"]).fill_null("").alias("prompt"),
@@ -193,23 +229,16 @@ def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) 
     errors = _row_errors(frame)
     if errors:
         raise PromptSetError(source, errors, len(errors))
-    intent = Intent(frame["_intent"][0])
-    expected = frame["_label"].is_in(TRUE)
-    if classes := _missing_class(expected, intent):
-        raise PromptSetError(source, [classes])
     extra = [name for name in raw.columns if name not in names.values()]
-    keys = prompt_keys(frame["prompt"].to_list())
     result = pl.DataFrame(
         [
-            pl.Series("key", keys, dtype=pl.UInt64),
             frame["line"],
             frame["prompt"],
-            expected.alias("expected"),
+            frame["_label"].is_in(TRUE).alias("expected"),
             *(raw[name].fill_null("").alias(_own_name(name, raw.columns)) for name in extra),
         ]
     )
-    prompts = PromptSet(result, intent, source)
-    return PromptSet(result, intent, source, check_prompt_set(prompts, None))
+    return result, Intent(frame["_intent"][0])
 
 
 def _own_name(name: str, taken: Sequence[str]) -> str:
@@ -282,7 +311,8 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
     return [finding for _, finding in errors]
 
 
-def _missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
+def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
+    """What to add where all labels (Boolean [N]) are the same; None where they differ."""
     for label, missing in ((True, not expected.any()), (False, bool(expected.all()))):
         if missing:
             triggers = label is (intent is Intent.BLOCK)
