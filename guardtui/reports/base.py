@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
 from guardtui.session.session import Iteration
 
+if TYPE_CHECKING:
+    from guardtui.advice.prompt_set import Survey
+
 GROUP = "guardtui.reports"
 """Entry-point group by which other packages add formats: a name and a `Writer`."""
 
@@ -35,6 +38,7 @@ _BUILT_IN = {
     "csv": "guardtui.reports.csv_report",
     "tsv": "guardtui.reports.tsv_report",
     "md": "guardtui.reports.markdown",
+    "html": "guardtui.reports.html.report",
     "inspect-log": "guardtui.reports.inspect_log",
 }
 
@@ -82,6 +86,7 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
+    `survey` is what is known of groups of alike prompts, None where nobody looked.
     """
 
     topic: Topic
@@ -96,6 +101,7 @@ class ReportInput:
     companions: tuple[Topic, ...] = ()
     cluster: str = ""
     reducer: str = ""
+    survey: Survey | None = None
 
     @cached_property
     def standard_errors(self) -> dict[str, float | None]:
