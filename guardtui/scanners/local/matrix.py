@@ -18,6 +18,9 @@ Floats: TypeAlias = "NDArray[np.float32]"
 COMPACT_FROM = 250_000
 """From this many prompts on vectors are held as int8: a quarter of the memory."""
 
+WHOLE = 4096
+"""Steps in which a text's vector is rounded for whole numbers: cosines move by about 0.0001."""
+
 _ROWS = 4096  # rows of int8 made float32 at a time: they stay in the processor's cache
 
 
@@ -31,6 +34,9 @@ class PromptMatrix(Protocol):
 
     def product(self, vector: Floats, out: Floats) -> None:
         """Cosines to one text ([d]), written to `out` [N]."""
+
+    def fill_rows(self, vectors: Floats, out: Floats) -> None:
+        """Cosines to several texts ([t, d]), written to `out` [t, N]."""
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         """Cosines [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
@@ -54,6 +60,10 @@ class FloatMatrix:
     def product(self, vector: Floats, out: Floats) -> None:
         np.dot(self._vectors, vector, out=out)
 
+    def fill_rows(self, vectors: Floats, out: Floats) -> None:
+        for vector, row in zip(vectors, out, strict=True):
+            self.product(vector, row)
+
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         found: Floats = vectors @ self._vectors[rows].T
         return found
@@ -66,36 +76,49 @@ class FloatMatrix:
 class CompactMatrix:
     """int8 [N, d] with a scale for each row.
 
-    Cosines of texts differ from float32 by less than 0.01 (0.0063 at most for a single token of
-    `static`); a vector with one component far above all others can differ by more.
+    A text is rounded to whole numbers too, so that every product is a sum of whole numbers that
+    float32 holds exactly: a cosine does not depend on which other prompts are computed with it,
+    nor on the machine. Cosines of texts differ from float32 by less than 0.01 (0.0063 at most for
+    a single token of `static`); a vector with one component far above all others can differ by
+    more.
     """
 
     def __init__(self, count: int, dimensions: int) -> None:
         self._values = np.zeros((count, dimensions), np.int8)
         self._scales = np.zeros(count, np.float32)
 
+    @classmethod
+    def of(cls, values: NDArray[np.int8], scales: Floats) -> CompactMatrix:
+        """Around arrays that are there already: values [N, d], which may be mapped, scales [N]."""
+        matrix = cls(0, values.shape[1])
+        matrix._values, matrix._scales = values, scales
+        return matrix
+
     def __len__(self) -> int:
         return len(self._scales)
 
     def fill(self, start: int, vectors: Floats) -> None:
-        scales = np.abs(vectors).max(axis=1) / np.float32(127)
-        scales[scales == 0] = 1
         stop = start + len(vectors)
-        self._values[start:stop] = np.rint(vectors / scales[:, None])
-        self._scales[start:stop] = scales
+        self._values[start:stop], self._scales[start:stop] = compact(vectors)
 
     def product(self, vector: Floats, out: Floats) -> None:
-        buffer = np.empty((_ROWS, self._values.shape[1]), np.float32)
+        self.fill_rows(vector[None], out[None])
+
+    def fill_rows(self, vectors: Floats, out: Floats) -> None:
+        texts = np.ascontiguousarray(whole(vectors).T)
+        buffer = np.empty((min(_ROWS, len(self)), self._values.shape[1]), np.float32)
         for start in range(0, len(self), _ROWS):
             stop = min(start + _ROWS, len(self))
             part = buffer[: stop - start]
             np.copyto(part, self._values[start:stop])
-            np.dot(part, vector, out=out[start:stop])
-        out *= self._scales
+            out[:, start:stop] = np.dot(part, texts).T
+            out[:, start:stop] *= self._scales[start:stop]
+        out *= np.float32(1 / WHOLE)
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = vectors @ self._values[rows].astype(np.float32).T
+        found: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
         found *= self._scales[rows]
+        found *= np.float32(1 / WHOLE)
         return found
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
@@ -103,6 +126,23 @@ class CompactMatrix:
         found: Floats = self._values[rows].astype(np.float32)
         found *= self._scales[rows, None]
         return found
+
+
+def compact(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """Vectors [n, d] as int8 [n, d], and what each row is to be multiplied by, [n]."""
+    scales = np.abs(vectors).max(axis=1) / np.float32(127)
+    scales[scales == 0] = 1
+    return np.rint(vectors / scales[:, None]).astype(np.int8), scales
+
+
+def whole(vectors: Floats) -> Floats:
+    """Unit vectors [n, d] times `WHOLE`, rounded.
+
+    No partial sum of a product with int8 [d] passes the product of the two lengths, which is below
+    127 · √d · (WHOLE + √d): under 2²⁴ up to d = 1000, so that float32 holds each exactly.
+    """
+    found: Floats = np.rint(vectors * np.float32(WHOLE))
+    return found
 
 
 def new_matrix(count: int, dimensions: int) -> PromptMatrix:

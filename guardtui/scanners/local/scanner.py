@@ -200,6 +200,12 @@ class LocalScanner:
                 return None
             return PromptVectors(prepared.matrix, prepared.prompt_terms)
 
+    def adopt(self, keys: NDArray[np.uint64], vectors: PromptVectors) -> None:
+        """Take prompts whose vectors are at hand; a scan of these keys embeds none of them."""
+        with self._lock:
+            empty = np.empty((0, len(keys)), np.float32)
+            self._prepared = _Prepared(keys, vectors.matrix, vectors.terms, [], empty)
+
     def embed(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
         """Vectors [n, d] of texts as a scan has them, from the cache where it has them.
 
@@ -271,6 +277,7 @@ class LocalScanner:
             rows = old
         else:
             rows = np.empty((len(texts), *old.shape[1:]), np.float32)
+        fresh = []
         for place, text in enumerate(texts):
             if place < len(old_texts) and old_texts[place] == text:
                 if rows is not old:
@@ -278,5 +285,11 @@ class LocalScanner:
             elif rows is not old and text in old_texts:
                 rows[place] = old[old_texts.index(text)]
             else:
-                prepared.matrix.product(vectors[place], rows[place])
+                fresh.append(place)
+        if len(fresh) == 1:
+            prepared.matrix.product(vectors[fresh[0]], rows[fresh[0]])
+        elif fresh:
+            found = np.empty((len(fresh), rows.shape[1]), np.float32)
+            prepared.matrix.fill_rows(vectors[fresh], found)
+            rows[fresh] = found
         prepared.texts, prepared.similarities = texts, rows

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
+from guardtui.scanners.local.matrix import WHOLE, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,6 +78,17 @@ def similarity_rows(vectors: Floats, text_vectors: Floats, out: Floats | None = 
     for row, text in zip(rows, text_vectors, strict=True):
         np.dot(vectors, text, out=row)
     return rows
+
+
+def _mean_of_nearest(vectors: NDArray[np.generic], background: Floats) -> Floats:
+    """Mean of the five largest products of each vector [n, d] with the background [m, d], [n]."""
+    result = np.empty(len(vectors), np.float32)
+    known = np.ascontiguousarray(background.T)
+    for start in range(0, len(vectors), _CHUNK):
+        products = vectors[start : start + _CHUNK].astype(np.float32, copy=False) @ known
+        products.partition(products.shape[1] - _NEAREST, axis=1)
+        result[start : start + _CHUNK] = products[:, -_NEAREST:].mean(axis=1)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +151,16 @@ class ScoringModel:
 
     def ordinary(self, vectors: Floats) -> Floats:
         """How ordinary texts [n, d] are: mean of their five largest cosines to the background."""
-        result = np.empty(len(vectors), np.float32)
-        known = np.ascontiguousarray(self.background.T)
-        for start in range(0, len(vectors), _CHUNK):
-            cosines = vectors[start : start + _CHUNK] @ known
-            cosines.partition(cosines.shape[1] - _NEAREST, axis=1)
-            result[start : start + _CHUNK] = cosines[:, -_NEAREST:].mean(axis=1)
-        return result
+        return _mean_of_nearest(vectors, self.background)
+
+    def compact_prompt_terms(self, values: NDArray[np.int8], scales: Floats) -> Floats:
+        """Prompt terms, [n], of vectors as int8 [n, d] with scales [n].
+
+        Whole numbers make each independent of the others, as in `CompactMatrix`.
+        """
+        nearest = _mean_of_nearest(values, whole(self.background))
+        nearest *= scales * np.float32(1 / WHOLE)
+        return nearest * np.float32(self.weights.get("ordinary", 0.0))
 
     def prompt_terms(self, vectors: Floats) -> Floats:
         """How ordinary each prompt is, as its share of z, [N]; computed once for a prompt set."""
@@ -209,7 +224,7 @@ class ScoringModel:
         """z of every prompt, [N], from similarities [k, N], topic terms and prompt terms [N].
 
         `nearest` is the largest cosine to an example, [N], where it is at hand. Passes over N:
-        one product with all rows, the maximum over the example rows, three sums, and one
+        one for each row, the maximum over the example rows, three sums, and one
         comparison for the prompts that equal an example.
         """
         z, nearest = self.linear(similarities, terms, prompt_terms, nearest)
@@ -237,8 +252,11 @@ class ScoringModel:
         if not rows:
             z.fill(_NOTHING)
             return z, None
-        np.dot(self.row_weights(terms.present), similarities, out=z)
-        z += prompt_terms
+        # One row after the other: a product of all at once rounds by where a prompt stands.
+        z[:] = prompt_terms
+        share = np.empty_like(z)
+        for row, weight in zip(rows, self.row_weights(terms.present)[rows], strict=True):
+            z += np.multiply(similarities[row], weight, out=share)
         z += np.float32(terms.width + self.constant)
         if not examples:
             return z, None

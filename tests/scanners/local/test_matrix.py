@@ -14,6 +14,7 @@ from guardtui.scanners.local.matrix import (
     CompactMatrix,
     FloatMatrix,
     PromptMatrix,
+    compact,
     new_matrix,
 )
 from guardtui.session.workspace import sample_folder
@@ -88,3 +89,29 @@ def test_the_compact_form_keeps_its_promise_for_real_prompts() -> None:
     for text in vectors:
         matrix.product(text, out)
         assert np.abs(out - vectors @ text).max() < 0.01
+
+
+@pytest.mark.parametrize("dimensions", [256, 384])
+def test_a_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int) -> None:
+    vectors, texts = unit(5000, dimensions, 4), unit(6, dimensions, 5)
+    whole_set = np.empty((6, 5000), np.float32)
+    filled(CompactMatrix, vectors).fill_rows(texts, whole_set)
+    for start, stop in ((0, 1), (1, 8), (7, 4999), (4097, 5000)):
+        part = filled(CompactMatrix, vectors[start:stop])
+        some = np.empty((6, stop - start), np.float32)
+        part.fill_rows(texts, some)
+        np.testing.assert_array_equal(some, whole_set[:, start:stop])
+        one = np.empty(stop - start, np.float32)
+        part.product(texts[2], one)
+        np.testing.assert_array_equal(one, whole_set[2, start:stop])
+        rows = np.arange(stop - start)
+        np.testing.assert_array_equal(part.products(texts, rows), some)
+
+
+def test_arrays_that_are_there_make_a_matrix() -> None:
+    vectors, text = unit(30, 64, 6), unit(1, 64, 7)
+    from_arrays = CompactMatrix.of(*compact(vectors))
+    out, wanted = np.empty((1, 30), np.float32), np.empty((1, 30), np.float32)
+    from_arrays.fill_rows(text, out)
+    filled(CompactMatrix, vectors).fill_rows(text, wanted)
+    np.testing.assert_array_equal(out, wanted)
