@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from guardtui.advice.prompt_set import Cluster, Survey
     from guardtui.domain.statistics import Interval
+    from guardtui.reports.base import ReportInput
 
 PAIRS_SHOWN = 20
 """Pairs that the table lists; the JSON has up to 500."""
@@ -43,6 +44,28 @@ def survey_of_files(topic_path: Path, prompts_path: Path) -> Survey | None:
         topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )
     return survey(scanner, prompts, evaluation)
+
+
+def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
+    """The report with its clusters, for a form that tells of them; as it is where there are none.
+
+    Whoever judged: the vectors are those of the embedded engine. None can be had when the prompts
+    are no longer those of the evaluation, or when the engine cannot be loaded.
+    """
+    from dataclasses import replace
+
+    from guardtui.advice.prompt_set import survey
+    from guardtui.scanners.base import ScannerError
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
+    if report.prompts is None:
+        return report
+    try:
+        scanner = LocalScanner(encoder=encoder or ENCODERS[0])
+        return replace(report, survey=survey(scanner, report.prompts, report.evaluation))
+    except (ScannerError, ValueError):
+        return report
 
 
 # --- for programs -------------------------------------------------------------------------

@@ -266,6 +266,10 @@ def command(
         cluster=cluster or "",
         reducer=asked.name if asked else "",
     )
+    if any(one.format_name == "html" for one in chosen):
+        from guardtui.cli.clusters import with_survey
+
+        report = with_survey(report, encoder)
     for one, writer in zip(chosen, writers, strict=True):
         text = writer(report)
         for_people = one.path is None and one.format_name == "table"

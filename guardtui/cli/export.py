@@ -89,6 +89,10 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
     )
+    if format_name == "html":
+        from guardtui.cli.clusters import with_survey
+
+        report = with_survey(report)
     write(writer(report), output)
 
 

@@ -1,0 +1,238 @@
+"""Charts of a report as SVG: made by Altair, drawn by vl-convert, coloured by the page."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from guardtui.reports.html.page import Markup, tag, text
+
+MISSING = (
+    "Charts need two more packages: pip install 'guardtui[html]'. "
+    "All of their figures are here as tables."
+)
+"""Said where charts would stand."""
+
+WIDTH, HEIGHT = 440, 240
+
+Values = Sequence[Mapping[str, Any]]
+
+# Colours that the page gives: placeholders in the drawing, and what stands in their place. They
+# are no colours of a theme, so that one that slipped in would be found.
+_PLACES = {
+    "#a1b001": "var(--series-1)",
+    "#a1b002": "var(--series-2)",
+    "#a1b003": "var(--series-3)",
+    "#a1b004": "var(--mark)",
+    "#a1b005": "var(--ink)",
+    "#a1b006": "var(--muted)",
+    "#a1b007": "var(--grid)",
+    "#a1b008": "var(--ground)",
+}
+_SERIES = tuple(_PLACES)[:3]
+_MARK, _INK, _MUTED, _GRID, _GROUND = tuple(_PLACES)[3:]
+_PLACE = re.compile("|".join(_PLACES))
+_DASHES = ([1, 0], [7, 3], [1, 0])
+_WIDTHS = (2, 2, 7)
+_OPACITIES = (1, 1, 0.35)
+_SHAPES = ("circle", "square", "triangle-up")
+_CONFIG = {
+    "background": "transparent",
+    "aria": False,
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _MUTED,
+        "titleColor": _INK,
+        "gridColor": _GRID,
+        "domainColor": _MUTED,
+        "tickColor": _MUTED,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+    "legend": {"labelColor": _INK, "labelFontSize": 12, "titleColor": _INK, "symbolSize": 300},
+    "text": {"fontSize": 12, "color": _INK},
+}
+
+
+class ChartRenderer:
+    """Draws charts, when the packages for it are there; else every drawing is None.
+
+    The first drawing takes half a second, which goes by in a thread of its own from the moment
+    this is made.
+    """
+
+    def __init__(self) -> None:
+        self._convert: Any = None
+        self._warming: threading.Thread | None = None
+        try:
+            import vl_convert
+        except ImportError:
+            return
+        self._convert = vl_convert
+        self._warming = threading.Thread(target=self._warm, name="charts", daemon=True)
+        self._warming.start()
+
+    def _warm(self) -> None:
+        # What is wrong with it will show in the first real drawing.
+        with_nothing = {"data": {"values": [{"x": 0}]}, "mark": "point"}
+        try:
+            self._convert.vegalite_to_svg(with_nothing, allowed_base_urls=[])
+        except ValueError:
+            self._convert = None
+
+    def draw(self, make: Callable[[Any], Any], label: str) -> Markup | None:
+        """The chart that `make` gives for the module altair, as an image called `label`."""
+        if self._convert is None:
+            return None
+        try:
+            import altair
+        except ImportError:
+            return None
+        specification = make(altair).to_dict(validate=False)
+        specification["config"] = _CONFIG
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
+        if self._convert is None:
+            return None
+        version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+        try:
+            drawn = self._convert.vegalite_to_svg(
+                specification, vl_version=version, allowed_base_urls=[]
+            )
+        except ValueError:  # the one does not know the other's version
+            drawn = self._convert.vegalite_to_svg(specification, allowed_base_urls=[])
+        return _themed(drawn, label)
+
+
+def _themed(drawn: str, label: str) -> Markup:
+    coloured = _PLACE.sub(lambda found: _PLACES[found.group()], drawn)
+    return Markup(coloured.replace("<svg ", f'<svg role="img" aria-label="{text(label)}" ', 1))
+
+
+def missing_note() -> Markup:
+    """The sentence that stands where charts cannot be drawn."""
+    return tag("p", MISSING, class_="muted")
+
+
+def _rate_axis(alt: Any, field: str, title: str, **more: Any) -> Any:
+    axis = alt.Axis(tickCount=5, format=".1f")
+    return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=axis, **more)
+
+
+def _by_series(alt: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Series told apart by colour, dashes and width: the third is a band behind the others.
+
+    The band must come first in the data, since what comes later is drawn over it.
+    """
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke")
+    count = len(names)
+
+    def scale(values: Sequence[Any]) -> Any:
+        return alt.Scale(domain=list(names), range=list(values[:count]))
+
+    return {
+        "color": alt.Color("series:N", scale=scale(_SERIES), legend=legend),
+        "strokeDash": alt.StrokeDash("series:N", scale=scale(_DASHES), legend=legend),
+        "strokeWidth": alt.StrokeWidth("series:N", scale=scale(_WIDTHS), legend=legend),
+        "opacity": alt.Opacity("series:N", scale=scale(_OPACITIES), legend=legend),
+    }
+
+
+def timeline(alt: Any, values: Values, series: Sequence[str], marked: Values) -> Any:
+    """Rates by iteration: `values` have number, rate, series; `marked` number, rate, decision."""
+    numbers = alt.X(
+        "number:Q",
+        title="iteration",
+        axis=alt.Axis(format="d", tickMinStep=1, grid=False),
+        scale=alt.Scale(zero=False, nice=False, padding=8),
+    )
+    lines = (
+        alt.Chart(alt.Data(values=list(values)))
+        .mark_line()
+        .encode(x=numbers, y=_rate_axis(alt, "rate", "rate"), **_by_series(alt, series))
+    )
+    decisions = ["keep", "discard", "undecided"]
+    shapes = alt.Scale(domain=decisions, range=list(_SHAPES))
+    fills = alt.Scale(domain=decisions, range=[_SERIES[2], _GROUND, _GROUND])
+    legend = alt.Legend(title=None, orient="top", symbolType="circle", symbolSize=60)
+    points = (
+        alt.Chart(alt.Data(values=list(marked)))
+        .mark_point(size=60, stroke=_INK, strokeWidth=1.5, filled=False)
+        .encode(
+            x=numbers,
+            y=alt.Y("rate:Q"),
+            shape=alt.Shape("decision:N", scale=shapes, legend=legend),
+            fill=alt.Fill("decision:N", scale=fills, legend=legend),
+        )
+    )
+    both = alt.layer(lines, points).resolve_scale(shape="independent", fill="independent")
+    return both.properties(width=2 * WIDTH, height=HEIGHT)
+
+
+def threshold_curve(
+    alt: Any, values: Values, series: Sequence[str], now: float | None, low: float, high: float
+) -> Any:
+    """Rates by threshold: `values` have threshold, rate, series; `now` is marked by a line."""
+    thresholds = alt.X(
+        "threshold:Q",
+        title="threshold",
+        scale=alt.Scale(domain=[low, high], nice=False, zero=False),
+    )
+    lines = (
+        alt.Chart(alt.Data(values=list(values)))
+        # A threshold has the verdicts of the next score above it.
+        .mark_line(interpolate="step-before")
+        .encode(x=thresholds, y=_rate_axis(alt, "rate", "rate"), **_by_series(alt, series))
+    )
+    layers = [lines]
+    if now is not None:
+        marked = alt.Chart(alt.Data(values=[{"threshold": now, "told": f"now {now:.3f}"}]))
+        side = "right" if now > (low + high) / 2 else "left"
+        layers.append(marked.mark_rule(color=_MARK, strokeWidth=1.5).encode(x=thresholds))
+        layers.append(
+            marked.mark_text(
+                align=side, dx=-5 if side == "right" else 5, y=HEIGHT - 8, color=_MARK
+            ).encode(x=thresholds, text="told:N")
+        )
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def rate_curve(
+    alt: Any, values: Values, here: Values, titles: tuple[str, str], *, steps: bool, diagonal: bool
+) -> Any:
+    """One rate by another: `values` have x, y and place, in whose order they are joined."""
+    axis = alt.Axis(tickCount=5, format=".1f")
+    across = alt.X("x:Q", title=titles[0], scale=alt.Scale(domain=[0, 1]), axis=axis)
+    layers = []
+    if diagonal:
+        chance = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}]))
+        layers.append(
+            chance.mark_line(color=_MUTED, strokeWidth=1, strokeDash=[3, 3]).encode(
+                x=across, y="y:Q"
+            )
+        )
+    curve = alt.Chart(alt.Data(values=list(values)))
+    layers.append(
+        curve.mark_line(
+            color=_SERIES[0], strokeWidth=2, interpolate="step-after" if steps else "linear"
+        ).encode(x=across, y=_rate_axis(alt, "y", titles[1]), order=alt.Order("place:Q"))
+    )
+    if here:
+        point = alt.Chart(alt.Data(values=list(here)))
+        layers.append(
+            point.mark_point(
+                size=90, filled=True, fill=_MARK, stroke=_GROUND, strokeWidth=1.5, opacity=1
+            ).encode(x=across, y="y:Q")
+        )
+        right = float(here[0]["x"]) > 0.6
+        layers.append(
+            point.mark_text(
+                align="right" if right else "left", dx=-9 if right else 9, dy=14, color=_MARK
+            ).encode(x=across, y="y:Q", text="told:N")
+        )
+    return alt.layer(*layers).properties(width=HEIGHT + 60, height=HEIGHT + 20)

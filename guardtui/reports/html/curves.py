@@ -1,0 +1,220 @@
+"""The threshold in a report: rates by threshold, ROC, precision-recall, and where it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guardtui.reports.base import UNDEFINED, ReportInput, rate_text
+from guardtui.reports.html import charts
+from guardtui.reports.html.charts import ChartRenderer
+from guardtui.reports.html.measured import interval_text
+from guardtui.reports.html.page import Content, Markup, figure, join, paragraph, table, tag
+
+if TYPE_CHECKING:
+    from guardtui.advice.curves import CurvePoint
+    from guardtui.advice.sweep import Best, Sweep
+
+_POINTS = 200
+_LISTED = 20
+_SERIES = ("TPR", "TNR", "coverage")
+
+
+def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
+    """What other thresholds would give; n/a where prompts have no scores."""
+    from guardtui.advice.curves import curve_points
+    from guardtui.advice.sweep import best_threshold, sweep
+
+    evaluation = report.evaluation
+    try:
+        found = sweep(evaluation.verdicts.score, evaluation.should_trigger, report.topic.intent)
+    except ValueError:
+        return paragraph(
+            f"{UNDEFINED}: the scanner gives no scores between 0 and 1, so that there is no "
+            "threshold to move.",
+            class_="muted",
+        )
+    best = best_threshold(found)
+    threshold = evaluation.settings.threshold
+    here = None if threshold is None else found.place(threshold)
+    kept = tuple(place for place in (here, best.place if best else None) if place is not None)
+    points = curve_points(found, _POINTS, kept)
+    few = curve_points(found, _LISTED, kept) if len(found) > _LISTED else points
+    return join(
+        *_sentences(report, found, best),
+        _drawn(found, points, threshold, here, renderer),
+        tag("details", tag("summary", "As a table"), _table(few, found, threshold, here, best)),
+    )
+
+
+def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Content]:
+    said = [
+        f"Area under the ROC curve {rate_text(found.roc_area)}, "
+        f"average precision {rate_text(found.average_precision)}."
+    ]
+    if best is not None:
+        line = (
+            f"The best threshold for coverage is {best.threshold:g}: "
+            f"{rate_text(best.metrics.coverage)} in sample ({interval_text(best.interval)})"
+        )
+        if best.cross_validated is not None:
+            line += f", {rate_text(best.cross_validated.metrics.coverage)} cross-validated"
+        said.append(f"{line}.")
+    if report.companions:
+        said.append("The curves are of this topic alone, without its companions.")
+    if found.unscored:
+        said.append(f"{found.unscored} prompts without a score are left out.")
+    parts: list[Content] = [paragraph(" ".join(said))]
+    if report.evaluation.settings.name == "local":
+        parts.append(
+            paragraph(
+                "Measured with the embedded engine, which stands in for the guardrail: a threshold "
+                "of it is none of the cloud's.",
+                class_="muted",
+            )
+        )
+    return parts
+
+
+def _drawn(
+    found: Sweep,
+    points: tuple[CurvePoint, ...],
+    threshold: float | None,
+    here: int | None,
+    renderer: ChartRenderer,
+) -> Markup:
+    values = []
+    for point in points:
+        metrics = point.metrics
+        rates = (metrics.true_positive_rate, metrics.true_negative_rate, metrics.coverage)
+        for name, rate in reversed(list(zip(_SERIES, rates, strict=True))):
+            if rate is not None:
+                values.append(
+                    {
+                        "threshold": min(point.threshold, 1.0),
+                        "rate": round(rate, 6),
+                        "series": name,
+                    }
+                )
+    ends = [min(point.threshold, 1.0) for point in (points[0], points[-1])]
+    if threshold is not None:
+        ends.append(threshold)
+    low, high = min(ends), max(ends)
+    if low == high:
+        low, high = max(0.0, low - 0.1), min(1.0, high + 0.1)
+    now = None if here is None else found.metrics(here)
+    names = {
+        "curve": "TPR, TNR and coverage by threshold",
+        "roc": f"ROC curve, area {rate_text(found.roc_area)}",
+        "pr": f"Precision by recall, average precision {rate_text(found.average_precision)}",
+    }
+    roc = [
+        {"x": round(x, 6), "y": round(y, 6), "place": place}
+        for place, point in enumerate(points)
+        if (x := point.false_positive_rate) is not None
+        and (y := point.metrics.true_positive_rate) is not None
+    ]
+    recalled = [
+        {"x": round(x, 6), "y": round(y, 6), "place": place}
+        for place, point in enumerate(points)
+        if (x := point.metrics.true_positive_rate) is not None
+        and (y := point.metrics.precision) is not None
+    ]
+    # From the largest recall down, so that a precision holds down to the next smaller recall.
+    if len(recalled) > 1 and recalled[0]["x"] < recalled[-1]["x"]:
+        recalled = [{**one, "place": -one["place"]} for one in reversed(recalled)]
+    told = "" if threshold is None else f"now {threshold:.3f}"
+    roc_here, pr_here = [], []
+    if now is not None and now.true_positive_rate is not None:
+        if now.true_negative_rate is not None:
+            roc_here = [{"x": 1 - now.true_negative_rate, "y": now.true_positive_rate}]
+        if now.precision is not None:
+            pr_here = [{"x": now.true_positive_rate, "y": now.precision}]
+    for one in (*roc_here, *pr_here):
+        one["told"] = told  # type: ignore[assignment]
+    drawn: list[Content] = [
+        renderer.draw(
+            lambda alt: charts.threshold_curve(alt, values, _SERIES, threshold, low, high),
+            names["curve"],
+        )
+    ]
+    if roc:
+        drawn.append(
+            renderer.draw(
+                lambda alt: charts.rate_curve(
+                    alt,
+                    roc,
+                    roc_here,
+                    ("false positive rate (1 − TNR)", "TPR"),
+                    steps=False,
+                    diagonal=True,
+                ),
+                names["roc"],
+            )
+        )
+    if len(recalled) > 1:
+        drawn.append(
+            renderer.draw(
+                lambda alt: charts.rate_curve(
+                    alt,
+                    recalled,
+                    pr_here,
+                    ("recall (TPR)", "precision"),
+                    steps=True,
+                    diagonal=False,
+                ),
+                names["pr"],
+            )
+        )
+    if drawn[0] is None:
+        return charts.missing_note()
+    captions = list(names.values())
+    return tag(
+        "div",
+        *(
+            figure(chart, f"{caption}.")
+            for chart, caption in zip(drawn, captions, strict=False)
+            if isinstance(chart, Markup)
+        ),
+        class_="charts",
+    )
+
+
+def _table(
+    points: tuple[CurvePoint, ...],
+    found: Sweep,
+    threshold: float | None,
+    here: int | None,
+    best: Best | None,
+) -> Markup:
+    headers = ["threshold", "", "coverage", "TPR", "TNR", "precision", "F1", "TP", "FN", "FP", "TN"]
+    rows: list[list[Content]] = []
+    now_cut = None if here is None else float(str(found.cuts[here]))
+    best_cut = None if best is None else float(str(found.cuts[best.place]))
+    for point in points:
+        metrics = point.metrics
+        notes = []
+        if point.threshold == now_cut:
+            notes.append(f"now ({threshold:g})")
+        if best is not None and point.threshold == best_cut:
+            notes.append(f"best ({best.threshold:g})")
+        rows.append(
+            [
+                f"{point.threshold:.4g}",
+                ", ".join(notes),
+                *map(
+                    rate_text,
+                    (
+                        metrics.coverage,
+                        metrics.true_positive_rate,
+                        metrics.true_negative_rate,
+                        metrics.precision,
+                        metrics.f1,
+                    ),
+                ),
+                metrics.tp,
+                metrics.fn,
+                metrics.fp,
+                metrics.tn,
+            ]
+        )
+    return table(headers, rows, text_columns=(1,))

@@ -1,0 +1,292 @@
+"""What was measured: the verdict in a sentence, rates, confusion matrix, iterations, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from guardtui.domain.metrics import RATES
+from guardtui.domain.significance import CHANGES
+from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.topic import describe_changes
+from guardtui.reports.base import (
+    UNDEFINED,
+    ReportInput,
+    delta_text,
+    missing_text,
+    rate_text,
+    usage_text,
+)
+from guardtui.reports.html import charts
+from guardtui.reports.html.charts import ChartRenderer
+from guardtui.reports.html.page import (
+    Content,
+    Markup,
+    bullets,
+    figure,
+    join,
+    paragraph,
+    quoted,
+    table,
+    tag,
+)
+from guardtui.session.session import Decision
+
+LIMIT = 200
+"""Iterations, and groups, in one list."""
+
+LABELS = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+
+
+def baseline_name(report: ReportInput) -> str:
+    """What the baseline is called in a sentence."""
+    if report.baseline_number is None:
+        return "the baseline"
+    return f"the baseline (iteration {report.baseline_number})"
+
+
+def verdict(report: ReportInput) -> Markup:
+    """The result in a sentence or two, for who reads no further."""
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    interval = rate_intervals(metrics)["coverage"]
+    spread = f" (95 % interval {interval_text(interval)})" if interval else ""
+    said = [
+        f"Coverage is {rate_text(metrics.coverage)}{spread}: "
+        f"{_count(metrics.fn, 'prompt')} missed, {_count(metrics.fp, 'false alarm')} "
+        f"of {_count(metrics.total, 'prompt')}."
+    ]
+    delta = comparison.deltas.get("coverage") if comparison is not None else None
+    if comparison is not None:
+        if delta is None:
+            way = "Not to be compared with"
+        elif abs(delta) < 0.0005:
+            way = "As good as"
+        else:
+            way = "Better than" if delta > 0 else "Worse than"
+        change = f", {delta_text(delta)} coverage" if delta is not None else ""
+        said.append(f"{way} {baseline_name(report)}{change}: {comparison.sentence}.")
+    if missing := missing_text(report):
+        said.append(f"{missing}.")
+    return paragraph(" ".join(said), class_="lead")
+
+
+def metrics_section(report: ReportInput) -> Markup:
+    """Rates with their intervals and changes, the confusion matrix, what is to be kept in mind."""
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    intervals = rate_intervals(metrics)
+    changes = comparison.significance.intervals if comparison is not None else {}
+    headers = ["rate", "value", "95 % interval"]
+    if comparison is not None:
+        headers += ["change", "95 % interval of the change"]
+    rows = []
+    for name in RATES:
+        cells: list[Content] = [LABELS[name], rate_text(getattr(metrics, name))]
+        cells.append(interval_text(intervals.get(name)))
+        if comparison is not None:
+            cells.append(delta_text(comparison.deltas.get(name)) or UNDEFINED)
+            moved = changes.get(name) if name in CHANGES else None
+            cells.append(f"{_signed(moved.low)} to {_signed(moved.high)}" if moved else "")
+        rows.append(cells)
+    return join(
+        tag("div", table(headers, rows), confusion(report), class_="charts"), *_remarks(report)
+    )
+
+
+def confusion(report: ReportInput) -> Markup:
+    """The confusion matrix."""
+    metrics, evaluation = report.evaluation.metrics, report.evaluation
+    should = int(evaluation.should_trigger.sum())
+    missing = [should - metrics.tp - metrics.fn, 0]
+    missing[1] = metrics.errors - missing[0]
+    headers = ["", "triggered", "did not", "no verdict", "all"]
+    rows: list[list[Content]] = [
+        [
+            "should trigger",
+            f"TP {metrics.tp}",
+            f"FN {metrics.fn}",
+            missing[0],
+            should,
+        ],
+        [
+            "should not",
+            f"FP {metrics.fp}",
+            f"TN {metrics.tn}",
+            missing[1],
+            len(evaluation.keys) - should,
+        ],
+    ]
+    return table(headers, rows, caption="Confusion matrix")
+
+
+def _remarks(report: ReportInput) -> Iterator[Content]:
+    comparison = report.comparison
+    if missing := missing_text(report):
+        yield paragraph(f"{missing}.", class_="warn")
+    if used := usage_text(report.evaluation.verdicts.used):
+        yield paragraph(f"Asked for it: {used}.")
+    if report.epochs_text:
+        yield paragraph("Repeated: ", report.epochs_text, ".")
+    if comparison is None:
+        return
+    edited = f" Edited: {', '.join(report.changes)}." if report.changes else ""
+    yield paragraph(f"Against {baseline_name(report)}: {comparison.sentence}.{edited}")
+    if sure := comparison.significance.certainty:
+        yield paragraph(f"Change with 95 % confidence: {sure}.")
+    if comparison.caveats:
+        yield paragraph("To be kept in mind:", class_="warn")
+        yield bullets(quoted(caveat) for caveat in comparison.caveats)
+
+
+# --- iterations ---------------------------------------------------------------------------
+
+
+def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
+    """Every iteration: how rates went, and what was edited."""
+    shown = list(report.iterations)[-LIMIT:]
+    rows: list[list[Content]] = []
+    values, marked = [], []
+    series = ("TPR", "TNR", "coverage")
+    previous = list(report.iterations)[-LIMIT - 1 : -1] if len(report.iterations) > LIMIT else []
+    befores = [None, *shown] if not previous else [previous[0], *shown]
+    for before, iteration in pairwise([*befores]):
+        assert iteration is not None  # noqa: S101 - only the first may be none
+        topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
+        edit = "first"
+        if before is not None:
+            edit = ", ".join(describe_changes(before.evaluation.topic, topic)) or "none"
+        rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
+        for name, rate in zip(("coverage", "TPR", "TNR"), rates, strict=True):
+            if rate is not None:
+                values.append({"number": iteration.number, "rate": round(rate, 6), "series": name})
+        if metrics.coverage is not None:
+            decision = {"number": iteration.number, "rate": round(metrics.coverage, 6)}
+            marked.append({**decision, "decision": iteration.decision.value})
+        sign = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}.get(iteration.decision, "")
+        rows.append(
+            [
+                iteration.number,
+                f"{sign}{iteration.decision.value}",
+                *map(rate_text, (*rates, metrics.f1)),
+                quoted(edit),
+                quoted(iteration.created),
+            ]
+        )
+    headers = ["#", "decision", "coverage", "TPR", "TNR", "F1", "edit", "recorded"]
+    listed = table(headers, rows, text_columns=(1, 6, 7))
+    drawn = None
+    if len(shown) > 1 and values:
+        drawn = renderer.draw(
+            lambda alt: charts.timeline(alt, values, series, marked),
+            f"Coverage, TPR and TNR of iterations {shown[0].number} to {shown[-1].number}; "
+            "the table below has the figures",
+        )
+    caption = "Rates by iteration; what was decided is marked on the line of coverage."
+    parts: list[Content] = [figure(drawn, caption) if drawn is not None else None, listed]
+    if drawn is None and len(shown) > 1:
+        parts.insert(0, charts.missing_note())
+    if len(report.iterations) > LIMIT:
+        parts.append(paragraph(f"The last {LIMIT} of {len(report.iterations)} iterations."))
+    return join(*parts)
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+def categories_section(report: ReportInput) -> Markup:
+    """Rates of each category."""
+    headers = ["category", "prompts", "TPR", "95 %", "TNR", "95 %", "FP", "FN", "no verdict"]
+    rows: list[list[Content]] = []
+    for name, metrics in list(report.by_category.items())[:LIMIT]:
+        found = rate_intervals(metrics)
+        rows.append(
+            [
+                quoted(name),
+                metrics.total + metrics.errors,
+                rate_text(metrics.true_positive_rate),
+                interval_text(found["true_positive_rate"]),
+                rate_text(metrics.true_negative_rate),
+                interval_text(found["true_negative_rate"]),
+                metrics.fp,
+                metrics.fn,
+                metrics.errors,
+            ]
+        )
+    rest = None
+    if len(report.by_category) > LIMIT:
+        rest = paragraph(f"… and {len(report.by_category) - LIMIT} more categories")
+    return join(table(headers, rows), rest)
+
+
+def clusters_section(report: ReportInput) -> Markup:
+    """Prompts that are alike, with their error rates; n/a where nothing is known of them."""
+    survey = report.survey
+    if survey is None:
+        return paragraph(
+            f"{UNDEFINED}: prompts are put together by the vectors of the embedded engine, "
+            "which were not at hand.",
+            class_="muted",
+        )
+    texts = survey.prompts.prompts
+    headers = [
+        "cluster",
+        "prompts",
+        "true",
+        "false",
+        "error",
+        "95 %",
+        "FP",
+        "FN",
+        "lacks",
+        "typical",
+    ]
+    rows: list[list[Content]] = [
+        [
+            quoted(one.name),
+            one.size,
+            one.belong,
+            one.others,
+            rate_text(one.error_rate),
+            interval_text(one.error_interval),
+            one.metrics.fp,
+            one.metrics.fn,
+            one.lacks,
+            quoted(_short(str(texts[one.central]))),
+        ]
+        for one in survey.clusters[:LIMIT]
+    ]
+    found = survey.duplicates
+    return join(
+        paragraph(
+            "Prompts that are alike, worst error rate first; true and false count labels. "
+            "The vectors are those of the embedded engine."
+        ),
+        table(headers, rows, text_columns=(0, 8, 9)),
+        paragraph(
+            f"Near-duplicates (cosine {found.near} or more): {_count(found.total, 'pair')}, "
+            f"{found.contradicting} with contradicting labels."
+        ),
+    )
+
+
+def _short(value: str, most: int = 160) -> str:
+    return value if len(value) <= most else value[:most] + "…"
+
+
+def interval_text(interval: Interval | None) -> str:
+    """An interval with three decimals; "" for none."""
+    return f"{interval.low:.3f} – {interval.high:.3f}" if interval is not None else ""
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
