@@ -43,13 +43,14 @@ def write(report: ReportInput) -> str:
     in the prompt set is `expected_label` in `results`. Characters that do not show are escaped, so
     that the text is inert on a terminal and the same once it is read.
     """
-    document = _dumps(_document(report), indent=2)
-    results = ",\n".join(f"    {_dumps(_result(row))}" for row in report.rows())
+    document = dumps(_document(report), indent=2)
+    results = ",\n".join(f"    {dumps(_result(row))}" for row in report.rows())
     body = f"[\n{results}\n  ]" if results else "[]"
     return f'{document[:-2]},\n  "results": {body}\n}}\n'
 
 
-def _dumps(value: Any, indent: int | None = None) -> str:
+def dumps(value: Any, indent: int | None = None) -> str:
+    """JSON in which characters that do not show are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
 
@@ -77,7 +78,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         },
         "false_positives": [_mistake(row) for row in report.with_outcome(Outcome.FP)],
         "false_negatives": [_mistake(row) for row in report.with_outcome(Outcome.FN)],
-        "rates": _rates(metrics),
+        "rates": rates_of(metrics),
         "accuracy": metrics.accuracy,
         "precision": metrics.precision,
         "error_count": metrics.errors,
@@ -90,9 +91,9 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "regressions": _changed(report.with_change(Change.REGRESSION)),
         "fixes": _changed(report.with_change(Change.FIX)),
         "by_category": {
-            name: _counts(group) | _rates(group) for name, group in report.by_category.items()
+            name: counts_of(group) | rates_of(group) for name, group in report.by_category.items()
         },
-        "intervals": _intervals(metrics),
+        "intervals": intervals_of(metrics),
         "comparison": _comparison(report),
         "scanner": {
             "name": settings.name,
@@ -101,8 +102,8 @@ def _document(report: ReportInput) -> dict[str, Any]:
         },
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
-        "definition": _definition(report.topic),
-        "companions": [_definition(topic) for topic in report.companions],
+        "definition": definition_of(report.topic),
+        "companions": [definition_of(topic) for topic in report.companions],
         "topic_fingerprint": report.topic.fingerprint,
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],
@@ -122,11 +123,13 @@ def _epochs(report: ReportInput) -> dict[str, Any] | None:
     }
 
 
-def _rates(metrics: Metrics) -> dict[str, float | None]:
+def rates_of(metrics: Metrics) -> dict[str, float | None]:
+    """The rates by their keys; null where one is undefined."""
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
-def _counts(metrics: Metrics) -> dict[str, int]:
+def counts_of(metrics: Metrics) -> dict[str, int]:
+    """The five counts, and the prompts with a verdict."""
     return {
         "tp": metrics.tp,
         "tn": metrics.tn,
@@ -162,7 +165,8 @@ def _changed(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _intervals(metrics: Metrics) -> dict[str, Any]:
+def intervals_of(metrics: Metrics) -> dict[str, Any]:
+    """Intervals of coverage, TPR and TNR by their keys."""
     intervals: dict[str, Any] = {"confidence": CONFIDENCE}
     for name, interval in rate_intervals(metrics).items():
         bounds = interval and {"low": interval.low, "high": interval.high}
@@ -186,13 +190,14 @@ def _comparison(report: ReportInput) -> dict[str, Any] | None:
         "relabelled": comparison.relabelled,
         "p_value": comparison.p_value,
         "sentence": comparison.sentence,
-        "significance": _significance(comparison.significance),
+        "significance": significance_of(comparison.significance),
         "caveats": list(comparison.caveats),
         "changes": list(report.changes),
     }
 
 
-def _significance(found: Significance) -> dict[str, Any]:
+def significance_of(found: Significance) -> dict[str, Any]:
+    """What a difference is worth."""
     changes = observed_changes(found.pairs)
     return {
         "test": "McNemar, exact",
@@ -212,7 +217,8 @@ def _significance(found: Significance) -> dict[str, Any]:
     }
 
 
-def _definition(topic: Topic) -> dict[str, Any]:
+def definition_of(topic: Topic) -> dict[str, Any]:
+    """The fields of a topic."""
     return topic.model_dump(mode="json")
 
 
@@ -222,9 +228,9 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
         "number": iteration.number,
         "created": iteration.created,
         "decision": iteration.decision.value,
-        "rates": _rates(evaluation.metrics),
+        "rates": rates_of(evaluation.metrics),
         "error_count": evaluation.metrics.errors,
-        "definition": _definition(evaluation.topic),
+        "definition": definition_of(evaluation.topic),
     }
 
 
