@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("sweep", "Measure every threshold, and find the best one."),
     "topics": ("topics", "List, make, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),
+    "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
     "export": ("export", "Write a report of a session's iterations."),
     "import-results": ("import_results", "Put the iterations of a results.tsv into the history."),
     "check": ("check", "Check a definition and its labelled prompts."),

@@ -1,0 +1,64 @@
+"""`guardtui compare`: two evaluations held against each other, prompt by prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli import github
+from guardtui.cli.diagnostics import InputError, warn
+from guardtui.cli.output import write
+from guardtui.cli.outputs import check_outputs, choose, outputs_option
+
+if TYPE_CHECKING:
+    from guardtui.session.named import Mistakes, Named
+
+_ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html": "html"}
+
+
+@click.command("compare")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "md", "json", "html"]),
+    help="Form of the comparison on the screen, or in a single file (default: table).",
+)
+@outputs_option
+def command(before: str, after: str, format_name: str | None, outputs: tuple[Path, ...]) -> None:
+    """Tell what changed from A to B: metrics, definition, regressions and fixes.
+
+    A and B are each a JSON report, the JSON of 'airs runtime topics eval', or TOPIC.yaml for the
+    best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one.
+    """
+    from guardtui.reports.compared.base import hold, load_form
+    from guardtui.session.named import read_files
+
+    read = [path for word in (before, after) for path in read_files(word)]
+    check_outputs(outputs, *read)
+    chosen = choose(format_name, outputs, _form_of_name, "table")
+    found = _find(before), _find(after)
+    for note in dict.fromkeys(note for side in found for note in side.notes):
+        warn(note)
+    compared = hold(*found)
+    for one in chosen:
+        text = load_form(one.format_name)(compared)
+        for_people = one.path is None and one.format_name == "table"
+        write(github.defused(text) if for_people else text, one.path)
+
+
+def _find(word: str) -> Named | Mistakes:
+    from guardtui.session.named import find_evaluation
+    from guardtui.session.recorded import RecordedError
+
+    try:
+        return find_evaluation(word)
+    except RecordedError as error:
+        raise InputError(str(error)) from error
+
+
+def _form_of_name(name: str) -> str | None:
+    return _ENDINGS.get(name.lower().rpartition(".")[2]) if "." in name else None

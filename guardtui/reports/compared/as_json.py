@@ -1,0 +1,89 @@
+"""Two evaluations compared, for programs: JSON with the keys of the report on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guardtui.reports.compared.base import Compared, Item
+from guardtui.reports.json_report import (
+    RATE_KEYS,
+    counts_of,
+    definition_of,
+    dumps,
+    intervals_of,
+    rates_of,
+    significance_of,
+)
+from guardtui.session.named import Mistakes, Named
+
+SCHEMA_VERSION = 1
+
+
+def write(compared: Compared) -> str:
+    """JSON with every prompt that differs; ends with a line feed. An undefined rate is null."""
+    comparison = compared.comparison
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "comparison",
+        "compared_by": "mistakes" if comparison is None else "prompts",
+        "a": _side(compared.before),
+        "b": _side(compared.after),
+        "deltas": {key: compared.deltas.get(name) for name, key in RATE_KEYS.items()},
+        "counts": {group.key: len(group) for group in compared.groups}
+        | {"wrong_in_both": compared.still_wrong},
+        "p_value": comparison and comparison.p_value,
+        "sentence": compared.sentence,
+        "significance": comparison and significance_of(comparison.significance),
+        "caveats": list(compared.caveats),
+        "definition_changes": list(compared.changes),
+        **{group.key: [_item(item) for item in group.first()] for group in compared.groups},
+    }
+    return dumps(document, indent=2) + "\n"
+
+
+def _side(side: Named | Mistakes) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": side.name, "profile": side.profile}
+    if isinstance(side, Mistakes):
+        told |= {
+            "kind": "mistakes",
+            "iteration": None,
+            "topic": side.topic,
+            "intent": side.intent.value,
+            "scanner": None,
+            "threshold": None,
+            "definition": None,
+            "prompt_set_fingerprint": None,
+        }
+    else:
+        evaluation = side.evaluation
+        settings = evaluation.settings
+        told |= {
+            "kind": "report" if side.number is None else "iteration",
+            "iteration": side.number,
+            "topic": evaluation.topic.name,
+            "intent": evaluation.topic.intent.value,
+            "scanner": {
+                "name": settings.name,
+                "identity": settings.identity,
+                "revision": settings.revision,
+            },
+            "threshold": settings.threshold,
+            "definition": definition_of(evaluation.topic),
+            "prompt_set_fingerprint": evaluation.prompt_set,
+        }
+    return told | {
+        "counts": counts_of(side.metrics),
+        "rates": rates_of(side.metrics),
+        "intervals": intervals_of(side.metrics),
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    return {
+        "prompt": item.prompt,
+        "line": item.line,
+        "was": item.was or None,
+        "now": item.now or None,
+        "expected_label": item.expected,
+        "score": item.score,
+    }

@@ -1,0 +1,316 @@
+"""What a document on two evaluations is made from: both sides, and the prompts that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+import numpy as np
+
+from guardtui.domain.comparison import Change, Comparison, align, compare
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.session.named import Mistakes, Named, mistake_keys
+
+FORMS = ("table", "md", "json", "html")
+"""The forms of the document; each is a module of this package with a `write`."""
+
+_MODULES = {"table": "table", "md": "markdown", "json": "as_json", "html": "page"}
+
+LABELS = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+"""How a rate of `Metrics` is called."""
+
+GONE = "(its text is not known)"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One prompt: its outcomes in A and in B, "" where one does not have it, and its label.
+
+    `prompt` and `line` are None where they are not known. `expected` is the label of now, `score`
+    is of B, or of A for a prompt that B does not have.
+    """
+
+    prompt: str | None
+    line: int | None
+    was: str
+    now: str
+    expected: bool | None = None
+    score: float | None = None
+
+    @property
+    def place(self) -> str:
+        """The line in its prompt file, or ""."""
+        return f"line {self.line}" if self.line else ""
+
+    @property
+    def outcomes(self) -> str:
+        """What it was and what it is."""
+        return f"{self.was or 'absent'} → {self.now or 'absent'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The prompts that differ in one way; made into items only as far as they are asked for."""
+
+    key: str
+    title: str
+    count: int
+    item: Callable[[int], Item]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def first(self, count: int | None = None) -> Iterator[Item]:
+        """The first items, at most `count`; all without it."""
+        most = self.count if count is None else min(count, self.count)
+        return map(self.item, range(most))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A and B, from A to B.
+
+    `comparison` is None where one of the two is known by its mistakes only: then `limit` says so,
+    `groups` are mistakes, and `deltas` are of all prompts of each. `still_wrong` counts prompts
+    that are wrong in both. `caveats` say why the two cannot be compared without care.
+    """
+
+    before: Named | Mistakes
+    after: Named | Mistakes
+    comparison: Comparison | None
+    deltas: Mapping[str, float | None]
+    groups: tuple[Group, ...]
+    still_wrong: int
+    caveats: tuple[str, ...]
+    limit: str = ""
+
+    @property
+    def sides(self) -> tuple[tuple[str, Named | Mistakes], tuple[str, Named | Mistakes]]:
+        """Both with the letter that stands for each."""
+        return ("A", self.before), ("B", self.after)
+
+    @property
+    def definitions(self) -> tuple[Topic, Topic] | None:
+        """Both definitions; None where one is not known."""
+        if isinstance(self.before, Mistakes) or isinstance(self.after, Mistakes):
+            return None
+        return self.before.evaluation.topic, self.after.evaluation.topic
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What was edited, in words."""
+        return describe_changes(*self.definitions) if self.definitions else ()
+
+    @property
+    def sentence(self) -> str:
+        """What the difference is worth, or why that cannot be told."""
+        return self.limit if self.comparison is None else self.comparison.sentence
+
+
+def side_text(side: Named | Mistakes) -> str:
+    """Topic, scanner and threshold of one side, in a line; not inert."""
+    if isinstance(side, Mistakes):
+        return f"{side.topic} ({side.intent.value}), scanner and definition not told"
+    topic, settings = side.evaluation.topic, side.evaluation.settings
+    parts = [f"{topic.name} ({topic.intent.value})", settings.identity]
+    if settings.revision:
+        parts.append(f"revision {settings.revision}")
+    if settings.threshold is not None:
+        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+        parts.append(f"threshold {settings.threshold:.3f}{source}")
+    return ", ".join(parts)
+
+
+def counts_text(metrics: Metrics, other: Metrics) -> str:
+    """The counts of both."""
+    names = (("TP", "tp"), ("FN", "fn"), ("FP", "fp"), ("TN", "tn"), ("no verdict", "errors"))
+    return ", ".join(
+        f"{title} {getattr(metrics, name)} → {getattr(other, name)}" for title, name in names
+    )
+
+
+def definition_changes(before: Topic, after: Topic) -> list[tuple[str, str, str]]:
+    """The fields that differ: name, text before and now; "" where there is none.
+
+    Examples that both have at any place are left out, the others are paired in their order.
+    """
+    gone = [(k, one) for k, one in enumerate(before.examples, 1) if one not in after.examples]
+    come = [(k, one) for k, one in enumerate(after.examples, 1) if one not in before.examples]
+    fields = [
+        ("name", before.name, after.name),
+        ("description", before.description, after.description),
+        *((f"example {k}", old, new) for (k, old), (_, new) in zip(gone, come, strict=False)),
+        *((f"example {k}", old, "") for k, old in gone[len(come) :]),
+        *((f"example {k}", "", new) for k, new in come[len(gone) :]),
+        ("intent", before.intent.value, after.intent.value),
+    ]
+    return [field for field in fields if field[1] != field[2]]
+
+
+def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
+    """Hold B against A, prompt by prompt where both have verdicts, else by their mistakes."""
+    if isinstance(before, Mistakes) or isinstance(after, Mistakes):
+        return _by_mistakes(before, after)
+    comparison = compare(before.evaluation, after.evaluation)
+    now = after.evaluation
+    codes = now.codes
+
+    def group(key: str, title: str, change: Change) -> Group:
+        rows = np.flatnonzero(comparison.changes == change)
+        return Group(key, title, len(rows), lambda place: item(int(rows[place])))
+
+    def item(row: int) -> Item:
+        was = int(comparison.before[row])
+        return Item(
+            *_text(int(now.keys[row]), after.prompts, before.prompts),
+            was=Outcome(was).name if was >= 0 else "",
+            now=Outcome(int(codes[row])).name,
+            expected=bool(now.expected[row]),
+            score=_score(after, row),
+        )
+
+    there = align(now.keys, before.evaluation.keys).index
+    gone = np.empty(0, np.intp) if there is None else np.flatnonzero(there < 0)
+
+    def removed(place: int) -> Item:
+        row = int(gone[place])
+        return Item(
+            *_text(int(before.evaluation.keys[row]), before.prompts, after.prompts),
+            was=Outcome(int(before.evaluation.codes[row])).name,
+            now="",
+            expected=bool(before.evaluation.expected[row]),
+            score=_score(before, row),
+        )
+
+    groups = (
+        group("regressions", "Regressions", Change.REGRESSION),
+        group("fixes", "Fixes", Change.FIX),
+        group("relabelled", "Relabelled", Change.RELABELLED),
+        group("added", "Added", Change.ADDED),
+        Group("removed", "Removed", len(gone), removed),
+        group("no_verdict", "Without a verdict in one of the two", Change.NO_VERDICT),
+    )
+    same = comparison.changes == Change.SAME
+    return Compared(
+        before,
+        after,
+        comparison,
+        comparison.deltas,
+        groups,
+        int(np.count_nonzero(same & is_wrong(codes))),
+        comparison.caveats,
+    )
+
+
+def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
+    sides = (before, after)
+    names = " and ".join(
+        letter for letter, one in zip("AB", sides, strict=True) if isinstance(one, Mistakes)
+    )
+    wrong = [_wrong(one) for one in sides]
+    only = [
+        [key for key in mine if key not in others]
+        for mine, others in ((wrong[0], wrong[1]), (wrong[1], wrong[0]))
+    ]
+    both = [key for key in wrong[1] if key in wrong[0]]
+    texts = [one.prompts if isinstance(one, Named) else None for one in (after, before)]
+
+    def group(key: str, title: str, keys: list[int]) -> Group:
+        return Group(key, title, len(keys), lambda place: item(keys[place]))
+
+    def item(key: int) -> Item:
+        prompt, line = _text(key, *texts)
+        if prompt is None:
+            prompt = next((one[key][1] for one in wrong if key in one and one[key][1]), None)
+        was, now = (
+            one[key][0] if key in one else _right(side, key)
+            for one, side in zip(wrong, sides, strict=True)
+        )
+        return Item(prompt, line, was, now)
+
+    deltas = {
+        name: None if old is None or new is None else new - old
+        for name in RATES
+        for old, new in [(getattr(before.metrics, name), getattr(after.metrics, name))]
+    }
+    caveats = [
+        f"of {names} only the mistakes are listed: which prompts were right, and whether both ran "
+        "on the same prompts, is not known",
+    ]
+    totals = [one.metrics.total + one.metrics.errors for one in sides]
+    if totals[0] != totals[1]:
+        caveats.append(f"different numbers of prompts: {totals[0]} then, {totals[1]} now")
+    intents = [
+        one.intent if isinstance(one, Mistakes) else one.evaluation.topic.intent for one in sides
+    ]
+    if intents[0] is not intents[1]:
+        caveats.append(f"different intents: {intents[0]} then, {intents[1]} now")
+    return Compared(
+        before,
+        after,
+        None,
+        deltas,
+        (
+            group("mistakes_only_in_b", "Mistakes only in B", only[1]),
+            group("mistakes_only_in_a", "Mistakes only in A", only[0]),
+            group("mistakes_in_both", "Mistakes in both", both),
+        ),
+        len(both),
+        tuple(caveats),
+        f"{names} list{'s' * (len(names) == 1)} mistakes only: "
+        "what the difference is worth cannot be told",
+    )
+
+
+def _wrong(side: Named | Mistakes) -> dict[int, tuple[str, str]]:
+    """The prompts that went wrong, by key: outcome and text, "" where that is to be looked up."""
+    if isinstance(side, Mistakes):
+        return mistake_keys(side)
+    evaluation = side.evaluation
+    rows = np.flatnonzero(is_wrong(evaluation.codes))
+    return {
+        key: (Outcome(code).name, "")
+        for key, code in zip(
+            evaluation.keys[rows].tolist(), evaluation.codes[rows].tolist(), strict=True
+        )
+    }
+
+
+def _right(side: Named | Mistakes, key: int) -> str:
+    """The outcome of a prompt that is no mistake; "" where it is not there or not told."""
+    if isinstance(side, Mistakes):
+        return "not listed"
+    rows = np.flatnonzero(side.evaluation.keys == np.uint64(key))
+    return Outcome(int(side.evaluation.codes[rows[0]])).name if len(rows) else ""
+
+
+def _score(side: Named, row: int) -> float | None:
+    score = float(side.evaluation.verdicts.score[row])
+    return round(score, 6) if np.isfinite(score) else None
+
+
+def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
+    """Text and line of a prompt, from the first set that has it."""
+    for prompts in sets:
+        row = prompts.row_of(key) if prompts is not None else None
+        if prompts is not None and row is not None:
+            line = int(prompts.frame["line"][row])
+            return str(prompts.frame["prompt"][row]), line or None
+    return None, None
+
+
+def load_form(name: str) -> Callable[[Compared], str]:
+    """What writes the document in one of `FORMS`; the same input gives the same text."""
+    write: Callable[[Compared], str] = import_module(f"{__package__}.{_MODULES[name]}").write
+    return write
