@@ -55,13 +55,12 @@ class Remark:
 
 
 @click.command("check")
-@click.argument("topic", type=FILE)
+@click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC…")
 @click.option(
     "--prompts",
     type=FILE,
-    required=True,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet).",
+    help="Labelled prompts (CSV, JSONL, Parquet); without them definitions alone are checked.",
 )
 @click.option(
     "--format",
@@ -75,13 +74,15 @@ class Remark:
     is_flag=True,
     help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
 )
+@click.option("--strict", is_flag=True, help="Exit with 1 when there are only warnings.")
 @scanner_options
 @output_option
 def command(
-    topic: Path,
-    prompts: Path,
+    topics: tuple[Path, ...],
+    prompts: Path | None,
     format_name: str,
     clusters: bool,
+    strict: bool,
     encoder: str | None,
     threshold: float | None,
     output: Path | None,
@@ -89,20 +90,52 @@ def command(
     """List what is wrong or doubtful in a definition and its prompts.
 
     That is limits, data, and what is known to go wrong with definitions, each with the coverage
-    that the embedded engine measures without it. Exit code 2 when there is an error; warnings
-    alone give 0.
+    that the embedded engine measures without it. Several topic files are checked without prompts,
+    by their texts alone. Exit code 2 when there is an error; warnings alone give 0.
     """
-    check_output(output, topic, prompts)
-    remarks = _remarks(topic, prompts, encoder, threshold)
+    if prompts is None:
+        for option, given in (
+            ("--clusters", clusters),
+            ("--encoder", encoder is not None),
+            ("--threshold", threshold is not None),
+        ):
+            if given:
+                raise click.UsageError(f"{option} needs --prompts: it is measured on them")
+    elif len(topics) > 1:
+        raise click.UsageError(
+            "--prompts fits one topic: check several without it, or each with its own prompts"
+        )
+    check_output(output, *topics, *filter(None, [prompts]))
+    topic = topics[0]
+    if prompts is None:
+        remarks = [remark for path in topics for remark in _definition_alone(path)]
+    else:
+        remarks = _remarks(topic, prompts, encoder, threshold)
     render = _json if format_name == "json" else _table
     survey = None
-    if clusters:
+    if clusters and prompts is not None:
         from guardtui.cli.clusters import survey_of_files
 
         survey = survey_of_files(topic, prompts)
     write(render(remarks, survey), output)
-    errors = any(remark.severity == "error" for remark in remarks)
-    return Exit.BAD_INPUT if errors else Exit.DONE
+    if any(remark.severity == "error" for remark in remarks):
+        return Exit.BAD_INPUT
+    return Exit.GATE_FAILED if strict and remarks else Exit.DONE
+
+
+def _definition_alone(path: Path) -> list[Remark]:
+    """What is to say about a definition without prompts, a file that cannot be read included."""
+    from guardtui.advice.lint import lint
+    from guardtui.files.problems import FileProblem
+    from guardtui.files.topic_files import load_topic
+
+    try:
+        topic = load_topic(path).topic
+    except FileProblem as error:
+        lines = () if error.line is None else (error.line,)
+        text = "\n  ".join(filter(None, (error.problem, error.remedy)))
+        return [Remark(error.path, "error", "file", text, lines)]
+    return _definition(path, topic) + [_advised(path, path, one) for one in lint(topic)]
 
 
 def _remarks(

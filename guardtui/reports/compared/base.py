@@ -54,6 +54,11 @@ class Item:
         return f"line {self.line}" if self.line else ""
 
     @property
+    def label(self) -> str:
+        """The label of now, or ""."""
+        return "" if self.expected is None else str(self.expected).lower()
+
+    @property
     def outcomes(self) -> str:
         """What it was and what it is."""
         return f"{self.was or 'absent'} → {self.now or 'absent'}"
@@ -61,12 +66,16 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The prompts that differ in one way; made into items only as far as they are asked for."""
+    """The prompts that differ in one way; made into items only as far as they are asked for.
+
+    `labels` says whether it is the labels that differ.
+    """
 
     key: str
     title: str
     count: int
     item: Callable[[int], Item]
+    labels: bool = False
 
     def __len__(self) -> int:
         return self.count
@@ -168,7 +177,8 @@ def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
 
     def group(key: str, title: str, change: Change) -> Group:
         rows = np.flatnonzero(comparison.changes == change)
-        return Group(key, title, len(rows), lambda place: item(int(rows[place])))
+        labels = change is Change.RELABELLED
+        return Group(key, title, len(rows), lambda place: item(int(rows[place])), labels)
 
     def item(row: int) -> Item:
         was = int(comparison.before[row])

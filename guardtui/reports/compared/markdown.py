@@ -79,15 +79,15 @@ def _list(group: Group) -> Iterator[str]:
         return
     yield from (f"## {group.title} ({len(group)})", "")
     for item in group.first(LIMIT):
-        yield f"- {_about(item)}"
+        yield f"- {_about(item, group.labels)}"
     if len(group) > LIMIT:
         yield f"- … and {len(group) - LIMIT} more"
     if len(group):
         yield ""
 
 
-def _about(item: Item) -> str:
-    parts = [item.place, item.outcomes]
+def _about(item: Item, labels: bool) -> str:
+    parts = [item.place, item.outcomes, f"labelled {item.label} now" if labels else ""]
     if item.score is not None:
         parts.append(f"score {item.score:.3f}")
     text = GONE if item.prompt is None else code_span(item.prompt)

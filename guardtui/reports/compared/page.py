@@ -98,9 +98,8 @@ def _prompts(compared: Compared) -> Markup:
         start = len(rows)
         for item in group.first():
             text = GONE if item.prompt is None else item.prompt
-            label = "" if item.expected is None else str(item.expected).lower()
             was, now = item.was or "absent", item.now or "absent"
-            rows.append([item.line, group.title, was, now, item.score, text, label])
+            rows.append([item.line, group.title, was, now, item.score, text, item.label])
         if len(group) or group.key in ("regressions", "fixes"):
             views.append(View(group.title, range(start, len(rows))))
     if not rows:

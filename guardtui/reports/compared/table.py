@@ -88,17 +88,18 @@ def _definition(compared: Compared) -> Iterator[str]:
 def _list(group: Group) -> Iterator[str]:
     if not len(group):
         return
-    yield f"{group.title.lower() if group.key != 'no_verdict' else group.title} ({len(group)})"
+    yield f"{group.title[0].lower()}{group.title[1:]} ({len(group)})"
     for item in group.first(LIMIT):
-        yield f"  {_about(item)}"
+        yield f"  {_about(item, group.labels)}"
     if len(group) > LIMIT:
         yield f"  … and {len(group) - LIMIT} more"
 
 
-def _about(item: Item) -> str:
+def _about(item: Item, labels: bool) -> str:
+    label = f"  now {item.label}" if labels else ""
     score = "" if item.score is None else f"  score {item.score:.3f}"
     text = GONE
     if item.prompt is not None:
         text = display_start(item.prompt, _CHARACTERS)
         text += "…" if len(item.prompt) > _CHARACTERS else ""
-    return f"{item.place:<10} {item.outcomes}{score}  {text}".strip()
+    return f"{item.place:<10} {item.outcomes}{label}{score}  {text}".strip()
