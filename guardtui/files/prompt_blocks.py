@@ -1,0 +1,154 @@
+"""Prompt files of any size, read block by block."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSetError
+from guardtui.files.problems import ContentProblem, FileProblem, from_os_error
+from guardtui.files.prompt_files import Format, RawRows, format_of, read_rows, split_mark
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+BLOCK_BYTES = 16 * 1024 * 1024
+"""Bytes of text in one block: a fraction of a second to read, some 200 MB of memory meanwhile."""
+
+LONGEST_ROW = 64 * 1024 * 1024
+"""Bytes of a row from which on a quote must be missing."""
+
+BLOCK_ROWS = 100_000
+"""Rows of Parquet in one block."""
+
+
+def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
+    """The rows of a prompt file in their order, some at a time; lines are those of the file.
+
+    Raises FileProblem when it cannot be read and `PromptSetError` for rows that cannot.
+    """
+    kind = format_of(path)
+    with _open(path) as file:
+        blocks = _parquet(path) if kind is Format.PARQUET else _text(path, file, kind, size)
+        for rows in blocks:
+            if rows.unread:
+                raise PromptSetError(str(path), rows.unread, len(rows.unread))
+            yield rows
+
+
+def file_digest(path: Path) -> str:
+    """Sha256 (64 hex digits) of a file's bytes. Raises FileProblem."""
+    with _open(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BufferedReader]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise from_os_error(path, error) from error
+    except ValueError as error:
+        if "null byte" not in str(error):
+            raise
+        raise FileProblem(repr(str(path)), "this is no file name") from error
+
+
+def _parquet(path: Path) -> Iterator[RawRows]:
+    try:
+        scan = pl.scan_parquet(path, glob=False).select(pl.all().cast(pl.String))
+        count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if not count:
+            raise ContentProblem(path, "the file has no rows", "add prompts to it")
+        for start in range(0, count, BLOCK_ROWS):
+            raw = scan.slice(start, BLOCK_ROWS).collect()
+            lines = np.arange(start + 1, start + raw.height + 1, dtype=np.uint32)
+            yield RawRows(raw, lines, [])
+    except pl.exceptions.PolarsError as error:
+        raise FileProblem(
+            path, "this is no Parquet file of plain columns, or half of one", "write it anew"
+        ) from error
+
+
+def _text(path: Path, file: IO[bytes], kind: Format, size: int) -> Iterator[RawRows]:
+    header, rest, line, begun = b"", b"", 0, False
+    read = split_mark(file.read(max(size, 4)))[1]
+    while True:
+        content = rest + read
+        cut = _end_of_rows(content, kind) if read else len(content)
+        if read and (not cut or not (begun or content[:cut].strip())):
+            # Not a whole row yet, or nothing but empty lines so far.
+            if len(content) > LONGEST_ROW:
+                raise FileProblem(
+                    path,
+                    f"a row is longer than {LONGEST_ROW >> 20} MiB",
+                    "is a quote opened here that is never closed?",
+                    line + 1,
+                )
+            rest, read = content, file.read(size)
+            continue
+        block, rest = content[:cut], content[cut:]
+        filled = bool(block.strip(b" \t\r\n"))
+        if not begun and not filled:
+            raise ContentProblem(path, "the file is empty", "guardtui sample prints an example")
+        if filled:
+            yield _rows(path, block, header, line)
+        if not begun and kind is Format.DELIMITED:
+            header = _first_row(block)
+        begun = True
+        line += block.count(b"\n")
+        if not read:
+            return
+        read = file.read(size)
+
+
+def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
+    """Rows of a block that begins after so many lines of the file."""
+    shift = line - header.count(b"\n")
+    try:
+        rows = read_rows(path, header + block)
+    except FileProblem as problem:
+        if problem.line is None or not shift:
+            raise
+        raise type(problem)(
+            path, problem.problem, problem.remedy, problem.line + shift
+        ) from problem
+    if not shift:
+        return rows
+    unread = [
+        replace(one, lines=tuple(number + shift for number in one.lines)) for one in rows.unread
+    ]
+    return RawRows(rows.raw, (rows.lines + np.int64(shift)).astype(np.uint32), unread)
+
+
+def _end_of_rows(content: bytes, kind: Format) -> int:
+    """How many bytes hold whole rows; a line feed inside of quotes ends none."""
+    if kind is not Format.DELIMITED:
+        return content.rfind(b"\n") + 1
+    place = content.rfind(b"\n")
+    inside = content.count(b'"', 0, place) % 2
+    while place >= 0 and inside:
+        before = content.rfind(b"\n", 0, place)
+        inside = (inside + content.count(b'"', before + 1, place)) % 2
+        place = before
+    return place + 1
+
+
+def _first_row(block: bytes) -> bytes:
+    """The header with its line feed."""
+    place = block.find(b"\n")
+    while place >= 0 and block.count(b'"', 0, place) % 2:
+        place = block.find(b"\n", place + 1)
+    row = block if place < 0 else block[: place + 1]
+    return row if row.endswith(b"\n") else row + b"\n"

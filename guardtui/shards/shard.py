@@ -1,0 +1,116 @@
+"""Which part of a prompt set one process works on, said by hand or found in the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+MOST = 100_000
+"""Shards of one prompt set; each is a few files."""
+
+_FORM = re.compile(r"(?:(\d{1,9})|auto)(?:/(\d{1,9}))?")
+
+
+class ShardError(ValueError):
+    """A shard that cannot be; the message is for the author."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Shard:
+    """Part `index` (from 0) of `count`: the prompts whose digest leaves that remainder."""
+
+    index: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST:
+            raise ShardError(f"{self.count} shards: there can be 1 to {MOST}")
+        if not 0 <= self.index < self.count:
+            raise ShardError(
+                f"there is no shard {self}: they are counted from 0 to {self.count - 1}"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    @property
+    def name(self) -> str:
+        """What its files are called, without an ending; names sort as the shards do."""
+        return f"{self.index:05d}-of-{self.count:05d}"
+
+    def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which prompts are in it, bool [N], by the digests of their texts (uint64 [N])."""
+        held: NDArray[np.bool_] = digests % np.uint64(self.count) == np.uint64(self.index)
+        return held
+
+
+def all_shards(count: int) -> list[Shard]:
+    """Every shard of so many."""
+    return [Shard(index, count) for index in range(count)]
+
+
+def parse_shard(text: str, environment: Mapping[str, str]) -> Shard:
+    """The shard that an author names: `3/16`, `auto` or `auto/16` (see `found_shard`).
+
+    Raises `ShardError`.
+    """
+    match = _FORM.fullmatch(text.strip())
+    if match is None or (match[1] is not None and match[2] is None):
+        raise ShardError(f"{text!r} is no shard: write 0/16, auto/16 or auto")
+    count = None if match[2] is None else int(match[2])
+    if match[1] is not None:
+        return Shard(int(match[1]), count or 0)
+    found = found_shard(environment, count)
+    if found is None:
+        raise ShardError(
+            "no shard is told by the environment: neither SLURM_ARRAY_TASK_ID nor "
+            "JOB_COMPLETION_INDEX is set; write it as 0/16"
+        )
+    return found
+
+
+def found_shard(environment: Mapping[str, str], count: int | None = None) -> Shard | None:
+    """The shard that a job array gave this process; None outside of one.
+
+    SLURM tells number, first number, step and count of its array tasks; Kubernetes tells only the
+    number (JOB_COMPLETION_INDEX), so that `count` must be known. A `count` that SLURM contradicts
+    is an error, as are values that are no numbers. Raises `ShardError`.
+    """
+    task = environment.get("SLURM_ARRAY_TASK_ID")
+    if task:
+        first = _number(environment, "SLURM_ARRAY_TASK_MIN", 0)
+        step = max(1, _number(environment, "SLURM_ARRAY_TASK_STEP", 1))
+        told = _number(environment, "SLURM_ARRAY_TASK_COUNT", count)
+        if count is not None and told != count:
+            raise ShardError(f"the array has {told} tasks (SLURM_ARRAY_TASK_COUNT), not {count}")
+        return Shard((_number(environment, "SLURM_ARRAY_TASK_ID") - first) // step, told)
+    if not environment.get("JOB_COMPLETION_INDEX"):
+        return None
+    index = _number(environment, "JOB_COMPLETION_INDEX")
+    if count is None:
+        raise ShardError(
+            f"this is task {index} of an indexed job (JOB_COMPLETION_INDEX), of how many is not "
+            "told: write --shard auto/N with N the job's completions"
+        )
+    return Shard(index, count)
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = environment.get(name)
+    if not text:
+        if default is None:
+            raise ShardError(f"{name} is not set: write the shard as 0/16")
+        return default
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ShardError(f"{name} is no number: {text[:40]!r}")
+    return int(text)

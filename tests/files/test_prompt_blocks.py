@@ -1,0 +1,145 @@
+"""A file read in blocks gives the rows, lines and errors that reading all of it gives."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import guardtui.files.prompt_blocks as prompt_blocks_module
+from guardtui.domain.prompts import PromptSetError
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_blocks import file_digest, prompt_blocks
+from guardtui.files.prompt_files import RawRows, read_rows
+
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"])
+    | st.sampled_from('",\n\r'),
+    max_size=30,
+)
+ROWS = st.lists(st.tuples(TEXTS, st.sampled_from(["true", "false"])), min_size=1, max_size=20)
+
+
+def written(rows: list[tuple[str, str]], ends: str = "\n") -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator=ends)
+    writer.writerow(["prompt", "expected", "intent", "note\nof two lines"])
+    for prompt, expected in rows:
+        writer.writerow([f"p{prompt}", expected, "block", ""])
+    return stream.getvalue().encode()
+
+
+def together(path: Path, size: int) -> tuple[pl.DataFrame, list[int]]:
+    blocks = list(prompt_blocks(path, size))
+    frames = [block.raw for block in blocks]
+    return pl.concat(frames, how="diagonal"), [
+        line for block in blocks for line in block.lines.tolist()
+    ]
+
+
+def same(path: Path, size: int) -> None:
+    frame, lines = together(path, size)
+    wanted: RawRows = read_rows(path, path.read_bytes())
+    assert frame.equals(wanted.raw)
+    assert lines == wanted.lines.tolist()
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 200), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_blocks_of_csv_are_the_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str]],
+    size: int,
+    ends: str,
+    mark: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "prompts.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + written(rows, ends))
+    same(path, size)
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 200))
+def test_blocks_of_json_lines_are_the_file(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], size: int
+) -> None:
+    path = tmp_path_factory.mktemp("jsonl") / "prompts.jsonl"
+    lines = [json.dumps({"prompt": p, "expected": e, "intent": "block"}) for p, e in rows]
+    path.write_text("\n\n".join(lines), encoding="utf-8")
+    same(path, size)
+
+
+def test_blocks_of_parquet_are_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_blocks_module, "BLOCK_ROWS", 7)
+    path = tmp_path / "prompts.parquet"
+    numbers = range(20)
+    pl.DataFrame({"prompt": [f"p{one}" for one in numbers], "n": numbers}).write_parquet(path)
+    same(path, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "prompts.csv: the file is empty"),
+        (b"\n\n \n", "prompts.csv: the file is empty"),
+        (b'prompt,expected,intent\nfine,true,block\nhe said "hi",true,block\n', "csv:3: a quote"),
+        (b'prompt,expected,intent\nfine,true,block\n"open,true,block\n', "csv:3: the quote"),
+        (b"prompt,expected,intent\nfine,true,block\n\xff,true,block\n", "csv:3: not UTF-8"),
+        (b"prompt,expected,intent\nfine,true,block\n\0,true,block\n", "csv:3: this is no text"),
+    ],
+)
+def test_what_is_wrong_names_the_line_of_the_file(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_bytes(content)
+    for size in (1, 24, 1000):
+        with pytest.raises(FileProblem) as caught:
+            list(prompt_blocks(path, size))
+        assert says in str(caught.value)
+
+
+def test_rows_of_other_lengths_name_the_line_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text("prompt,expected,intent\na,true,block\nb,true\n", encoding="utf-8")
+    for size in (5, 1000):
+        with pytest.raises(PromptSetError) as caught:
+            list(prompt_blocks(path, size))
+        assert str(caught.value).startswith(f"{path}:3: 2 fields where the header has 3")
+
+
+def test_a_quote_that_is_never_closed_ends_the_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_blocks_module, "LONGEST_ROW", 1 << 20)
+    path = tmp_path / "prompts.csv"
+    path.write_bytes(b'prompt,expected,intent\n"' + b"x,\n" * (1 << 20))
+    with pytest.raises(FileProblem, match=r"prompts.csv:\d+: .*longer than 1 MiB"):
+        list(prompt_blocks(path, 1 << 16))
+
+
+@pytest.mark.parametrize("name", ["no.csv", "no.parquet", "a\0b.csv"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileProblem):
+        list(prompt_blocks(tmp_path / name))
+
+
+def test_half_a_parquet_file_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "half.parquet"
+    pl.DataFrame({"prompt": ["a"] * 100}).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FileProblem, match="half of one"):
+        list(prompt_blocks(path))
+
+
+def test_the_digest_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    path.write_bytes(b"abc")
+    assert file_digest(path) == hashlib.sha256(b"abc").hexdigest()
