@@ -107,8 +107,14 @@ ACTIONS: tuple[Action, ...] = (
         "export",
         "f8,ctrl+o",
         "Export",
-        "Write a report: Markdown, JSON, CSV or results.tsv",
+        "Write a report: HTML, Markdown, JSON, CSV and more; it says where, and opens it",
         shown=True,
+    ),
+    Action(
+        "screenshot",
+        "ctrl+f8,ctrl+f6",
+        "Screenshot",
+        "Write what is on the screen as a picture (SVG), beside the topic file",
     ),
     Action(
         "scanner_settings",
@@ -248,6 +254,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("copy_prompt", "y", "Copy", "Copy the marked prompts to the clipboard", RESULTS),
     Action("copy_rows", "Y", "Copy as a table", "Copy the marked rows with all columns", RESULTS),
+    Action("copy_list", "A", "Copy the list", "All rows that are shown, as a table", RESULTS),
     Action("mark_all", "m,ctrl+a", "Mark all", "Mark every row that is shown", RESULTS),
     Action("clear_marks", "U", "Clear the marks", "Mark no row any more", RESULTS),
     Action("relabel", "t", "Turn the label", "Relabel the marked prompts, or this one", RESULTS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from textual.screen import Screen
 from textual.widget import Widget
@@ -34,6 +35,19 @@ class GuardtuiApp(BaseApp):
         self._workspace = workspace
         self._scanner = scanner
         self._remote = remote or RemoteOptions()
+
+    # --- pictures -------------------------------------------------------------------------
+
+    @property
+    def picture_place(self) -> tuple[Path, str]:
+        path = self._workspace.topic_file.path.absolute()
+        return path.parent, path.stem
+
+    def secrets(self) -> dict[str, str]:
+        """Also those of the guardrails that are asked."""
+        main = self.screen_stack[0]
+        options = main.remote_options if isinstance(main, MainScreen) else self._remote
+        return {**super().secrets(), **options.secrets()}
 
     # --- leaving --------------------------------------------------------------------------
 

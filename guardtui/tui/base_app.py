@@ -19,13 +19,16 @@ from guardtui.config import Config, Value
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileProblem
 from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.tui.delivering import Delivering
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import usable_keymap
 from guardtui.tui.terminal import on_leaving
 from guardtui.tui.theme import DARK, THEMES, near_theme
 
+_EVERYWHERE = ("show_help", "jump", "screenshot")
 
-class BaseApp(App[int]):
+
+class BaseApp(Delivering):
     """An app without a screen of its own yet."""
 
     CSS_PATH = [
@@ -38,7 +41,7 @@ class BaseApp(App[int]):
     ]
     TITLE = "guardtui"
     # Here, and not on the main screen only, so that they work in dialogs too.
-    BINDINGS = [one.binding for one in ACTIONS if one.name in ("show_help", "jump")]
+    BINDINGS = [one.binding for one in ACTIONS if one.name in _EVERYWHERE]
 
     def __init__(self, config: Config | None = None) -> None:
         super().__init__()
@@ -191,7 +194,7 @@ class BaseApp(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the registry under its one name and with its keys, then Textual's own."""
-        targets = self.action_targets(screen)
+        targets = {"screen.screenshot": self, **self.action_targets(screen)}
         for action in ACTIONS:
             target = targets.get(f"{action.scope}.{action.name}", targets.get(action.scope))
             if target is not None:
@@ -199,5 +202,5 @@ class BaseApp(App[int]):
                 keys = key_names(action, self.keymap)
                 yield SystemCommand(action.title, f"{action.tooltip}  ({keys})", run)
         for command in super().get_system_commands(screen):
-            if command.title in ("Screenshot", "Maximize", "Minimize"):
+            if command.title in ("Maximize", "Minimize"):
                 yield command

@@ -167,12 +167,25 @@ compared to, until it is unpinned.""",
     "export": PaneHelp(
         "Export",
         """\
-Writes a report on the definition as it is now, into the folder of the topic file, under the name
-shown: md and table are for reading, json and csv for programs, tsv lists the iterations. A file of
-that name is written over; your topic and your prompts never are.""",
-        ("iteration",),
+Writes a report on the definition as it is, or on an earlier iteration (← →), in the format chosen.
+It is compared with the pinned baseline, or with the iteration kept before. The name proposed is
+free; a file that is there is written over only when you say so, and your topic and prompts never
+are. A path can be written in place of the name: else it lands in the folder of the topic file.
+
+What was written is told with its whole path. o opens it with the program of your desktop; where
+there is none, as over SSH, its path is copied. In a browser it is downloaded. The last line makes a
+picture of the screen behind.""",
+        ("iteration", "baseline"),
         (),
-        (("↑ ↓", "Choose a format"), ("Enter", "Write it"), CLOSE),
+        (
+            ("↑ ↓", "Choose a format"),
+            ("← →", "An iteration before or after"),
+            ("Enter", "Write it"),
+            ("Tab", "Go to the name and back"),
+            ("o", "Open what was written"),
+            ("y", "Copy its path"),
+            CLOSE,
+        ),
     ),
     "scanner": PaneHelp(
         "The scanner",
@@ -353,6 +366,11 @@ is how many rows that are. Below: what scorers and metrics warned of.""",
         "Text about the definition or the prompts. It changes nothing, and can be selected.",
         keys=(MOVE, CLOSE),
     ),
+    "choice": PaneHelp(
+        "A list",
+        "Choose one, or leave it as it is.",
+        keys=(("↑ ↓", "Choose"), ("Enter", "Take it"), CLOSE),
+    ),
     "dialog": PaneHelp(
         "A dialog",
         "Answers what it asks, or is closed without changing anything.",
@@ -388,7 +406,7 @@ _BY_CLASS = {
     "AddPrompt": "prompt",
     "SettingsScreen": "settings",
     "ThemeScreen": "theme",
-    "Choice": "export",  # the one list that is no class of its own
+    "Choice": "choice",
     "TextPage": "page",
     "ModalScreen": "dialog",
 }

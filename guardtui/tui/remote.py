@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.session.epochs import Epochs
@@ -35,6 +38,23 @@ class RemoteOptions:
         settings = AirsSettings.load(self.flags, self.environment, self.config)
         settings.scan_credential()
         return settings
+
+    def secrets(self) -> dict[str, str]:
+        """Keys and tokens that may be sent, by what they are called; for what must not show them.
+
+        Those of variables that are called like secrets are not among them.
+        """
+        found: dict[str, Secret | None] = {}
+        with contextlib.suppress(AirsError):  # what cannot be read is not sent either
+            settings = AirsSettings.load(self.flags, self.environment, self.config)
+            found = {
+                "the API key of AIRS": settings.api_key,
+                "the bearer token of AIRS": settings.api_token,
+                "the client secret of AIRS": settings.client_secret,
+            }
+        for place, model in enumerate(self.judge.models if self.judge is not None else ()):
+            found[f"the key of judge {place + 1}"] = model.key
+        return {name: secret.reveal() for name, secret in found.items() if secret is not None}
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """A connection to this profile. Raises AirsError."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import TYPE_CHECKING
 
+from guardtui.domain.comparison import ABSENT, Change
 from guardtui.domain.late import late
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.verdicts import Outcome
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-HEADER = ("prompt", "expected", "outcome", "score", "matched")
+HEADER = ("line", "prompt", "expected", "outcome", "score", "matched", "change", "was")
+
+_TOLD = ("error", "note", "stopped_by", "reason")
+"""Columns behind those, each where any of the rows has something in it."""
 
 
 def prompts_as_lines(results: Results, rows: NDArray[np.intp]) -> str:
@@ -25,22 +31,51 @@ def prompts_as_lines(results: Results, rows: NDArray[np.intp]) -> str:
 
 
 def rows_as_tsv(results: Results, rows: NDArray[np.intp]) -> str:
-    """Tab-separated values with a header: prompt, label, verdict, the prompt set's own columns.
+    """Tab-separated values with a header: what the table can show, and the prompt set's columns.
 
-    Control and invisible characters stand as signs, and what could start a formula has a "'"
-    before it.
+    Control and invisible characters stand as signs, tabs and line ends among them; what could start
+    a formula has a "'" before it; a cell with a quote is quoted, as spreadsheets read it.
     """
     prompts, evaluation = results.prompts, results.evaluation
-    extra = prompts.extra_columns
-    columns: list[list[str]] = [
-        prompts.prompts[rows].to_list(),
-        ["true" if label else "false" for label in evaluation.expected[rows].tolist()],
-        [Outcome(code).name for code in evaluation.codes[rows].tolist()],
-        ["" if score != score else f"{score:.4f}" for score in evaluation.verdicts.score[rows]],
-        [part_name(part) for part in evaluation.verdicts.matched[rows].tolist()],
-        *(prompts.frame[name][rows].to_list() for name in extra),
-    ]
-    lines = [(*HEADER, *extra), *zip(*columns, strict=True)]
-    return "\n".join(
-        "\t".join(spreadsheet_text(display_text(cell)) for cell in line) for line in lines
-    )
+    verdicts, comparison, numbers = evaluation.verdicts, results.comparison, rows.tolist()
+    empty = [""] * len(numbers)
+    columns: dict[str, list[object]] = {
+        "line": prompts.frame["line"][rows].to_list(),
+        "prompt": prompts.prompts[rows].to_list(),
+        "expected": ["true" if one else "false" for one in evaluation.expected[rows].tolist()],
+        "outcome": [Outcome(code).name for code in evaluation.codes[rows].tolist()],
+        "score": ["" if score != score else f"{score:.4f}" for score in verdicts.score[rows]],
+        "matched": [part_name(part) for part in verdicts.matched[rows].tolist()],
+        "change": [*empty],
+        "was": [*empty],
+    }
+    if comparison is not None:
+        columns["change"] = [_change(code) for code in comparison.changes[rows].tolist()]
+        before = comparison.before[rows].tolist()
+        columns["was"] = ["" if code == ABSENT else Outcome(code).name for code in before]
+    stopped = {row: ", ".join(names) for row, names in verdicts.stopped_by.items()}
+    told = (verdicts.errors, verdicts.notes, stopped, verdicts.reasons)
+    for name, by_row in zip(_TOLD, told, strict=True):
+        if any(by_row.get(row) for row in numbers):
+            columns[name] = [by_row.get(row, "") for row in numbers]
+    header = [*columns]
+    for name in map(_cell, prompts.extra_columns):
+        while name in header:  # one of ours, or another that looks the same once it is inert
+            name += " (prompt set)"
+        header.append(name)
+    own = [prompts.frame[name][rows].to_list() for name in prompts.extra_columns]
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
+    writer.writerow(header)
+    for line in zip(*columns.values(), *own, strict=True):
+        writer.writerow([_cell(cell) for cell in line])
+    return stream.getvalue().removesuffix("\n")
+
+
+def _change(code: int) -> str:
+    kind = Change(code)
+    return "" if kind is Change.SAME else kind.name.lower().replace("_", " ")
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else spreadsheet_text(display_text(str(value)))

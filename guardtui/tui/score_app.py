@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from textual.screen import Screen
 
 from guardtui.config import Config
@@ -25,6 +27,11 @@ class ScoreApp(BaseApp):
     async def action_quit(self) -> None:
         """Leave; there is nothing to be saved."""
         self.exit(0)
+
+    @property
+    def picture_place(self) -> tuple[Path, str]:
+        path = Path(self._outputs.source).absolute()
+        return path.parent, path.stem
 
     def get_default_screen(self) -> Screen[None]:
         return ScoresScreen(self._outputs, self._options)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.text import Text
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.widgets._footer import FooterKey
@@ -21,6 +22,7 @@ from textual.widgets._footer import FooterKey
 from guardtui.advice.suggest import Suggestion
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.significance import Pairs, Significance
 from guardtui.files.output_files import load_outputs
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.tui.actions import (
@@ -42,6 +44,7 @@ from guardtui.tui.screens.agreeing import AgreementDialog, Held
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
+from guardtui.tui.screens.export_dialog import ExportDialog
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.linting import LintPage
@@ -251,7 +254,8 @@ CASES: dict[str, Case] = {
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(TextPage),
     "pin_baseline": tells("Baseline: #"),
-    "export": opens(Choice),
+    "export": opens(ExportDialog),
+    "screenshot": tells("Picture: /"),
     "scanner_settings": opens(ScannerDialog),
     "show_difference": Case(lambda stage: stage.main.editor.shows_difference, True, edited),
     "open_editor": tells("cannot be lent"),  # a terminal of a test is none
@@ -306,6 +310,7 @@ CASES: dict[str, Case] = {
     "use_as_example": Case(examples),
     "copy_prompt": tells("Copied"),
     "copy_rows": tells("Copied 1 row as a table"),
+    "copy_list": tells("Copied the list: 14 rows"),
     "mark_all": Case(marks, 14),
     "toggle_mark": Case(marks, 1),
     "extend_up": Case(marks, prepare=below_the_first),
@@ -465,6 +470,10 @@ async def pushed(stage: Stage, screen: Screen[Any]) -> None:
     await stage.pilot.pause()
 
 
+async def choice(stage: Stage) -> None:
+    await pushed(stage, Choice("Security profile", [("a", Text("a")), ("b", Text("b"))]))
+
+
 async def remote_text(stage: Stage) -> None:
     here = stage.main.session.topic
     topic = CustomTopic(topic_name=here.name, description=here.description, examples=here.examples)
@@ -548,7 +557,8 @@ def by_letter(letter: str) -> Prepare:
 async def suggestions(stage: Stage) -> None:
     here = stage.main.session.topic
     metrics = Metrics(5, 5, 1, 1)
-    one = Suggestion(here, "why", ("reworded",), metrics, metrics, 1, 1, 12)
+    worth = Significance(1, 1, 12, Pairs((4, 1, 1, 0), (5, 0, 0, 1)))
+    one = Suggestion(here, "why", ("reworded",), metrics, metrics, worth)
     stage.app.push_screen(SuggestionList(here, [one], []))
     assert await stage.comes(lambda: isinstance(stage.app.screen, SuggestionList))
     await stage.pilot.pause()
@@ -565,6 +575,7 @@ OPENED: dict[str, Prepare] = {
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "iterations": by_key("f4"),
     "export": by_key("f8"),
+    "choice": choice,
     "scanner": by_key("f9"),
     "panel": by_letter("p"),
     "suspects": by_letter("l"),

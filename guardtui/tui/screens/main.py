@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from dataclasses import replace
 from enum import Enum
-from pathlib import Path
 
 from rich.text import Text
 from textual import on, work
@@ -18,7 +16,6 @@ from guardtui.domain.prompts import check_prompt_set
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import violations
-from guardtui.files.atomic import refuse_overwriting
 from guardtui.files.output_files import OutputSet
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import ScannerError
@@ -35,14 +32,13 @@ from guardtui.tui.pages import (
 )
 from guardtui.tui.screens.advice_menu import Advised
 from guardtui.tui.screens.agreeing import Agreeing
-from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import (
-    Choice,
     Confirm,
     ScannerChoice,
     ScannerDialog,
     TextPage,
 )
+from guardtui.tui.screens.exporting import ExportingScreen
 from guardtui.tui.screens.linting import LintScreen
 from guardtui.tui.screens.prompt_set import PromptSetScreen
 from guardtui.tui.screens.refining import RefiningScreen
@@ -75,7 +71,7 @@ class MainScreen(
     SweepScreen,
     SuspectsScreen,
     Agreeing,
-    DecisionsScreen,
+    ExportingScreen,
 ):
     """The actions of the registry whose scope is the screen."""
 
@@ -109,6 +105,9 @@ class MainScreen(
         from guardtui.tui.screens.help import show_help
 
         show_help(self.app)
+
+    def action_screenshot(self) -> None:
+        self.app.action_screenshot()
 
     def action_jump(self) -> None:
         from guardtui.tui.screens.jump import show_jump
@@ -173,55 +172,6 @@ class MainScreen(
         except (ValueError, ScannerError) as error:
             return str(error)
         return replace(found, threshold=float(probability(np.float32(found.threshold))))
-
-    @work(exclusive=True, group="dialog")
-    async def action_export(self) -> None:
-        from guardtui.reports.base import ReportInput, report_formats, write_report
-
-        evaluation = await self._current()
-        if evaluation is None:
-            return
-        stem = self.workspace.topic_file.path.with_suffix("")
-        endings = {"table": "txt"}
-        targets: dict[str, Path] = {
-            name: stem.parent / f"{stem.name}-report.{endings.get(name, name)}"
-            for name in report_formats()
-        }
-        chosen = await self.app.push_screen_wait(
-            Choice(
-                "Export to the folder of the topic",
-                [
-                    (name, Text(f"{name:<5} {display_text(path.name)}"))
-                    for name, path in targets.items()
-                ],
-            )
-        )
-        if chosen is None:
-            return
-        baseline = self.session.baseline
-        report = ReportInput(
-            topic=evaluation.topic,
-            prompts=self.prompts,
-            evaluation=evaluation,
-            baseline=baseline.evaluation if baseline else None,
-            comparison=self.comparison,
-            iterations=tuple(self.session.iterations),
-            changes=self.workspace.changes,
-            baseline_number=baseline.number if baseline else None,
-            companions=self.measuring.companions,
-        )
-        with self._told_problems():
-            workspace = self.workspace
-            refuse_overwriting(targets[chosen], workspace.topic_file.path, workspace.prompts_path)
-            await asyncio.to_thread(write_report, chosen, report, targets[chosen])
-            sent = ""
-            if self.app.is_web:
-                # The name goes into a header, which has signs of its own.
-                name = re.sub(r"[^\w.-]", "_", targets[chosen].name, flags=re.ASCII)
-                self.app.deliver_binary(targets[chosen], save_filename=name)
-                sent = ", and sent to the browser"
-            note = f"Written: {display_text(str(targets[chosen]))}{sent}"
-            self.notify(note, markup=False, timeout=10)
 
     # --- the definition -------------------------------------------------------------------
 

@@ -98,7 +98,16 @@ class PromptActions(Vertical):
         rows, results = self._wanted_rows(), self._results
         if rows is None or results is None:
             return
-        told = f"Copied {len(rows)} row{'s' * (len(rows) != 1)} as a table, with a header."
+        told = f"Copied {len(rows):,} row{'s' * (len(rows) != 1)} as a table, with a header."
+        self._copy(lambda: rows_as_tsv(results, rows), told)
+
+    def action_copy_list(self) -> None:
+        results = self._results
+        if results is None or not len(results):
+            self.notify("No rows are shown.")
+            return
+        rows = results.order
+        told = f"Copied the list: {len(rows):,} row{'s' * (len(rows) != 1)}, with a header."
         self._copy(lambda: rows_as_tsv(results, rows), told)
 
     @work(exclusive=True, group="copy")
@@ -110,13 +119,16 @@ class PromptActions(Vertical):
             self.app.copy_to_clipboard(text)
             self.notify(told)
         # A run without a terminal is a test or a picture: whose clipboard would that be?
-        copied = not self.app.is_headless and await asyncio.to_thread(copy_to_system, text)
+        # Nor is that of a server the one of whoever sits at a browser.
+        here = not self.app.is_headless and not self.app.is_web
+        copied = here and await asyncio.to_thread(copy_to_system, text)
         if copied and not short:
             self.notify(told)
         elif not short:
             self.notify(
-                f"Too much for a terminal's clipboard ({len(text)} characters), and no other was "
-                "found: mark fewer rows, or export.",
+                f"Nothing was copied: {len(text):,} characters are too many for a terminal's "
+                f"clipboard (it takes {TERMINAL_CHARACTERS:,}), and no other was found. Mark "
+                "fewer rows, or export (F8): csv has them all.",
                 severity="warning",
             )
 

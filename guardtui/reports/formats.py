@@ -1,0 +1,46 @@
+"""What each format of reports is for, and how its files are called; for lists to choose from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`ending` is that of the file's name, without its first dot; `about` is one line."""
+
+    ending: str
+    about: str
+
+
+FORMATS: dict[str, Format] = {
+    "html": Format("html", "one page to read and pass on, with charts and a search"),
+    "md": Format("md", "to read, in a pull request: metrics, changes, mistakes"),
+    "table": Format("txt", "plain text, as 'guardtui eval' prints it"),
+    "json": Format("json", "everything, for programs; other commands read it back"),
+    "csv": Format("csv", "one row for each prompt, for a spreadsheet"),
+    "tsv": Format("tsv", "one row for each iteration (results.tsv)"),
+    "junit": Format("junit.xml", "a test for each prompt, for CI systems"),
+    "sarif": Format("sarif", "mistakes as findings, for code scanning"),
+    "airs-json": Format("airs.json", "what 'airs runtime topics eval' prints, with its names"),
+    "inspect-log": Format("inspect.json", "a log that 'inspect view' opens, with every sample"),
+}
+"""The formats that are known here; other packages may add more."""
+
+_ORDER = {name: place for place, name in enumerate(FORMATS)}
+
+
+def format_of(name: str) -> Format:
+    """The format of this name; one that another package adds is only known by its name."""
+    known = FORMATS.get(name)
+    if known is not None:
+        return known
+    # The name becomes a part of a file's name.
+    ending = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII).strip("-") or "report"
+    return Format(ending, "added by another package")
+
+
+def in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as a list shows them: what is for reading first, what is unknown here last."""
+    return tuple(sorted(names, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)))

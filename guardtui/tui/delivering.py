@@ -1,0 +1,94 @@
+"""How something leaves the app: files to a browser, texts to the clipboard, the screen as SVG."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from textual import work
+from textual.app import App
+from textual.command import CommandPalette
+
+from guardtui.domain.text import display_text
+from guardtui.files.atomic import write_atomically
+from guardtui.files.free_name import free_name, names_in
+from guardtui.files.problems import FileProblem
+from guardtui.tui.clipboard import copy_to_system
+from guardtui.tui.picture import HoldsSecretError, Shot, environment_secrets
+
+_STEP = 0.01
+"""Seconds between two looks whether the palette has gone."""
+
+
+class Delivering(App[int]):
+    """What every app of ours can give away."""
+
+    _picturing: asyncio.Lock | None = None
+
+    # --- files and texts ------------------------------------------------------------------
+
+    def send_to_browser(self, path: Path) -> str:
+        """Offer a file as a download where the app is shown in a browser; what to tell of it."""
+        if not self.is_web:
+            return ""
+        # The name goes into a header, which has signs of its own.
+        name = re.sub(r"[^\w.-]", "_", path.name, flags=re.ASCII)
+        try:
+            self.deliver_binary(path, save_filename=name)
+        except OSError:
+            return "It could not be sent to the browser."
+        return "It was sent to the browser."
+
+    @work(group="copy")
+    async def copy_everywhere(self, text: str) -> None:
+        """Copy a short text by the terminal (OSC 52), and by the system's own programs."""
+        self.copy_to_clipboard(text)
+        # Not a test's, and not the clipboard of a machine whose browser is elsewhere.
+        if not self.is_headless and not self.is_web:
+            await asyncio.to_thread(copy_to_system, text)
+
+    # --- pictures -------------------------------------------------------------------------
+
+    @property
+    def picture_place(self) -> tuple[Path, str]:
+        """Folder of pictures, and what their names begin with."""
+        return Path.cwd(), "guardtui"
+
+    def secrets(self) -> dict[str, str]:
+        """What no picture may hold, by what it is called; may read files, so blocks."""
+        return environment_secrets()
+
+    def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
+        """Write what is on the screen as a picture beside the topic file, and say where."""
+        self._take_picture()
+
+    @work(group="picture")
+    async def _take_picture(self) -> None:
+        while isinstance(self.screen, CommandPalette):  # it is being left
+            await asyncio.sleep(_STEP)
+        drawn = asyncio.Event()
+        self.call_after_refresh(drawn.set)
+        await drawn.wait()
+        shot = Shot(self)
+        folder, stem = self.picture_place
+        self._picturing = self._picturing or asyncio.Lock()
+        try:
+            async with self._picturing:
+                secrets = await asyncio.to_thread(self.secrets)
+                path = await asyncio.to_thread(_written, shot, secrets, folder, stem)
+        except HoldsSecretError as problem:
+            self.notify(str(problem), severity="warning", timeout=15)
+        except FileProblem as problem:
+            self.notify(f"No picture was made: {problem}", severity="error", timeout=15)
+        else:
+            sent = self.send_to_browser(path)
+            told = f"Picture: {display_text(str(path))}"
+            self.notify(f"{told}\n{sent}" if sent else told, timeout=10)
+
+
+def _written(shot: Shot, secrets: dict[str, str], folder: Path, stem: str) -> Path:
+    shot.require_no_secret(secrets)
+    path = folder / free_name(f"{stem}-screen", "svg", names_in(folder))
+    write_atomically(path, shot.svg().encode("utf-8", "replace"))
+    return path

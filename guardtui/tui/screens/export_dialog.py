@@ -1,0 +1,269 @@
+"""The dialog of the export: which format, of what, under which name; then where it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.text import display_text
+from guardtui.files.free_name import free_name
+from guardtui.reports.formats import format_of
+from guardtui.tui.content import themed
+from guardtui.tui.delivering import Delivering
+from guardtui.tui.modal import Modal
+from guardtui.tui.opening import open_file, why_not
+from guardtui.tui.widgets.line_input import LineInput
+
+PICTURE = "picture"
+"""The last choice: no report, but what the screen shows."""
+
+_PICTURE_ABOUT = "a picture of the screen behind this list (SVG)"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a report can be about: the definition as it is, or an iteration of this number.
+
+    `tag` tells it in the file's name; `note` says what is missing in it, "" when nothing is.
+    """
+
+    title: str
+    tag: str
+    number: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be written: `name` is a path, relative to the folder of the topic file."""
+
+    format: str
+    subject: Subject
+    name: str
+
+
+class ExportDialog(Modal[str | None]):
+    """Asks `write` to write reports and is told how it went; gives `PICTURE` when that is chosen.
+
+    It stays open, so that several formats can be written, and a name corrected where one cannot.
+    """
+
+    BINDINGS = [
+        ("escape", "close", "Leave"),
+        ("left", "subject(1)", "The iteration before"),
+        ("right", "subject(-1)", "The iteration after"),
+        ("o", "open", "Open"),
+        ("y", "copy", "Copy the path"),
+    ]
+
+    help_pane = "export"
+
+    def __init__(
+        self,
+        formats: Sequence[str],
+        subjects: Sequence[Subject],
+        chosen: str,
+        stem: str,
+        taken: Collection[str],
+        write: Callable[[Wanted], None],
+    ) -> None:
+        """`subjects` are the newest first; `taken` are names of the folder, from `names_in`."""
+        super().__init__()
+        self._formats, self._subjects, self._write = [*formats, PICTURE], subjects, write
+        self._format = chosen if chosen in self._formats else self._formats[0]
+        self._stem, self._taken = stem, set(taken)
+        self._subject = 0
+        self._proposed = ""
+        self._done: Wanted | None = None
+        self._busy = False
+        self._not_opened = why_not()
+        self.path: Path | None = None
+        """What was written last."""
+        self._about = Static("", id="export-about", markup=False)
+        self._list = OptionList(id="export-formats", markup=False, compact=True)
+        self._name = LineInput(id="export-name", compact=True)
+        self._told = Static("", id="export-told", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "Export"
+            page.border_subtitle = "Enter writes · Tab name · Esc leaves"
+            yield self._about
+            yield self._list
+            with Horizontal(id="export-file"):
+                yield Label("File ")
+                yield self._name
+            yield self._told
+
+    def on_mount(self) -> None:
+        self._list.add_options(Option(themed(_line(name)), id=name) for name in self._formats)
+        self._list.highlighted = self._formats.index(self._format)
+        self._list.focus()
+        self._told.display = False
+        self._show_subject()
+
+    # --- what is chosen -------------------------------------------------------------------
+
+    @property
+    def subject(self) -> Subject:
+        """What the report is to be about."""
+        return self._subjects[self._subject]
+
+    def _show_subject(self) -> None:
+        text = Text("of  ", "$text-muted")
+        text.append("‹ " if self._subject + 1 < len(self._subjects) else "  ")
+        text.append(self.subject.title, "bold")
+        text.append(" ›" if self._subject else "")
+        if len(self._subjects) > 1:
+            text.append("   ← → another iteration", "$text-muted")
+        if self.subject.note:
+            text.append(f"\n    ⚠ {self.subject.note}", "$text-warning")
+        self._about.update(themed(text))
+        self._propose()
+
+    def _propose(self) -> None:
+        """A name that is free, unless the author wrote one: that gets the other ending only."""
+        if self._format == PICTURE:
+            self._name.disabled = True
+            return
+        self._name.disabled = False
+        ending = format_of(self._format).ending
+        typed = self._name.value
+        if typed != self._proposed:
+            before = next(
+                (
+                    one
+                    for one in (format_of(name).ending for name in self._formats)
+                    if typed.endswith(f".{one}")
+                ),
+                None,
+            )
+            if before is not None:
+                self._name.value = f"{typed.removesuffix(before)}{ending}"
+            return
+        stem = f"{self._stem}-report-{self.subject.tag}"
+        self._proposed = self._name.value = free_name(stem, ending, self._taken)
+        self._name.cursor_position = len(self._proposed)
+
+    @on(OptionList.OptionHighlighted)
+    def highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option.id is not None and event.option.id != self._format:
+            self._format = event.option.id
+            self._propose()
+
+    def action_subject(self, step: int) -> None:
+        """The iteration before or after; the newest is the definition as it is."""
+        place = self._subject + step
+        if 0 <= place < len(self._subjects) and not self._busy:
+            self._subject = place
+            self._show_subject()
+
+    # --- writing --------------------------------------------------------------------------
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def start(self) -> None:
+        """Have it written, or the picture made."""
+        if self._busy:
+            return
+        if self._format == PICTURE:
+            self.dismiss(PICTURE)
+            return
+        name = self._name.value.strip()
+        wanted = Wanted(self._format, self.subject, name)
+        if not name:
+            self.failed("write a name for the file")
+        elif wanted == self._done:
+            self._tell_written("It is written already: choose another format, or another name.")
+        else:
+            self._busy = True
+            self._tell(Text(f"Writing {display_text(name)} …", "$text-muted"))
+            self._write(wanted)
+
+    def written(self, wanted: Wanted, path: Path, note: str) -> None:
+        """It was; `note` is what else is to be told."""
+        self._busy = False
+        self._done, self.path = wanted, path
+        self._taken.add(path.name.casefold())
+        self._tell_written(note)
+
+    def left(self) -> None:
+        """It was not, as the author wished."""
+        self._busy = False
+        self._told.display = False
+        self._name.focus()
+
+    def failed(self, problem: str) -> None:
+        """It could not be."""
+        self._busy = False
+        self._tell(Text(f"✗ {display_text(problem, newlines=True)}", "$text-error"))
+
+    def _tell_written(self, note: str) -> None:
+        if self.path is None:
+            return
+        text = Text("✓ Written: ", "bold $text-success")
+        text.append(display_text(str(self.path)), "not bold $foreground")
+        if note:
+            text.append(f"\n{note}", "not bold $foreground")
+        way = "o opens it, y copies its path"
+        if self.app.is_web:
+            way = "o downloads it once more, y copies its path"
+        elif self._not_opened:
+            way = f"y copies its path; it cannot be opened from here: {self._not_opened}"
+        in_name = " (not in the name: Shift+Tab leaves it)" if self._name.has_focus else ""
+        text.append(f"\n{way}{in_name}", "not bold $text-muted")
+        self._tell(text)
+
+    def _tell(self, text: Text) -> None:
+        self._told.display = True
+        self._told.update(themed(text))
+
+    # --- what was written -----------------------------------------------------------------
+
+    @work(exclusive=True, group="open")
+    async def action_open(self) -> None:
+        """Have the desktop show what was written; where there is none, copy the path."""
+        path = self.path
+        if path is None:
+            self.notify("Nothing was written yet: Enter writes.")
+        elif self.app.is_web:
+            # Never a program on the machine of the server.
+            if isinstance(self.app, Delivering):
+                self._tell_written(self.app.send_to_browser(path))
+        else:
+            self._not_opened = await asyncio.to_thread(open_file, path)
+            self._tell_written(self._copy_path(path) if self._not_opened else "Opened.")
+
+    def action_copy(self) -> None:
+        """The path, to the clipboard."""
+        if self.path is None:
+            self.notify("Nothing was written yet: Enter writes.")
+        else:
+            self._tell_written(self._copy_path(self.path))
+
+    def _copy_path(self, path: Path) -> str:
+        text = str(path)
+        if not text.isprintable():
+            return "Its path holds control characters and was not copied."
+        if isinstance(self.app, Delivering):
+            self.app.copy_everywhere(text)
+        return "Its path is in the clipboard."
+
+    def action_close(self) -> None:
+        """Leave; what is being written is written all the same."""
+        self.dismiss(None)
+
+
+def _line(name: str) -> Text:
+    text = Text(f"{display_text(name):<12}", "bold")
+    about = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
+    return text.append(about, "not bold $text-muted")
