@@ -64,9 +64,11 @@ def _table() -> dict[int, str]:
 
 _SIGNS = _table()
 _BLANKS = {0x0A, 0x09}
-_HIDDEN = re.compile(
+HIDDEN = re.compile(
     "[" + "".join(re.escape(chr(code)) for code in sorted(_SIGNS) if code not in _BLANKS) + "]"
 )
+"""One character that `display_text` makes visible, but for line feed and tab."""
+
 _PICTOGRAPH = "\u2600-\u27bf\U0001f300-\U0001faff"
 _EMOJI_JOINER = re.compile(f"(?<=[\ufe0f{_PICTOGRAPH}])\u200d(?=[{_PICTOGRAPH}])")
 
@@ -95,7 +97,7 @@ def hidden_characters(text: str) -> int:
 
     A joiner between two emoji is how many emoji are spelt, and is not counted.
     """
-    return len(_HIDDEN.findall(_EMOJI_JOINER.sub("", text)))
+    return len(HIDDEN.findall(_EMOJI_JOINER.sub("", text)))
 
 
 _FORMULA = "[=+@＝＋－＠-]"

@@ -40,6 +40,9 @@ _BUILT_IN = {
     "md": "guardtui.reports.markdown",
     "html": "guardtui.reports.html.report",
     "inspect-log": "guardtui.reports.inspect_log",
+    "junit": "guardtui.reports.junit",
+    "sarif": "guardtui.reports.sarif",
+    "airs-json": "guardtui.reports.airs_json",
 }
 
 
@@ -87,6 +90,8 @@ class ReportInput:
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
     `survey` is what is known of groups of alike prompts, None where nobody looked.
+    `prompt_path` is the path by which others should find the prompt file, as relative to the
+    folder where a command ran; "" is the path that the prompt set was read from.
     """
 
     topic: Topic
@@ -102,6 +107,12 @@ class ReportInput:
     cluster: str = ""
     reducer: str = ""
     survey: Survey | None = None
+    prompt_path: str = ""
+
+    @property
+    def prompt_file(self) -> str:
+        """The path of the prompt file; "" when it is not at hand."""
+        return self.prompt_path or (self.prompts.source if self.prompts is not None else "")
 
     @cached_property
     def standard_errors(self) -> dict[str, float | None]:

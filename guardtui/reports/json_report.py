@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from guardtui import __version__
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
+from guardtui.reports.airs_json import mirrored, mistake
 from guardtui.reports.base import ReportInput, Row
+from guardtui.reports.json_text import dumps as dumps
 from guardtui.session.session import Iteration
 
 SCHEMA_VERSION = 1
@@ -28,11 +29,6 @@ RATE_KEYS = {
     "f1": "f1",
 }
 """Key in the JSON by the rate's name in `Metrics`."""
-
-_HIDDEN = re.compile(
-    "[\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
-)
 
 
 def write(report: ReportInput) -> str:
@@ -49,33 +45,13 @@ def write(report: ReportInput) -> str:
     return f'{document[:-2]},\n  "results": {body}\n}}\n'
 
 
-def dumps(value: Any, indent: int | None = None) -> str:
-    """JSON in which characters that do not show are escaped."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
-
-
 def _document(report: ReportInput) -> dict[str, Any]:
     evaluation = report.evaluation
     metrics, settings = evaluation.metrics, evaluation.settings
     bounds, used = report.coverage_bounds, evaluation.verdicts.used
     return {
         "schema_version": SCHEMA_VERSION,
-        "profile": report.profile,
-        "topic": report.topic.name,
-        "intent": report.topic.intent.value,
-        "metrics": {
-            "tp": metrics.tp,
-            "tn": metrics.tn,
-            "fp": metrics.fp,
-            "fn": metrics.fn,
-            "tpr": metrics.true_positive_rate or 0.0,
-            "tnr": metrics.true_negative_rate or 0.0,
-            # Not `metrics.coverage`: the other tool takes the minimum after its zeros.
-            "coverage": min(metrics.true_positive_rate or 0.0, metrics.true_negative_rate or 0.0),
-            "f1": metrics.f1 or 0.0,
-            "total": metrics.total,
-        },
+        **mirrored(report),
         "false_positives": [_mistake(row) for row in report.with_outcome(Outcome.FP)],
         "false_negatives": [_mistake(row) for row in report.with_outcome(Outcome.FN)],
         "rates": rates_of(metrics),
@@ -107,6 +83,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "topic_fingerprint": report.topic.fingerprint,
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],
+        "generator": {"name": "guardtui", "version": __version__},
     }
 
 
@@ -142,9 +119,7 @@ def counts_of(metrics: Metrics) -> dict[str, int]:
 
 def _mistake(row: Row) -> dict[str, Any]:
     return {
-        "prompt": row.prompt,
-        "expected": row.should_trigger,
-        "actual": row.triggered,
+        **mistake(row),
         "line": row.line,
         "score": row.score,
         "matched": row.matched or None,
@@ -155,9 +130,7 @@ def _mistake(row: Row) -> dict[str, Any]:
 def _changed(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         {
-            "prompt": row.prompt,
-            "expected": row.should_trigger,
-            "actual": row.triggered,
+            **mistake(row),
             "was": row.was,
             "line": row.line,
         }

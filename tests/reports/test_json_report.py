@@ -37,7 +37,7 @@ def test_mirrors_the_documented_keys(report: ReportInput) -> None:
         "tpr": 0.5,
         "tnr": 2 / 3,
         "coverage": 0.5,
-        "f1": 4 / 7,
+        "f1": 2 * (2 / 3) * 0.5 / (2 / 3 + 0.5),  # as the other tool computes it
         "total": 7,
     }
     assert [one["prompt"] for one in document["false_positives"]] == [HOSTILE[2]]

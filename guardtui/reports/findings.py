@@ -1,0 +1,83 @@
+"""What went wrong with single prompts, and what with, in words that several formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from guardtui import __version__
+from guardtui.domain.text import display_start, display_text
+from guardtui.reports.base import ReportInput, Row, other_topics, verdict_text
+
+GONE = "(no longer in the prompt file)"
+
+_CHARACTERS = 300  # of a note, a reason or the names of topics
+_CLAIMS = {
+    "FP": "triggered, and should not",
+    "FN": "did not trigger, and should",
+    "ERROR": "has no verdict",
+}
+
+
+def place(row: Row) -> str:
+    """Where the prompt stands, as `line 5`; `prompt 5` when its line is not known."""
+    return f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
+
+
+def prompt_start(row: Row, characters: int) -> str:
+    """The start of the prompt, inert, in one line."""
+    if row.prompt is None:
+        return GONE
+    return display_start(row.prompt, characters) + "…" * (len(row.prompt) > characters)
+
+
+def is_regression(row: Row) -> bool:
+    """Whether the prompt was right in the baseline and is wrong now."""
+    return row.change == "regression"
+
+
+def claim(row: Row) -> str:
+    """What the guardrail did and should have done; for a prompt that is not right."""
+    return ("regression: " if is_regression(row) else "") + _CLAIMS[row.outcome]
+
+
+def evidence(report: ReportInput, row: Row) -> str:
+    """Score, matched part and everything else known about the verdict, inert, in one line."""
+    parts = [display_start(row.error, _CHARACTERS)] if row.error else []
+    if verdict := verdict_text(row):
+        parts.append(verdict)
+    if others := other_topics(report, row):
+        parts.append(f"stopped by {display_start(others, _CHARACTERS)}")
+    if row.epochs:
+        yes, known = row.epochs.count(True), sum(one is not None for one in row.epochs)
+        parts.append(f"triggered in {yes} of {known} epochs")
+    if row.note:
+        parts.append(f"note: {display_start(row.note, _CHARACTERS)}")
+    if row.reason:
+        parts.append(f"reason: {display_start(row.reason, _CHARACTERS)}")
+    return ", ".join(parts)
+
+
+def about(report: ReportInput) -> Iterator[tuple[str, str]]:
+    """Name and value, inert, of what the verdicts were made with: versions and hashes."""
+    evaluation, settings = report.evaluation, report.evaluation.settings
+    yield "guardtui", __version__
+    yield "topic", display_text(report.topic.name)
+    yield "intent", report.topic.intent.value
+    if report.profile:
+        yield "profile", display_text(report.profile)
+    for companion in report.companions:
+        yield "companion", display_text(companion.name)
+    yield "scanner", display_text(settings.name)
+    yield "scanner.identity", display_text(settings.identity)
+    if settings.revision:
+        yield "scanner.revision", display_text(settings.revision)
+    if settings.threshold is not None:
+        yield "threshold", f"{settings.threshold:.6g}"
+        if settings.threshold_source:
+            yield "threshold.source", display_text(settings.threshold_source)
+    yield "topic.sha256", report.topic.fingerprint
+    yield "prompts.sha256", display_text(evaluation.prompt_set)
+    if report.baseline is not None:
+        if report.baseline_number is not None:
+            yield "baseline.iteration", str(report.baseline_number)
+        yield "baseline.topic.sha256", report.baseline.topic.fingerprint

@@ -1,0 +1,137 @@
+"""The report for CI systems: JUnit XML, a test case for each prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.text import display_text
+from guardtui.reports.base import ReportInput, Row, rate_text
+from guardtui.reports.findings import about, claim, evidence, is_regression, place, prompt_start
+
+NAME_CHARACTERS = 80
+"""Of a prompt, in the name of its test."""
+
+_CHARACTERS = 1000  # of a prompt, in the text of a failure
+# XML 1.0 has no U+FFFE and U+FFFF, and advises against the other noncharacters.
+_NO_XML = re.compile("[\ufdd0-\ufdef" + "".join(
+    f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+) + "]")  # fmt: skip
+_KEYS = {"true_positive_rate": "tpr", "true_negative_rate": "tnr"}
+
+
+def write(report: ReportInput) -> str:
+    """XML 1.0, one suite for each category in the order of their first prompts, or a single one.
+
+    A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
+    `error`. All prompts are listed, whatever their number, since readers count them. There are no
+    times. Properties of a suite are its rates and counts; the first one also tells, as `all.…`,
+    those of the whole, and what the verdicts were made with.
+    """
+    suites = _suites(report)
+    total = report.evaluation.metrics
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites{_attributes(name=_title(report), **_counts(total))}>",
+    ]
+    whole = [*about(report), *_measured(total, "all."), *_compared(report)]
+    for name, rows in suites.items():
+        lines += _suite(report, name, rows, whole)
+        whole = []
+    lines.append("</testsuites>")
+    return "\n".join(lines) + "\n"
+
+
+def xml_text(text: str) -> str:
+    """Any text, inert, as XML 1.0 allows it between tags and in an attribute."""
+    shown = _NO_XML.sub(lambda found: f"⟪{ord(found.group()):04X}⟫", display_text(text))
+    return escape(shown, quote=True)
+
+
+def _title(report: ReportInput) -> str:
+    return f"guardtui: {report.topic.name}"
+
+
+def _suites(report: ReportInput) -> dict[str, list[Row]]:
+    """Rows by category, those without one as "(none)"; a single suite, called like the topic."""
+    column = None if report.prompts is None else report.prompts.category_column
+    if column is None:
+        return {report.topic.name: list(report.rows())}
+    at = report.extra_columns.index(column)
+    suites: dict[str, list[Row]] = {}
+    for row in report.rows():
+        value = row.extra[at]
+        name = "" if value is None else str(value)
+        suites.setdefault(name or "(none)", []).append(row)
+    return suites
+
+
+def _metrics(rows: Iterable[Row]) -> Metrics:
+    outcomes = [row.outcome for row in rows]
+    tp, tn, fp, fn, errors = (outcomes.count(name) for name in ("TP", "TN", "FP", "FN", "ERROR"))
+    return Metrics(tp=tp, tn=tn, fp=fp, fn=fn, errors=errors)
+
+
+def _suite(
+    report: ReportInput, name: str, rows: list[Row], whole: list[tuple[str, str]]
+) -> Iterator[str]:
+    metrics = _metrics(rows)
+    file = report.prompt_file
+    attributes = _attributes(name=name, **_counts(metrics), skipped="0")
+    yield f"  <testsuite{attributes}{_attributes(file=file) if file else ''}>"
+    yield "    <properties>"
+    for key, value in (*whole, *_measured(metrics, "")):
+        yield f"      <property{_attributes(name=key, value=value)}/>"
+    yield "    </properties>"
+    suite = f"guardtui.{report.topic.name}.{name}"
+    for row in rows:
+        yield from _case(report, suite, row)
+    yield "  </testsuite>"
+
+
+def _case(report: ReportInput, suite: str, row: Row) -> Iterator[str]:
+    name = f"{place(row)}: {prompt_start(row, NAME_CHARACTERS)}"
+    case = f"    <testcase{_attributes(classname=suite, name=name)}"
+    if row.outcome in ("TP", "TN"):
+        yield f"{case}/>"
+        return
+    told, why = claim(row), evidence(report, row)
+    kind = "regression" if is_regression(row) else row.outcome
+    element = "error" if row.outcome == "ERROR" else "failure"
+    message = f"{told} ({why})" if why else told
+    where = f"{report.prompt_file}:{row.line}: " if report.prompt_file and row.line else ""
+    text = f"{where}{row.outcome}: {message}"
+    yield f"{case}>"
+    yield (
+        f"      <{element}{_attributes(type=kind, message=message)}>{xml_text(text)}\n"
+        f"{xml_text(prompt_start(row, _CHARACTERS))}</{element}>"
+    )
+    yield "    </testcase>"
+
+
+def _counts(metrics: Metrics) -> dict[str, str]:
+    return {
+        "tests": str(metrics.total + metrics.errors),
+        "failures": str(metrics.fp + metrics.fn),
+        "errors": str(metrics.errors),
+    }
+
+
+def _measured(metrics: Metrics, prefix: str) -> Iterator[tuple[str, str]]:
+    for name in RATES:
+        yield f"{prefix}{_KEYS.get(name, name)}", rate_text(getattr(metrics, name))
+    for name in ("tp", "fn", "fp", "tn", "errors"):
+        yield f"{prefix}{name}", str(getattr(metrics, name))
+
+
+def _compared(report: ReportInput) -> Iterator[tuple[str, str]]:
+    if report.comparison is not None:
+        yield "all.regressions", str(report.comparison.regressions)
+        yield "all.fixes", str(report.comparison.fixes)
+        yield "all.comparison", display_text(report.comparison.sentence)
+
+
+def _attributes(**values: str) -> str:
+    return "".join(f' {name}="{xml_text(value)}"' for name, value in values.items())

@@ -1,0 +1,140 @@
+"""The report for code scanning: every mistake as a SARIF result, at its line of the prompt file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from guardtui.domain.metrics import RATES
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import ReportInput, Row, missing_text
+from guardtui.reports.findings import about, claim, evidence, is_regression, prompt_start
+from guardtui.reports.sarif_log import Finding, Rule, sarif_log
+
+RULES = (
+    Rule(
+        "regression",
+        "Regression",
+        "Right in the baseline, wrong now",
+        "The guardrail got this prompt right with the baseline's definition and gets it wrong with "
+        "this one. Look at what was edited in between: the property `outcome` says whether it is "
+        "a false positive or a false negative now.",
+        "error",
+    ),
+    Rule(
+        "false-negative",
+        "FalseNegative",
+        "The guardrail did not trigger, and should",
+        "The label says that the guardrail should trigger on this prompt, and it did not. Bring "
+        "the description or an example nearer to it; correct the label if it is wrong.",
+        "warning",
+    ),
+    Rule(
+        "false-positive",
+        "FalsePositive",
+        "The guardrail triggered, and should not",
+        "The label says that the guardrail should not trigger on this prompt, and it did. The "
+        "property `matched` names the part of the definition that is nearest to it: make that more "
+        "narrow; correct the label if it is wrong.",
+        "warning",
+    ),
+    Rule(
+        "no-verdict",
+        "NoVerdict",
+        "The scanner gave no verdict",
+        "The scanner failed on this prompt, so that it counts in no rate. Run the evaluation "
+        "again: only what is missing is asked for.",
+        "note",
+    ),
+)
+
+_CHARACTERS = 300  # of a prompt
+_RULES = {rule.id: rule for rule in RULES}
+_KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
+_KEYS = {"true_positive_rate": "tpr", "true_negative_rate": "tnr"}
+
+
+def write(report: ReportInput) -> str:
+    """SARIF 2.1.0 with regressions first, then false negatives, false positives, no verdict.
+
+    Each prompt is one result; its fingerprint is the hash of its text, so it stays the same finding
+    when lines are added before it. Right prompts are not in it, and there are no times.
+    """
+    missing = missing_text(report)
+    return sarif_log(
+        RULES,
+        list(_findings(report)),
+        run=report.topic.name,
+        successful=not missing,
+        problems=[missing] if missing else (),
+        properties=_properties(report),
+    )
+
+
+def _findings(report: ReportInput) -> Iterator[Finding]:
+    codes = report.evaluation.codes
+    right = (Outcome.TP, Outcome.TN)
+    rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, right))]
+    order = {rule.id: place for place, rule in enumerate(RULES)}
+    for row in sorted(rows, key=lambda row: (order[_rule_of(row)], row.number)):
+        yield _finding(report, row)
+
+
+def _rule_of(row: Row) -> str:
+    return "regression" if is_regression(row) else _KINDS[row.outcome]
+
+
+def _finding(report: ReportInput, row: Row) -> Finding:
+    rule = _RULES[_rule_of(row)]
+    why = evidence(report, row)
+    message = f"{row.outcome}: {claim(row)}" + (f" ({why})" if why else "")
+    properties: dict[str, Any] = {"outcome": row.outcome, "shouldTrigger": row.should_trigger}
+    if row.score is not None:
+        properties["score"] = row.score
+    properties |= {
+        name: told for name, told in (("matched", row.matched), ("was", row.was)) if told
+    }
+    path = report.prompt_file if row.line is not None else ""
+    # What stands in a Parquet file has a row, and no line.
+    lines = (row.line,) if row.line and not path.lower().endswith(".parquet") else ()
+    return Finding(
+        rule=rule.id,
+        level=rule.level,
+        message=f"{message}: {prompt_start(row, _CHARACTERS)}",
+        path=path,
+        lines=lines,
+        fingerprint=f"{int(report.evaluation.keys[row.number]):016x}",
+        state=_state(report, row),
+        properties=properties,
+    )
+
+
+def _state(report: ReportInput, row: Row) -> str:
+    """What the result is since the baseline, in SARIF's words; "" without a baseline."""
+    if report.comparison is None:
+        return ""
+    if not row.was or is_regression(row):
+        return "new"
+    return "unchanged" if row.was == row.outcome else "updated"
+
+
+def _properties(report: ReportInput) -> dict[str, Any]:
+    metrics = report.evaluation.metrics
+    told: dict[str, Any] = {}
+    for name, value in about(report):
+        if name == "companion":
+            told.setdefault("companions", []).append(value)
+        else:
+            told[name] = value
+    told["metrics"] = {_KEYS.get(name, name): getattr(metrics, name) for name in RATES} | {
+        name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors")
+    }
+    if report.comparison is not None:
+        told["comparison"] = {
+            "regressions": report.comparison.regressions,
+            "fixes": report.comparison.fixes,
+            "sentence": report.comparison.sentence,
+        }
+    return told

@@ -1,0 +1,169 @@
+"""SARIF 2.1.0 (OASIS): findings with their rules and places, as code scanning reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import quote
+
+from guardtui import __version__
+from guardtui.domain.text import display_text
+from guardtui.reports.json_text import dumps
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+FINGERPRINT = "guardtui/v1"
+"""Name of the fingerprint: it says which findings of two runs are the same one."""
+
+_MARKS = str.maketrans({"[": "\\[", "]": "\\]", "{": "{{", "}": "}}"})
+_RESULTS = '"results": []'
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of finding. `level` is `error`, `warning` or `note`; all texts are ours."""
+
+    id: str
+    name: str
+    short: str
+    help: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. `message` may hold any text; `lines` count from 1 and may be none.
+
+    `fingerprint` is made from what the finding is about, not from where it stands. `state` is
+    `new`, `unchanged` or `updated` since a baseline, or "" without one.
+    """
+
+    rule: str
+    level: str
+    message: str
+    path: str = ""
+    lines: Sequence[int] = ()
+    fingerprint: str = ""
+    state: str = ""
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+def sarif_log(
+    rules: Sequence[Rule],
+    findings: Sequence[Finding],
+    *,
+    run: str,
+    successful: bool = True,
+    problems: Sequence[str] = (),
+    properties: Mapping[str, Any] | None = None,
+) -> str:
+    """One log with one run, a line for each result.
+
+    `run` says what this is a run of: code scanning keeps the findings of runs with different names
+    beside each other, and lets a later run of the same name take the place of an earlier one.
+    `problems` are sentences about why it was not `successful`.
+    """
+    document: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "guardtui",
+                        "version": __version__,
+                        "rules": [_rule(rule) for rule in rules],
+                    }
+                },
+                "automationDetails": {"id": f"guardtui/{quote(_encoded(run), safe='')}/"},
+                "invocations": [_invocation(successful, problems)],
+                "columnKind": "unicodeCodePoints",
+                "properties": dict(properties or {}),
+                "results": [],
+            }
+        ],
+    }
+    places = {rule.id: place for place, rule in enumerate(rules)}
+    results = ",\n".join(f"        {dumps(_result(one, places))}" for one in findings)
+    text = dumps(document, indent=2) + "\n"
+    if not results:
+        return text
+    # In every text a quote is escaped, so that this is the key, and the last one of its run.
+    before, _, after = text.rpartition(_RESULTS)
+    return f'{before}"results": [\n{results}\n      ]{after}'
+
+
+def message_text(text: str) -> str:
+    """Any text as a message: inert, and with no link and no placeholder in it.
+
+    Source: SARIF 2.1.0, 3.11.5 and 3.11.6: braces are doubled, brackets have a backslash.
+    """
+    return display_text(text).translate(_MARKS)
+
+
+def uri(path: str) -> str:
+    """A path as a URI: relative paths stay relative, absolute ones are file://."""
+    pure: PurePath = PurePosixPath(path)
+    if "\\" in path or PureWindowsPath(path).drive:
+        pure = PureWindowsPath(path)
+    parts = quote(_encoded(pure.as_posix()), safe="/")
+    if not pure.is_absolute():
+        return parts
+    return f"file://{parts}" if parts.startswith("/") else f"file:///{parts.replace('%3A', ':', 1)}"
+
+
+def _encoded(text: str) -> bytes:
+    # Half characters of a file's name are bytes that are no UTF-8; others cannot be in one.
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.short},
+        "fullDescription": {"text": rule.help},
+        "help": {"text": rule.help, "markdown": rule.help},
+        "defaultConfiguration": {"level": rule.level},
+        "properties": {"tags": ["guardrail"]},
+    }
+
+
+def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
+    told = [{"level": "error", "message": {"text": message_text(one)}} for one in problems]
+    return {"executionSuccessful": successful, "toolExecutionNotifications": told}
+
+
+def _result(one: Finding, places: Mapping[str, int]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": one.rule,
+        "ruleIndex": places[one.rule],
+        "level": one.level,
+        "message": {"text": message_text(one.message)},
+    }
+    if one.path:
+        lines = one.lines or (0,)
+        result["locations"] = [_location(one.path, lines[0])]
+        if len(lines) > 1:
+            result["relatedLocations"] = [_location(one.path, line) for line in lines[1:]]
+    if one.fingerprint:
+        result["partialFingerprints"] = {FINGERPRINT: one.fingerprint}
+    if one.state:
+        result["baselineState"] = one.state
+    if one.properties:
+        result["properties"] = dict(one.properties)
+    return result
+
+
+def _location(path: str, line: int) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri(path)}}
+    if line:
+        place["region"] = {"startLine": line}
+    return {"physicalLocation": place}
