@@ -15,7 +15,7 @@ MISSING = (
 )
 """Said where charts would stand."""
 
-WIDTH, HEIGHT = 440, 240
+WIDTH, HEIGHT = 400, 240
 
 Values = Sequence[Mapping[str, Any]]
 
@@ -84,8 +84,11 @@ class ChartRenderer:
         except ValueError:
             self._convert = None
 
-    def draw(self, make: Callable[[Any], Any], label: str) -> Markup | None:
-        """The chart that `make` gives for the module altair, as an image called `label`."""
+    def draw(self, make: Callable[[Any], Any], label: str, **data: Values) -> Markup | None:
+        """The chart that `make` gives for the module altair, as an image called `label`.
+
+        `data` are its values by name: of plain values nothing has to be checked.
+        """
         if self._convert is None:
             return None
         try:
@@ -94,6 +97,7 @@ class ChartRenderer:
             return None
         specification = make(altair).to_dict(validate=False)
         specification["config"] = _CONFIG
+        specification["datasets"] = data
         if self._warming is not None:
             self._warming.join()
             self._warming = None
@@ -133,7 +137,7 @@ def _by_series(alt: Any, names: Sequence[str]) -> dict[str, Any]:
     count = len(names)
 
     def scale(values: Sequence[Any]) -> Any:
-        return alt.Scale(domain=list(names), range=list(values[:count]))
+        return alt.Scale(type="ordinal", domain=list(names), range=list(values[:count]))
 
     return {
         "color": alt.Color("series:N", scale=scale(_SERIES), legend=legend),
@@ -143,8 +147,11 @@ def _by_series(alt: Any, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def timeline(alt: Any, values: Values, series: Sequence[str], marked: Values) -> Any:
-    """Rates by iteration: `values` have number, rate, series; `marked` number, rate, decision."""
+def timeline(alt: Any, series: Sequence[str]) -> Any:
+    """Rates by iteration, of the data `rates` (number, rate, series).
+
+    The data `decisions` (number, rate, decision) are marked by points.
+    """
     numbers = alt.X(
         "number:Q",
         title="iteration",
@@ -152,16 +159,16 @@ def timeline(alt: Any, values: Values, series: Sequence[str], marked: Values) ->
         scale=alt.Scale(zero=False, nice=False, padding=8),
     )
     lines = (
-        alt.Chart(alt.Data(values=list(values)))
+        alt.Chart(alt.NamedData(name="rates"))
         .mark_line()
         .encode(x=numbers, y=_rate_axis(alt, "rate", "rate"), **_by_series(alt, series))
     )
     decisions = ["keep", "discard", "undecided"]
     shapes = alt.Scale(domain=decisions, range=list(_SHAPES))
     fills = alt.Scale(domain=decisions, range=[_SERIES[2], _GROUND, _GROUND])
-    legend = alt.Legend(title=None, orient="top", symbolType="circle", symbolSize=60)
+    legend = alt.Legend(title=None, orient="bottom", symbolType="circle", symbolSize=60)
     points = (
-        alt.Chart(alt.Data(values=list(marked)))
+        alt.Chart(alt.NamedData(name="decisions"))
         .mark_point(size=60, stroke=_INK, strokeWidth=1.5, filled=False)
         .encode(
             x=numbers,
@@ -175,16 +182,17 @@ def timeline(alt: Any, values: Values, series: Sequence[str], marked: Values) ->
 
 
 def threshold_curve(
-    alt: Any, values: Values, series: Sequence[str], now: float | None, low: float, high: float
+    alt: Any, series: Sequence[str], now: float | None, low: float, high: float
 ) -> Any:
-    """Rates by threshold: `values` have threshold, rate, series; `now` is marked by a line."""
+    """Rates by threshold, of the data `rates` (threshold, rate, series); `now` is marked."""
     thresholds = alt.X(
         "threshold:Q",
         title="threshold",
         scale=alt.Scale(domain=[low, high], nice=False, zero=False),
+        axis=alt.Axis(tickCount=6),
     )
     lines = (
-        alt.Chart(alt.Data(values=list(values)))
+        alt.Chart(alt.NamedData(name="rates"))
         # A threshold has the verdicts of the next score above it.
         .mark_line(interpolate="step-before")
         .encode(x=thresholds, y=_rate_axis(alt, "rate", "rate"), **_by_series(alt, series))
@@ -203,9 +211,12 @@ def threshold_curve(
 
 
 def rate_curve(
-    alt: Any, values: Values, here: Values, titles: tuple[str, str], *, steps: bool, diagonal: bool
+    alt: Any, titles: tuple[str, str], here: float | None, *, steps: bool, diagonal: bool
 ) -> Any:
-    """One rate by another: `values` have x, y and place, in whose order they are joined."""
+    """One rate by another, of the data `rates` (x, y and place, in whose order they are joined).
+
+    The data `here` (x, y, told) has the point in force, whose x is `here`.
+    """
     axis = alt.Axis(tickCount=5, format=".1f")
     across = alt.X("x:Q", title=titles[0], scale=alt.Scale(domain=[0, 1]), axis=axis)
     layers = []
@@ -216,23 +227,23 @@ def rate_curve(
                 x=across, y="y:Q"
             )
         )
-    curve = alt.Chart(alt.Data(values=list(values)))
+    curve = alt.Chart(alt.NamedData(name="rates"))
     layers.append(
         curve.mark_line(
             color=_SERIES[0], strokeWidth=2, interpolate="step-after" if steps else "linear"
         ).encode(x=across, y=_rate_axis(alt, "y", titles[1]), order=alt.Order("place:Q"))
     )
-    if here:
-        point = alt.Chart(alt.Data(values=list(here)))
+    if here is not None:
+        point = alt.Chart(alt.NamedData(name="here"))
         layers.append(
             point.mark_point(
                 size=90, filled=True, fill=_MARK, stroke=_GROUND, strokeWidth=1.5, opacity=1
             ).encode(x=across, y="y:Q")
         )
-        right = float(here[0]["x"]) > 0.6
+        right = here > 0.6
         layers.append(
             point.mark_text(
                 align="right" if right else "left", dx=-9 if right else 9, dy=14, color=_MARK
             ).encode(x=across, y="y:Q", text="told:N")
         )
-    return alt.layer(*layers).properties(width=HEIGHT + 60, height=HEIGHT + 20)
+    return alt.layer(*layers).properties(width=HEIGHT + 20, height=HEIGHT + 20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guardtui.reports.base import UNDEFINED, ReportInput, rate_text
 from guardtui.reports.html import charts
@@ -122,19 +122,17 @@ def _drawn(
     # From the largest recall down, so that a precision holds down to the next smaller recall.
     if len(recalled) > 1 and recalled[0]["x"] < recalled[-1]["x"]:
         recalled = [{**one, "place": -one["place"]} for one in reversed(recalled)]
-    told = "" if threshold is None else f"now {threshold:.3f}"
-    roc_here, pr_here = [], []
+    roc_here = pr_here = None
     if now is not None and now.true_positive_rate is not None:
         if now.true_negative_rate is not None:
-            roc_here = [{"x": 1 - now.true_negative_rate, "y": now.true_positive_rate}]
+            roc_here = (1 - now.true_negative_rate, now.true_positive_rate)
         if now.precision is not None:
-            pr_here = [{"x": now.true_positive_rate, "y": now.precision}]
-    for one in (*roc_here, *pr_here):
-        one["told"] = told  # type: ignore[assignment]
+            pr_here = (now.true_positive_rate, now.precision)
     drawn: list[Content] = [
         renderer.draw(
-            lambda alt: charts.threshold_curve(alt, values, _SERIES, threshold, low, high),
+            lambda alt: charts.threshold_curve(alt, _SERIES, threshold, low, high),
             names["curve"],
+            rates=values,
         )
     ]
     if roc:
@@ -142,13 +140,14 @@ def _drawn(
             renderer.draw(
                 lambda alt: charts.rate_curve(
                     alt,
-                    roc,
-                    roc_here,
                     ("false positive rate (1 − TNR)", "TPR"),
+                    roc_here and roc_here[0],
                     steps=False,
                     diagonal=True,
                 ),
                 names["roc"],
+                rates=roc,
+                here=_marked(roc_here, threshold),
             )
         )
     if len(recalled) > 1:
@@ -156,13 +155,14 @@ def _drawn(
             renderer.draw(
                 lambda alt: charts.rate_curve(
                     alt,
-                    recalled,
-                    pr_here,
                     ("recall (TPR)", "precision"),
+                    pr_here and pr_here[0],
                     steps=True,
                     diagonal=False,
                 ),
                 names["pr"],
+                rates=recalled,
+                here=_marked(pr_here, threshold),
             )
         )
     if drawn[0] is None:
@@ -177,6 +177,13 @@ def _drawn(
         ),
         class_="charts",
     )
+
+
+def _marked(here: tuple[float, float] | None, threshold: float | None) -> list[dict[str, Any]]:
+    """The point in force as data for a chart."""
+    if here is None:
+        return []
+    return [{"x": here[0], "y": here[1], "told": f"now {threshold:.3f}"}]
 
 
 def _table(

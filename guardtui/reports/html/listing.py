@@ -23,11 +23,11 @@ def rows_section(report: ReportInput) -> Markup:
     others = [at for at in range(len(extra)) if at != place]
     compared = report.comparison is not None
     columns = [
-        Column("line", 6, decimals=0),
-        Column("outcome", 10),
+        Column("line", 6, priority=2, decimals=0),
+        Column("outcome", 9),
         *([Column("change", 12, priority=2)] if compared else []),
         Column("prompt"),
-        Column("score", 6, decimals=3),
+        Column("score", 6, priority=2, decimals=3),
         Column("matched", 12, priority=2),
         *([Column("category", 16, priority=3)] if place is not None else []),
         Column("was", grid=False),

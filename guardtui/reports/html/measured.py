@@ -183,9 +183,11 @@ def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     drawn = None
     if len(shown) > 1 and values:
         drawn = renderer.draw(
-            lambda alt: charts.timeline(alt, values, series, marked),
+            lambda alt: charts.timeline(alt, series),
             f"Coverage, TPR and TNR of iterations {shown[0].number} to {shown[-1].number}; "
             "the table below has the figures",
+            rates=values,
+            decisions=marked,
         )
     caption = "Rates by iteration; what was decided is marked on the line of coverage."
     parts: list[Content] = [figure(drawn, caption) if drawn is not None else None, listed]
@@ -207,7 +209,7 @@ def categories_section(report: ReportInput) -> Markup:
         found = rate_intervals(metrics)
         rows.append(
             [
-                quoted(name),
+                quoted(_short(name)),
                 metrics.total + metrics.errors,
                 rate_text(metrics.true_positive_rate),
                 interval_text(found["true_positive_rate"]),

@@ -25,7 +25,7 @@
     const { columns, rows, views, label } = data;
     const live = block.querySelector(".rows-live");
     const grid = columns.map((_, place) => place).filter((place) => columns[place].grid);
-    let view = 0;
+    let view = Math.max(0, views.findIndex((one) => one.rows === null || one.rows.length));
     let order = null; /* { column, way } */
     let words = [];
     let places = []; /* of the rows shown, in their order */
@@ -71,7 +71,7 @@
       "aria-label": "The chosen row" });
     const group = make("div", { class: "views", role: "group", "aria-label": "Rows shown" },
       ...buttons);
-    const field = make("label", {}, 'Search: all of these words, "words in quotes" as one', search);
+    const field = make("label", {}, 'Search ("words in quotes" as one)', search);
     live.replaceChildren(make("div", { class: "tools" }, group, field, status), scroller, detail);
 
     /* --- which rows, in which order ---------------------------------------------------- */

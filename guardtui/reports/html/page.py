@@ -186,9 +186,9 @@ def rows_table(
     """A table of any number of rows: searched, sorted and scrolled at once, by keyboard too.
 
     The rows are data, and only those in sight are drawn. `views` are buttons that choose rows; the
-    first is chosen. The first `printed` rows of each printed view are plain tables as well, which
-    are seen on paper and without JavaScript. `label` says what the rows are. Raises ValueError
-    when a row has more or fewer cells than there are columns.
+    first that has some is chosen. The first `printed` rows of each printed view are plain tables
+    as well, which are seen on paper and without JavaScript. `label` says what the rows are. Raises
+    ValueError when a row has more or fewer cells than there are columns.
     """
     width = len(columns)
     shown = [[_cell(cell) for cell in row] for row in rows]
