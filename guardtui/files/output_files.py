@@ -1,4 +1,4 @@
-"""Outputs of a model from CSV, TSV, JSONL and Parquet, with their targets, to be scored."""
+"""Outputs of a model with their targets, to be scored: tables, and logs of inspect_ai."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
+from guardtui.files.inspect_logs import InspectLog, is_inspect_log, read_inspect_log
 from guardtui.files.problems import FileProblem, decode, read_bytes
 from guardtui.files.prompt_files import Format, format_of, read_rows
 
@@ -89,15 +90,19 @@ class OutputSet:
 def load_outputs(path: Path) -> OutputSet:
     """Read and check outputs; the file's ending tells its format, CSV without one.
 
-    Raises FileProblem when it cannot be read, OutputFileError for its rows, all errors together.
+    A log of inspect_ai is known by its content. Raises FileProblem when it cannot be read,
+    OutputFileError for its rows, all errors together.
     """
     return parse_outputs(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))
 
 
 def parse_outputs(path: Path, content: bytes) -> OutputSet:
     """The same from the content of a file called `path`, which is not read."""
+    if path.suffix.lower() == ".eval" or is_inspect_log(path, content):
+        return _logged(path, read_inspect_log(path, content))
     columns, lines, errors = _read(path, content)
-    return _Checked(path, columns, lines, errors).output_set()
+    delimited = format_of(path) is Format.DELIMITED
+    return _Checked(path, columns, lines, errors, delimited=delimited).output_set()
 
 
 # --- from bytes to columns --------------------------------------------------------------------
@@ -192,6 +197,48 @@ def _parquet(path: Path, content: bytes) -> tuple[_Columns, list[int], list[Find
     return columns, list(range(1, frame.height + 1)), []
 
 
+def _logged(path: Path, log: InspectLog) -> OutputSet:
+    """The samples of a log of inspect_ai that have an output; of others a finding tells."""
+    columns: _Columns = {name: [] for name in KNOWN}
+    metadata: list[Mapping[str, Any]] = []
+    lines: list[int] = []
+    errors: list[Finding] = []
+    unanswered: list[int] = []
+    for sample in log.samples:
+        line = sample.line or sample.number
+        output, (asked, problem) = sample.output(), sample.input()
+        if problem:
+            errors.append(_error("input", f"{sample.place} {problem}", line))
+        elif output is None:
+            unanswered.append(line)
+        else:
+            target, choices = sample.value.get("target"), sample.value.get("choices")
+            values = (asked, sample.text(target) if isinstance(target, str) else target, output)
+            row = (*values, str(sample.value["id"]), choices, sample.value["epoch"])
+            for name, value in zip(KNOWN, row, strict=True):
+                columns[name].append(value)
+            more = sample.value.get("metadata")
+            metadata.append(more if isinstance(more, dict) else {})
+            lines.append(line)
+    for name in dict.fromkeys(name for one in metadata for name in one):
+        # What a column has a meaning for is not what the metadata call so.
+        taken = name.lower() in KNOWN or not name.strip()
+        columns[f"metadata.{name}" if taken else name] = [one.get(name) for one in metadata]
+    if not lines and not errors:
+        problem = "no sample of the log has an output"
+        raise FileProblem(path, problem, "name a log of an evaluation that was completed")
+    outputs = _Checked(path, columns, lines, errors, delimited=False).output_set()
+    findings = list(outputs.findings)
+    if unanswered:
+        samples = "1 sample has" if len(unanswered) == 1 else f"{len(unanswered)} samples have"
+        message = f"{samples} no output, and cannot be scored: left out"
+        findings.append(Finding(Severity.WARNING, "no-output", message, tuple(unanswered[:LISTED])))
+    if log.status != "success":
+        message = f"the status of the log is {_shown(log.status)}: it may lack samples"
+        findings.append(Finding(Severity.WARNING, "status", message))
+    return replace(outputs, findings=tuple(findings))
+
+
 # --- from columns to what they mean -----------------------------------------------------------
 
 
@@ -199,12 +246,18 @@ class _Checked:
     """Reads the columns that have a meaning and collects what is wrong with them."""
 
     def __init__(
-        self, path: Path, columns: _Columns, lines: list[int], errors: list[Finding]
+        self,
+        path: Path,
+        columns: _Columns,
+        lines: list[int],
+        errors: list[Finding],
+        *,
+        delimited: bool,
     ) -> None:
         self.path = path
         self.lines = lines
         self.errors = errors
-        self.delimited = format_of(path) is Format.DELIMITED
+        self.delimited = delimited
         self.found: dict[str, list[Any]] = {}
         self.metadata: _Columns = {}
         # A line that cannot be read may be the one that has a column.

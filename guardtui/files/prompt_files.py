@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, Severity, build_prompt_set
+from guardtui.files.inspect_logs import is_inspect_log
 from guardtui.files.problems import FileProblem, decode, read_bytes
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ class RawRows:
 
 def read_rows(path: Path, content: bytes) -> RawRows:
     """The rows of a file called `path`, from its content. Raises FileProblem."""
+    if is_inspect_log(path, content):
+        remedy = f"make one of it: guardtui convert {path} --output prompts.csv"
+        raise FileProblem(path, "this is a log of inspect_ai, no prompt set", remedy)
     kind = format_of(path)
     if kind is Format.PARQUET:
         return RawRows(*_parquet(path, content), [])

@@ -1,0 +1,298 @@
+"""`guardtui convert`: a prompt set made of another tool's test cases, a log or plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli.diagnostics import InputError, note, warn
+from guardtui.cli.options import FILE, output_option
+from guardtui.cli.output import check_output, write
+
+if TYPE_CHECKING:
+    from guardtui.domain.topic import Intent
+    from guardtui.files.foreign.base import Mapped, Problems, Reading, Row
+
+FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
+"""What `--from` takes; a test holds it against the readers."""
+
+TO = {"csv": (".csv", ".tsv"), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",)}
+"""Endings that are read as each format; the first one is taken when no file is named."""
+
+_OPTION = {
+    "prompt_column": "--prompt-column",
+    "expected_column": "--expected-column",
+    "true": "--true",
+    "guardrail": "--guardrail",
+    "label": "--expected",
+}
+
+
+@click.command("convert")
+@click.argument("source", type=FILE, required=False, metavar="[INPUT]")
+@click.option(
+    "--from",
+    "format_name",
+    type=click.Choice(FROM),
+    metavar="|".join(FROM),
+    help="Format of INPUT (default: told from its content).",
+)
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(tuple(TO)),
+    help="Form of the prompt set (default: by the ending of --output, else csv).",
+)
+@output_option
+@click.option(
+    "--intent",
+    type=click.Choice(["block", "allow"]),
+    help="Intent of the prompt set (default: that of INPUT, else block).",
+)
+@click.option("--prompt-column", metavar="NAME", help="Column or variable that holds the prompt.")
+@click.option(
+    "--expected-column",
+    metavar="NAME",
+    help="Column, variable or metadata that tells whether a prompt belongs to the topic.",
+)
+@click.option(
+    "--true",
+    "true",
+    multiple=True,
+    metavar="VALUE",
+    help="A label, assertion's value or user intent that means that it belongs (repeatable).",
+)
+@click.option("--guardrail", metavar="NAME", help="Of several guardrails or policies, the one.")
+@click.option(
+    "--expected",
+    "label",
+    type=click.Choice(["true", "false"]),
+    help="The label of every prompt of a plain list.",
+)
+@click.option(
+    "--positive",
+    "positive",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="A plain list of prompts that belong to the topic, in place of INPUT (repeatable).",
+)
+@click.option(
+    "--negative",
+    "negative",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="A plain list of prompts that do not (repeatable).",
+)
+def command(
+    source: Path | None,
+    format_name: str | None,
+    target: str | None,
+    output: Path | None,
+    intent: str | None,
+    prompt_column: str | None,
+    expected_column: str | None,
+    true: tuple[str, ...],
+    guardrail: str | None,
+    label: str | None,
+    positive: tuple[Path, ...],
+    negative: tuple[Path, ...],
+) -> None:
+    """Make a prompt set of INPUT: another tool's test cases, a log, a table or plain lists.
+
+    Reads test cases of promptfoo, datasets of openai-guardrails' evaluation tool, evaluation sets
+    of NeMo Guardrails (a file or its folder), logs of inspect_ai, tables with columns of other
+    names, and plain lists. Other fields are kept as columns. A file that is there already is
+    never written over.
+    """
+    lists = [*positive, *negative]
+    if (source is None) is not bool(lists):
+        problem = "--positive and --negative take the place of INPUT" if lists else "no INPUT"
+        raise click.UsageError(f"{problem}: give one of them")
+    if lists and format_name not in (None, "lines"):
+        raise click.UsageError(f"--positive and --negative do not fit --from {format_name}")
+    written_as = _written_as(target, output)
+    inputs = lists if source is None else [source]
+    check_output(output, *inputs)
+    _refuse_existing(output)
+    from guardtui.domain.topic import Intent
+    from guardtui.files.foreign.base import ForeignError, Mapped, Problems, check_rows
+
+    mapped = Mapped(
+        prompt_column=prompt_column or "",
+        expected_column=expected_column or "",
+        true=true,
+        guardrail=guardrail or "",
+        label=None if label is None else label == "true",
+        intent=Intent(intent or "block"),
+    )
+    problems = Problems()
+    try:
+        if source is None:
+            name, reading = "lines", _read_lists(positive, negative, mapped, problems)
+        else:
+            name, reading = _read(source, format_name, mapped, problems)
+        check_rows(reading.rows, problems, as_text=written_as.suffix in TO["csv"])
+        problems.raise_any()
+        if not reading.rows:
+            problems.add(inputs[0], "there are no prompts in it")
+        problems.raise_any()
+    except ForeignError as error:
+        raise InputError(str(error)) from error
+    chosen = Intent(intent) if intent else reading.intent or Intent.BLOCK
+    half = mapped.label is not None or (bool(lists) and not (positive and negative))
+    content = _content(inputs[0], written_as, reading, chosen, half=half)
+    for text in reading.notes:
+        warn(text)
+    _deliver(content, output)
+    _say(name, reading, chosen, written_as, output, half=half)
+
+
+def _written_as(target: str | None, output: Path | None) -> Path:
+    """A path whose ending tells the form of the prompt set."""
+    ending = "" if output is None else output.suffix.lower()
+    known = {one: name for name, endings in TO.items() for one in endings}
+    if target is None:
+        target = known.get(ending, "csv")
+    elif ending in known and known[ending] != target:
+        raise click.UsageError(
+            f"--to {target} does not fit {output}: a file with this ending is read as {ending[1:]}"
+        )
+    elif target != "csv" and ending not in known and output is not None and str(output) != "-":
+        from guardtui.files.atomic import descriptor_of
+
+        if not output.exists() and descriptor_of(output) is None:
+            raise click.UsageError(
+                f"--to {target} does not fit {output}: only a file that ends in "
+                f"{' or '.join(TO[target])} is read as that"
+            )
+    if target == "parquet" and (output is None or str(output) == "-"):
+        raise click.UsageError("Parquet is no text: name a file with --output")
+    return Path(f"prompts{ending}" if known.get(ending) == target else f"prompts{TO[target][0]}")
+
+
+def _refuse_existing(output: Path | None) -> None:
+    """Raise InputError when a file would be written over; a device or pipe may be there."""
+    if output is None or str(output) == "-":
+        return
+    if output.is_symlink() or output.is_file():
+        from guardtui.files.atomic import descriptor_of
+
+        if descriptor_of(output) is None:
+            raise InputError(
+                f"{output}: this is there already, and is not written over\n"
+                "  name another file, or remove it first"
+            )
+
+
+def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> tuple[str, Reading]:
+    """The name of the format, and what is in the input."""
+    from guardtui.files.foreign.base import Source, reader_of, recognised
+
+    source = Source(path)
+    if name is None:
+        # Who says the label of all prompts has a plain list.
+        name = "lines" if mapped.label is not None else recognised(source)
+    elif not source.is_folder:
+        source.content  # noqa: B018 - what cannot be read is told as it is
+    elif name != "nemo":
+        raise InputError(f"{path}: this is a folder\n  name a file in it")
+    reader = reader_of(name)
+    for field, option in _OPTION.items():
+        if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
+            fitting = ", ".join(_OPTION[one] for one in reader.OPTIONS)
+            raise click.UsageError(
+                f"{option} does not fit {reader.TITLE}: its options are {fitting}"
+            )
+    return name, reader.read(source, mapped, problems)
+
+
+def _read_lists(
+    positive: Sequence[Path], negative: Sequence[Path], mapped: Mapped, problems: Problems
+) -> Reading:
+    from dataclasses import replace
+
+    from guardtui.files.foreign.base import Reading, Source, reader_of
+
+    for field, option in _OPTION.items():
+        if getattr(mapped, field) not in ("", (), None):
+            raise click.UsageError(f"{option} does not fit --positive and --negative")
+    reader = reader_of("lines")
+    rows: list[Row] = []
+    for paths, label in ((positive, True), (negative, False)):
+        for path in paths:
+            told = replace(mapped, label=label)
+            rows += reader.read(Source(path), told, problems).rows
+    return Reading(rows)
+
+
+def _content(
+    source: Path, written_as: Path, reading: Reading, intent: Intent, *, half: bool
+) -> bytes:
+    """The bytes of the prompt set. Raises InputError when it would be no valid one."""
+    from guardtui.domain.prompts import PromptSetError
+    from guardtui.files.problems import FileProblem
+    from guardtui.files.prompt_writing import prompt_set_bytes
+
+    rows = reading.rows
+    names = dict.fromkeys(name for row in rows for name in row.extra)
+    try:
+        return prompt_set_bytes(
+            written_as,
+            [row.prompt for row in rows],
+            [row.expected for row in rows],
+            intent,
+            {name: [row.extra.get(name, "") for row in rows] for name in names},
+            one_class=half,
+        )
+    except PromptSetError as error:
+        told = "\n".join(finding.message for finding in error.findings)
+        raise InputError(f"{source}: {told}") from error
+    except FileProblem as error:
+        raise InputError(f"{source}: {error.problem}\n  {error.remedy}") from error
+
+
+def _deliver(content: bytes, output: Path | None) -> None:
+    if output is None or str(output) == "-":
+        write(content.decode())
+        return
+    from guardtui.files.atomic import write_atomically
+
+    write_atomically(output, content)
+
+
+def _say(
+    name: str,
+    reading: Reading,
+    intent: Intent,
+    written_as: Path,
+    output: Path | None,
+    *,
+    half: bool,
+) -> None:
+    """What was converted, and what the author should know of it."""
+    from guardtui.files.prompt_writing import starts_formula
+
+    rows = reading.rows
+    true = sum(row.expected for row in rows)
+    where = "" if output is None or str(output) == "-" else f" to {output}"
+    prompts = "1 prompt" if len(rows) == 1 else f"{len(rows)} prompts"
+    note(
+        f"{name}: {prompts}{where}, {true} expected true and {len(rows) - true} false, "
+        f"intent {intent}"
+    )
+    if half and true in (0, len(rows)):
+        warn(
+            f"no prompt is expected {'false' if true else 'true'}: add such prompts "
+            "before it is used as a prompt set"
+        )
+    if written_as.suffix in TO["csv"] and (count := starts_formula([row.prompt for row in rows])):
+        verb = "begins" if count == 1 else "begin"
+        warn(
+            f"{count} of the prompts {verb} like a formula: do not open the file in a spreadsheet, "
+            "or convert with --to jsonl"
+        )

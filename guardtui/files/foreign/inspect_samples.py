@@ -1,0 +1,105 @@
+"""Prompts from a log of inspect_ai: the inputs of its samples, with what it answered and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from guardtui.domain.topic import Intent
+from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.inspect_logs import LogSample, is_inspect_log, read_inspect_log
+from guardtui.files.json_places import text_of
+
+TITLE = "a log of inspect_ai (.eval, .json)"
+OPTIONS = ("expected_column", "true")
+
+
+def recognises(source: Source) -> bool:
+    """A zip with a header of a log, or JSON that begins as a log does."""
+    return not source.is_folder and is_inspect_log(source.path, source.content)
+
+
+def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    """A row for each sample of the first epoch in which it is there.
+
+    The label is the metadata of the name that `expected_column` gives, else `expected` in it,
+    else the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
+    """
+    log = read_inspect_log(source.path, source.content)
+    rows: list[Row] = []
+    seen: set[object] = set()
+    intents: set[object] = set()
+    repeated = 0
+    for sample in log.samples:
+        name = sample.value["id"]
+        if name in seen:
+            repeated += 1
+            continue
+        seen.add(name)
+        prompt, problem = sample.input()
+        metadata = sample.value.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        value, where, lacking = _label(sample, metadata, mapped)
+        if problem:
+            problems.add(source.path, f"{sample.place} {problem}", sample.line)
+            continue
+        label = mapped.label_of(value)
+        if lacking or label is None:
+            reason = lacking or f"{where}: {mapped.not_a_label(value)}"
+            problems.add(source.path, f"{sample.place}: {reason}", sample.line)
+            continue
+        if metadata.get("should_trigger") is not None:
+            intents.add(metadata.get("intent"))
+        line = sample.line or sample.number
+        rows.append(Row(source.path, line, prompt, label, _columns(sample, metadata, where)))
+    notes = []
+    if repeated:
+        samples = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
+        epochs = "further epoch" if repeated == 1 else "further epochs"
+        notes.append(f"{samples} {epochs}: each prompt is taken once")
+    if log.status != "success":
+        notes.append(f"the status of the log is {log.status!r:.40}: it may lack samples")
+    intent = intents.pop() if len(intents) == 1 else None
+    return Reading(rows, Intent(intent) if intent in ("block", "allow") else None, notes)
+
+
+def _label(
+    sample: LogSample, metadata: Mapping[str, Any], mapped: Mapped
+) -> tuple[object, str, str]:
+    """What tells the label, the name of that, and why there is none."""
+    wanted = mapped.expected_column
+    if wanted and wanted != "target":
+        if wanted in metadata:
+            return metadata[wanted], wanted, ""
+        known = ", ".join(metadata) or "none"
+        return None, wanted, f"the metadata has no {wanted!r:.60} (there are: {known:.200})"
+    if not wanted and "expected" in metadata and not mapped.true:
+        return metadata["expected"], "expected", ""
+    target = sample.value.get("target")
+    if isinstance(target, list):
+        if len(target) != 1:
+            return None, "target", "the target is several texts: name one with --expected-column"
+        target = target[0]
+    if isinstance(target, str):
+        return sample.text(target), "target", ""
+    return None, "target", "there is no target that is a text"
+
+
+def _columns(sample: LogSample, metadata: Mapping[str, Any], label: str) -> dict[str, str]:
+    columns = {"id": text_of(sample.value["id"])}
+    target = sample.value.get("target")
+    if label != "target" and target is not None:
+        columns["target"] = sample.text(target) if isinstance(target, str) else text_of(target)
+    columns["output"] = sample.output() or ""
+    if error := sample.error():
+        columns["error"] = error
+    scores = sample.value.get("scores")
+    for name, score in (scores if isinstance(scores, dict) else {}).items():
+        value = score.get("value") if isinstance(score, dict) else score
+        columns[f"score:{name}"] = text_of(value)
+    for name, value in metadata.items():
+        # A log of ours says these of each prompt, and the new set says them itself.
+        if name not in (label, "intent", "line", "should_trigger"):
+            text = sample.text(value) if isinstance(value, str) else text_of(value)
+            columns[name if name not in columns else f"metadata.{name}"] = text
+    return columns

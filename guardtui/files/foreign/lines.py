@@ -1,0 +1,55 @@
+"""Plain lists: a prompt in each line, or a JSON array of texts; the author tells the label."""
+
+from __future__ import annotations
+
+import json
+
+from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.json_places import json_list
+from guardtui.files.problems import FileProblem
+
+TITLE = "a plain list, one prompt in each line"
+OPTIONS = ("label",)
+
+
+def recognises(source: Source) -> bool:
+    """A text file that is called one."""
+    return not source.is_folder and source.ending in (".txt", ".text", ".list")
+
+
+def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    """A row for each line that is not blank, without the blanks around it."""
+    if mapped.label is None:
+        problems.add(
+            source.path,
+            "a plain list tells no labels: say --expected true or false, "
+            "or give two lists with --positive and --negative",
+        )
+        return Reading([])
+    if source.text.lstrip().startswith("["):
+        try:
+            return Reading(_array(source, mapped.label, problems))
+        except RecursionError as error:
+            raise FileProblem(source.path, "this JSON is nested too deeply") from error
+        except ValueError:
+            if source.ending == ".json":
+                raise FileProblem(
+                    source.path, "this is no JSON array of texts", "mend it, or rename it to .txt"
+                ) from None
+    rows = [
+        Row(source.path, number, line.strip(), mapped.label)
+        for number, line in enumerate(source.text.split("\n"), start=1)
+        if line.strip()
+    ]
+    return Reading(rows)
+
+
+def _array(source: Source, label: bool, problems: Problems) -> list[Row]:
+    rows = []
+    for line, value in json_list(source.text):
+        if isinstance(value, str):
+            rows.append(Row(source.path, line, value, label))
+        else:
+            shown = json.dumps(value)[:40]
+            problems.add(source.path, f"{shown} is no text", line)
+    return rows

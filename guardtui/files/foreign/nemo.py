@@ -1,0 +1,240 @@
+"""Evaluation sets of NeMo Guardrails: interactions, intents with examples, moderation files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.json_places import json_lines, line_of, plain, text_of
+from guardtui.files.problems import FileProblem, from_os_error
+
+TITLE = "an evaluation set of NeMo Guardrails (a file, or its folder)"
+OPTIONS = ("guardrail", "true")
+
+_SPLITS = {"harmful.txt": True, "helpful.txt": False}
+"""Whether the guardrail should fire on the prompts of a file with this name."""
+
+_DEFINE = re.compile(r"define\s+user\s+(.+?)\s*(?:#.*)?")
+_EXAMPLE = re.compile(r'\s+"(.*)"\s*(?:#.*)?')
+_DOCUMENTS = (".yaml", ".yml", ".json")
+_FILES_AT_MOST = 500
+
+
+def recognises(source: Source) -> bool:
+    """A folder or file with interactions, `define user`, harmful.txt or helpful.txt."""
+    if source.is_folder:
+        return any(_is_part(one) for one in _files(source))
+    return _is_part(source)
+
+
+def _is_part(source: Source) -> bool:
+    if source.path.name.lower() in _SPLITS:
+        return True
+    if source.ending == ".co":
+        return re.search(r"^define\s+user\s", source.text, re.MULTILINE) is not None
+    if source.ending in (".jsonl", ".ndjson"):
+        return "user_input" in source.first_object
+    if source.ending not in _DOCUMENTS or "interactions" not in source.text:
+        return False
+    if source.ending == ".json":
+        try:
+            json.loads(source.text)
+        except (ValueError, RecursionError):
+            return False
+    document = source.yaml
+    return isinstance(document, dict) and "interactions" in document
+
+
+def _files(source: Source) -> list[Source]:
+    """The files of a folder and of those in it that can be parts of a set. Raises FileProblem."""
+    endings = (".co", ".jsonl", ".ndjson", *_DOCUMENTS)
+    try:
+        paths = sorted(
+            path
+            for path in source.path.rglob("*")
+            if path.is_file() and (path.suffix.lower() in endings or path.name.lower() in _SPLITS)
+        )
+    except OSError as error:
+        raise from_os_error(source.path, error) from error
+    if len(paths) > _FILES_AT_MOST:
+        problem = f"there are {len(paths)} files in it that could be part of an evaluation set"
+        raise FileProblem(source.path, problem, f"name a folder with at most {_FILES_AT_MOST}")
+    return [Source(path) for path in paths]
+
+
+@dataclass(slots=True)
+class _Found:
+    """A prompt with its group: an intent, or the policies that expect a refusal; or its label."""
+
+    path: Path
+    line: int
+    prompt: str
+    extra: dict[str, str]
+    intent: str | None = None
+    refusals: tuple[str, ...] | None = None
+    fires: bool | None = None
+
+
+def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    """A row for each input, example or line.
+
+    `interactions` (YAML or JSON): a guardrail should fire where an expected output is a refusal;
+    of several policies `guardrail` names the one. `define user` in Colang 1.0: `true` names the
+    intents that belong to the topic. `harmful.txt` and `helpful.txt`: a prompt in each line. JSON
+    Lines: `user_input` and `user_input_label`.
+
+    Source: NVIDIA/NeMo-Guardrails, nemoguardrails/eval/models.py (`InteractionSet`),
+    nemoguardrails/eval/data/moderation/README.md and processed_sample.jsonl beside it,
+    nemoguardrails/evaluate/data/topical/dataset_tools.py (`write_colang_output`).
+    """
+    found: list[_Found] = []
+    for file in _files(source) if source.is_folder else [source]:
+        if source.is_folder and not _is_part(file):
+            continue
+        found += _parts(file, problems)
+    intents = dict.fromkeys(one.intent for one in found if one.intent is not None)
+    policies = dict.fromkeys(name for one in found for name in one.refusals or ())
+    _require_choice(source, mapped, problems, list(intents), list(policies))
+    true = {one.strip().lower() for one in mapped.true}
+    rows = []
+    several = 0
+    for one in found:
+        if one.intent is not None:
+            expected = one.intent.lower() in true
+        elif one.refusals is not None:
+            named = mapped.guardrail in one.refusals if mapped.guardrail else bool(one.refusals)
+            expected = mapped.expected(named)
+        else:
+            expected = mapped.expected(bool(one.fires))
+        several += "messages" in one.extra
+        rows.append(Row(one.path, one.line, one.prompt, expected, one.extra))
+    notes = []
+    if several:
+        inputs = "1 input has" if several == 1 else f"{several} inputs have"
+        notes.append(f"{inputs} several messages: the user's last one is the prompt")
+    return Reading(rows, None, notes)
+
+
+def _require_choice(
+    source: Source, mapped: Mapped, problems: Problems, intents: list[str], policies: list[str]
+) -> None:
+    if intents:
+        shown = ", ".join(intents)
+        known = {name.lower() for name in intents}
+        unknown = [one for one in mapped.true if one.strip().lower() not in known]
+        if not mapped.true:
+            problems.add(
+                source.path,
+                "which intents belong to the topic? name each with --true; "
+                f"there are: {shown:.400}",
+            )
+        for one in unknown:
+            problems.add(source.path, f"there is no intent {one!r:.60}; there are: {shown:.400}")
+    if mapped.guardrail and mapped.guardrail not in policies:
+        shown = ", ".join(policies) or "none"
+        message = f"no refusal is expected by {mapped.guardrail!r:.60} (but by: {shown:.300})"
+        problems.add(source.path, f"{message}: name another with --guardrail")
+    elif not mapped.guardrail and len(policies) > 1:
+        message = f"refusals are expected by several policies: {', '.join(policies):.300}"
+        problems.add(source.path, f"{message}; name one with --guardrail")
+
+
+def _parts(source: Source, problems: Problems) -> Iterator[_Found]:
+    if (fires := _SPLITS.get(source.path.name.lower())) is not None:
+        for line, text in enumerate(source.text.split("\n"), start=1):
+            if text.strip():
+                yield _Found(source.path, line, text.strip(), {}, fires=fires)
+    elif source.ending in (".jsonl", ".ndjson"):
+        yield from _labelled(source, problems)
+    elif source.ending == ".co" or re.search(r"^define\s+user\s", source.text, re.MULTILINE):
+        yield from _examples(source)
+    else:
+        yield from _interactions(source, problems)
+
+
+def _examples(source: Source) -> Iterator[_Found]:
+    """Quoted lines below `define user NAME`."""
+    intent = None
+    for line, text in enumerate(source.text.split("\n"), start=1):
+        if text.strip() and not text[:1].isspace() and not text.startswith("#"):
+            match = _DEFINE.fullmatch(text.rstrip())
+            intent = match[1] if match else None
+        elif intent is not None and (example := _EXAMPLE.fullmatch(text.rstrip())):
+            text = example[1].replace('\\"', '"')
+            yield _Found(source.path, line, text, {"user intent": intent}, intent=intent)
+
+
+def _labelled(source: Source, problems: Problems) -> Iterator[_Found]:
+    for line, value in json_lines(source.text):
+        if isinstance(value, ValueError):
+            problems.add(source.path, str(value), line)
+        elif not isinstance(value, dict) or not isinstance(value.get("user_input"), str):
+            problems.add(source.path, "'user_input', the prompt, is missing or no text", line)
+        elif type(value.get("user_input_label")) is not bool:
+            problems.add(source.path, "'user_input_label' is neither true nor false", line)
+        else:
+            known = ("user_input", "user_input_label")
+            extra = {name: text_of(one) for name, one in value.items() if name not in known}
+            fires = value["user_input_label"]
+            yield _Found(source.path, line, value["user_input"], extra, fires=fires)
+
+
+def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
+    document = source.yaml
+    sets = document.get("interactions") if isinstance(document, dict) else None
+    if not isinstance(sets, list):
+        raise FileProblem(
+            source.path,
+            "there is nothing of an evaluation in it",
+            "name a file with interactions, 'define user', or user_input; or its folder",
+        )
+    for place, one in enumerate(sets):
+        line = line_of(sets, place)
+        if not isinstance(one, dict) or not isinstance(one.get("inputs"), list):
+            problems.add(source.path, "the interaction has no list of inputs", line)
+            continue
+        outputs = one.get("expected_output")
+        if not isinstance(outputs, list) or not all(isinstance(item, dict) for item in outputs):
+            problems.add(source.path, "'expected_output' is missing or no list of outputs", line)
+            continue
+        refusals = tuple(
+            text_of(item.get("policy")) for item in outputs if item.get("type") == "refusal"
+        )
+        kinds = ", ".join(text_of(item.get("type")) for item in outputs)
+        base = {"id": text_of(one.get("id")), "expected_output": kinds}
+        for number, given in enumerate(one["inputs"]):
+            where = line_of(one["inputs"], number, line)
+            prompt, messages = _prompt(given)
+            if prompt is None:
+                problems.add(source.path, "the input is no text, nor messages of a user", where)
+                continue
+            extra = base | ({"messages": messages} if messages else {})
+            yield _Found(source.path, where, prompt, extra, refusals=refusals)
+
+
+def _prompt(given: Any) -> tuple[str | None, str]:
+    """The prompt of an input, and its messages where there are several."""
+    if isinstance(given, str):
+        return str(given), ""
+    messages = given.get("messages") if isinstance(given, dict) else None
+    try:
+        messages = plain(messages)
+    except ValueError:
+        return None, ""
+    if not isinstance(messages, list):
+        return None, ""
+    asked = [
+        one["content"]
+        for one in messages
+        if isinstance(one, dict)
+        and one.get("role") == "user"
+        and isinstance(one.get("content"), str)
+    ]
+    if not asked:
+        return None, ""
+    return asked[-1], text_of(messages) if len(messages) > 1 else ""

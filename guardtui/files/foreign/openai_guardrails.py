@@ -1,0 +1,73 @@
+"""Datasets of the evaluation tool of openai-guardrails: JSON Lines with expected triggers."""
+
+from __future__ import annotations
+
+from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.json_places import json_lines, text_of
+
+TITLE = "a dataset of openai-guardrails' evaluation tool (JSONL)"
+OPTIONS = ("guardrail",)
+
+_KNOWN = ("id", "data", "expected_triggers")
+
+
+def recognises(source: Source) -> bool:
+    """The first line is an object with `expected_triggers`."""
+    return not source.is_folder and "expected_triggers" in source.first_object
+
+
+def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    """A row for each line: `data` is the prompt, `expected_triggers` say which guardrails fire.
+
+    Of several guardrails `guardrail` names the one. A prompt for which it is not named is a
+    problem, although the tool itself takes that for false. Columns: `id`, the triggers of the
+    others as `expected_triggers.NAME`, and further keys.
+
+    Source: openai-guardrails-python, src/guardrails/evals/core/types.py (`Sample`), and README.md
+    in the same folder.
+    """
+    samples = []
+    names: dict[str, None] = {}
+    for line, value in json_lines(source.text):
+        problem = ""
+        if isinstance(value, ValueError):
+            problem = str(value)
+        elif not isinstance(value, dict):
+            problem = "this line is no JSON object"
+        elif not isinstance(value.get("data"), str):
+            problem = "'data', the prompt, is missing or no text"
+        elif not isinstance(value.get("expected_triggers"), dict):
+            problem = "'expected_triggers' is missing or no object of names and true or false"
+        elif wrong := [
+            name for name, fires in value["expected_triggers"].items() if type(fires) is not bool
+        ]:
+            problem = f"the trigger of {wrong[0]!r:.60} is neither true nor false"
+        if problem:
+            problems.add(source.path, problem, line)
+            continue
+        names.update(dict.fromkeys(value["expected_triggers"]))
+        samples.append((line, value))
+    wanted = mapped.guardrail
+    shown = ", ".join(names) or "none"
+    if not wanted and len(names) == 1:
+        wanted = next(iter(names))
+    if wanted not in names:
+        if samples:
+            which = f"there is no guardrail {wanted!r:.60}" if wanted else "which guardrail?"
+            problems.add(source.path, f"{which} (there are: {shown:.300}): say it with --guardrail")
+        return Reading([])
+    rows = []
+    for line, value in samples:
+        triggers = value["expected_triggers"]
+        if wanted not in triggers:
+            message = f"'expected_triggers' says nothing of {wanted!r:.60}: write true or false"
+            problems.add(source.path, message, line)
+            continue
+        extra = {name: text_of(one) for name, one in value.items() if name not in _KNOWN}
+        extra = {"id": text_of(value.get("id")), **extra}
+        for name, fires in triggers.items():
+            if name != wanted:
+                extra[f"expected_triggers.{name}"] = text_of(fires)
+        expected = mapped.expected(triggers[wanted])
+        rows.append(Row(source.path, line, value["data"], expected, extra))
+    return Reading(rows)

@@ -1,0 +1,318 @@
+"""Test cases of promptfoo: YAML, JSON, JSON Lines and CSV with variables and assertions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.files.json_places import (
+    json_lines,
+    json_list,
+    json_members,
+    line_of,
+    plain,
+    text_of,
+)
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import read_rows
+
+TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
+OPTIONS = ("prompt_column", "expected_column", "true")
+
+_PROMPTS = ("prompt", "input", "query", "question", "message", "text")
+"""Variables that hold the prompt when there are several and none is named."""
+
+_FIRES = {
+    "not-guardrails": True,
+    "guardrails": False,
+    "not-moderation": True,
+    "moderation": False,
+    "is-refusal": True,
+    "not-is-refusal": False,
+}
+"""Whether a guardrail should fire where a test has an assertion of this type."""
+
+_ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\([\d.]+\))?(?::(.*))?", re.DOTALL)
+_REFERENCE = "names another file: convert that one"
+
+
+@dataclass(slots=True)
+class _Test:
+    line: int
+    vars: dict[str, Any]
+    asserts: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    description: str = ""
+
+
+def recognises(source: Source) -> bool:
+    """Special columns in CSV, `vars` in a list of tests, `tests` in a configuration."""
+    if source.is_folder or source.ending in (".parquet", ".eval", ".co"):
+        return False
+    if source.ending in (".csv", ".tsv"):
+        header = source.text.split("\n", 1)[0].replace('"', "").lower()
+        names = re.split(r"[,\t]", header)
+        return any(name.strip().startswith(("__expected", "__metadata:")) for name in names)
+    if source.ending in (".jsonl", ".ndjson") or (
+        source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
+    ):
+        return isinstance(source.first_object.get("vars"), dict)
+    if source.looks_like_json:
+        try:
+            return _is_config(json.loads(source.text))
+        except (ValueError, RecursionError):
+            return False
+    if source.ending in (".yaml", ".yml"):
+        return _is_config(source.yaml)
+    return False
+
+
+def _is_config(document: Any) -> bool:
+    if isinstance(document, dict):
+        return "tests" in document
+    first = document[0] if isinstance(document, list) and document else None
+    return isinstance(first, dict) and "vars" in first
+
+
+def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
+    """A row for each test; for several where the prompt's variable is a list.
+
+    The prompt is the variable that `prompt_column` names, else the only one, else the one that is
+    called prompt, input, query, question, message or text. The label is the variable or metadata
+    that `expected_column` names; else an assertion tells it: one whose value is among `true`, or
+    `guardrails` (nothing is blocked), `not-guardrails` (something is), `moderation`, `is-refusal`
+    and their opposites, or `equals` with true or false. Columns: the other variables, the metadata,
+    `description`, `assert`.
+
+    Source: promptfoo, site/docs/configuration/test-cases.md, .../expected-outputs/guardrails.md,
+    and src/csv.ts for the special columns and for how an assertion is written in a cell.
+    """
+    tests = list(_tests(source, problems))
+    name = _prompt_variable(source, tests, mapped, problems)
+    rows: list[Row] = []
+    for test in tests if name else ():
+        if name not in test.vars:
+            known = ", ".join(test.vars) or "none"
+            problems.add(
+                source.path, f"there is no variable {name!r} (there are: {known:.200})", test.line
+            )
+            continue
+        label, used, problem = _label(test, mapped)
+        if label is None:
+            problems.add(source.path, problem, test.line)
+            continue
+        value = test.vars[name]
+        extra = _columns(test, {name, used})
+        for prompt in value if isinstance(value, list) else [value]:
+            if isinstance(prompt, dict | list):
+                message = f"the variable {name!r} is no text: name another with --prompt-column"
+                problems.add(source.path, message, test.line)
+            elif isinstance(prompt, str) and prompt.startswith("file://"):
+                problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
+            else:
+                rows.append(Row(source.path, test.line, text_of(prompt), label, extra))
+    return Reading(rows)
+
+
+# --- the tests, wherever they stand -------------------------------------------------------------
+
+
+def _tests(source: Source, problems: Problems) -> Iterator[_Test]:
+    default: Any = None
+    if source.ending in (".csv", ".tsv"):
+        yield from _from_csv(source, problems)
+        return
+    found: list[tuple[int, Any]]
+    if source.ending in (".jsonl", ".ndjson") or (
+        source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
+    ):
+        found = list(json_lines(source.text))
+    elif source.looks_like_json:
+        found, default = _from_json(source)
+    else:
+        found, default = _from_yaml(source)
+    if not found:
+        problems.add(source.path, "there is no list of tests: name a file that has one")
+    for line, value in found:
+        if isinstance(value, ValueError):
+            problems.add(source.path, str(value), line)
+        elif isinstance(value, str):
+            problems.add(source.path, f"the test {value[:60]!r} {_REFERENCE}", line)
+        else:
+            try:
+                test = _test(plain(value), line, plain(default))
+            except ValueError as error:
+                problems.add(source.path, str(error), line)
+            else:
+                yield test
+
+
+def _from_json(source: Source) -> tuple[list[tuple[int, Any]], Any]:
+    try:
+        if source.text.lstrip().startswith("["):
+            return json_list(source.text), None
+        members, tests = json_members(source.text, "tests")
+    except RecursionError as error:
+        raise FileProblem(source.path, "this JSON is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        problem = f"this is no JSON: {error.msg} (column {error.colno})"
+        raise FileProblem(source.path, problem, "mend it", error.lineno) from error
+    except ValueError as error:  # a number with thousands of digits
+        problem = "this JSON holds a number that cannot be read"
+        raise FileProblem(source.path, problem, "put it in quotes") from error
+    if isinstance(members.get("tests"), str):
+        raise FileProblem(source.path, f"'tests' {_REFERENCE}", str(members["tests"])[:200])
+    return tests, members.get("defaultTest")
+
+
+def _from_yaml(source: Source) -> tuple[list[tuple[int, Any]], Any]:
+    document, default = source.yaml, None
+    if isinstance(document, dict):
+        default = document.get("defaultTest")
+        document = document.get("tests")
+        if isinstance(document, str):
+            raise FileProblem(source.path, f"'tests' {_REFERENCE}", str(document)[:200])
+    if not isinstance(document, list):
+        return [], None
+    tests = enumerate(document)
+    return [(line_of(document, place), test) for place, test in tests], default
+
+
+def _test(value: Any, line: int, default: Any) -> _Test:
+    """A test with what is set for all of them. Raises ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError("a test is no mapping with vars")
+    base = default if isinstance(default, dict) else {}
+
+    def both(name: str) -> dict[str, Any]:
+        own, common = value.get(name), base.get(name)
+        if isinstance(own, str):
+            raise ValueError(f"{name} {_REFERENCE}")
+        if own is not None and not isinstance(own, dict):
+            raise ValueError(f"{name} is no mapping of names to values")
+        return {**(common if isinstance(common, dict) else {}), **(own or {})}
+
+    asserts = [*_flat(value.get("assert")), *_flat(base.get("assert"))]
+    return _Test(line, both("vars"), asserts, both("metadata"), text_of(value.get("description")))
+
+
+def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
+    """Assertions, also those within sets."""
+    for one in asserts if isinstance(asserts, list) else ():
+        if isinstance(one, dict):
+            yield from (
+                _flat(one["assert"])
+                if one.get("type") == "assert-set" and isinstance(one.get("assert"), list)
+                else [one]
+            )
+
+
+def _from_csv(source: Source, problems: Problems) -> Iterator[_Test]:
+    found = read_rows(source.path, source.content)
+    for finding in found.unread:
+        problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
+    names = found.raw.columns
+    for line, cells in zip(found.lines.tolist(), found.raw.iter_rows(), strict=True):
+        test = _Test(line, {})
+        for name, cell in zip(names, cells, strict=True):
+            text = cell or ""
+            if name.startswith("__expected"):
+                if text.strip():
+                    test.asserts.append(_assertion(text.strip()))
+            elif name.startswith("__metadata:"):
+                test.metadata[name.removeprefix("__metadata:").removesuffix("[]")] = text
+            elif name == "__description":
+                test.description = text
+            elif name.startswith("__"):
+                test.metadata[name] = text
+            else:
+                test.vars[name] = text
+        yield test
+
+
+def _assertion(text: str) -> dict[str, Any]:
+    """An assertion as a cell has it: `type: value`, or the text that the output must equal."""
+    match = _ASSERTION.fullmatch(text)
+    if match and (match[3] is not None or f"{match[1] or ''}{match[2]}" in _FIRES):
+        value = (match[3] or "").strip()
+        return {"type": f"{match[1] or ''}{match[2]}"} | ({"value": value} if value else {})
+    return {"type": "equals", "value": text}
+
+
+# --- what they mean -----------------------------------------------------------------------------
+
+
+def _prompt_variable(source: Source, tests: list[_Test], mapped: Mapped, problems: Problems) -> str:
+    """Name of the variable that holds the prompts; "" with a problem when it cannot be told."""
+    if mapped.prompt_column or not tests:
+        return mapped.prompt_column
+    names: dict[str, None] = {}
+    for test in tests:
+        names.update(dict.fromkeys(test.vars))
+    names.pop(mapped.expected_column, None)
+    usual = [name for name in names if name.lower() in _PROMPTS]
+    candidates = list(names) if len(names) == 1 else usual
+    if len(candidates) == 1:
+        return candidates[0]
+    known = ", ".join(candidates or names) or "none"
+    problems.add(
+        source.path,
+        f"which variable holds the prompt? there are: {known:.300}; say it with --prompt-column",
+    )
+    return ""
+
+
+def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
+    """The label, the name of the variable that told it, and why there is none."""
+    wanted = mapped.expected_column
+    if wanted:
+        name = wanted.removeprefix("metadata.").removeprefix("vars.")
+        for values in (test.vars, test.metadata):
+            if name in values:
+                value = values[name]
+                return mapped.label_of(value), name, f"{name}: {mapped.not_a_label(value)}"
+        known = ", ".join([*test.vars, *test.metadata]) or "none"
+        return None, "", f"there is no variable or metadata {name!r} (there are: {known:.200})"
+    told = {found for one in test.asserts if (found := _told(one, mapped)) is not None}
+    if len(told) == 1:
+        return told.pop(), "", ""
+    if told:
+        return None, "", "its assertions contradict: say what tells the label (--expected-column)"
+    kinds = ", ".join(text_of(one.get("type")) for one in test.asserts) or "none"
+    return (
+        None,
+        "",
+        f"no assertion tells whether a guardrail should fire (there are: {kinds:.200}): "
+        "name a variable or metadata with --expected-column, or an assertion's value with --true",
+    )
+
+
+def _told(assertion: Mapping[str, Any], mapped: Mapped) -> bool | None:
+    """The label that one assertion tells, or None."""
+    kind, value = assertion.get("type"), assertion.get("value")
+    if mapped.true:
+        return mapped.label_of(value) if isinstance(value, str | bool | int | float) else None
+    if not isinstance(kind, str):
+        return None
+    config = assertion.get("config")
+    if kind == "guardrails" and isinstance(config, dict) and config.get("purpose") == "redteam":
+        return mapped.expected(True)
+    if kind in _FIRES:
+        return mapped.expected(_FIRES[kind])
+    return mapped.label_of(value) if kind == "equals" else None
+
+
+def _columns(test: _Test, used: set[str]) -> dict[str, str]:
+    columns = {name: text_of(value) for name, value in test.vars.items() if name not in used}
+    for name, value in test.metadata.items():
+        if name not in used:
+            columns[name if name not in columns else f"metadata.{name}"] = text_of(value)
+    if test.description:
+        columns.setdefault("description", test.description)
+    if test.asserts:
+        columns.setdefault("assert", text_of(test.asserts))
+    return columns

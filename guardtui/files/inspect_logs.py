@@ -1,0 +1,340 @@
+"""Evaluation logs of inspect_ai, `.eval` and `.json`, read without inspect_ai."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guardtui.domain.late import late
+from guardtui.files.json_places import json_members
+from guardtui.files.problems import SIZE_LIMIT, FileProblem, decode
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = late("polars")
+
+_ZIP = b"PK\x03\x04"
+_ZSTANDARD = 93
+_STORED, _DEFLATED = 0, 8
+_SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
+_HEADERS = ("header.json", "_journal/start.json")
+_PROTOCOL = "attachment://"
+_WRITE_AGAIN = "copy it again, or write it anew with 'inspect log convert'"
+_NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSample:
+    """One sample of a log: `value` as the log has it, `place` where it stands, for a message.
+
+    `number` counts from 1 in the order of the log; `line` is the line in a JSON log, else None.
+    """
+
+    number: int
+    value: Mapping[str, Any]
+    place: str
+    line: int | None = None
+
+    def text(self, value: object) -> str:
+        """A text with what it refers to in the sample's attachments put in."""
+        text = value if isinstance(value, str) else ""
+        if text.startswith(_PROTOCOL):
+            attachments = self.value.get("attachments")
+            if isinstance(attachments, dict):
+                found = attachments.get(text.removeprefix(_PROTOCOL))
+                return found if isinstance(found, str) else text
+        return text
+
+    def input(self) -> tuple[str, str]:
+        """The text of the input, and what is wrong with it.
+
+        Of messages it is what the user says, one after the other: the rest is not the prompt.
+        """
+        given = self.value.get("input")
+        if isinstance(given, str):
+            return self.text(given), ""
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            return "", "has no input that is a text or messages"
+        asked = [one for one in given if one.get("role") == "user"]
+        texts = [self._content(one.get("content")) for one in asked]
+        if not texts or any(text is None for text in texts):
+            return "", "has an input that is not only text"
+        return "\n\n".join(filter(None, texts)), ""
+
+    def _content(self, content: object) -> str | None:
+        """The text of a message; None when there is anything else in it."""
+        if isinstance(content, str):
+            return self.text(content)
+        if not isinstance(content, list):
+            return None
+        parts = []
+        for part in content:
+            if isinstance(part, str):
+                parts.append(self.text(part))
+            elif isinstance(part, dict) and part.get("type") == "text":
+                parts.append(self.text(part.get("text")))
+            else:
+                return None
+        return "\n".join(parts)
+
+    def output(self) -> str | None:
+        """What the model answered; None when it gave no answer."""
+        output = self.value.get("output")
+        if not isinstance(output, dict):
+            return None
+        choices = output.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            message = choices[0].get("message")
+            if isinstance(message, dict):
+                parts = message.get("content")
+                if isinstance(parts, list):  # reasoning and the like are no part of the answer
+                    parts = [
+                        part
+                        for part in parts
+                        if isinstance(part, str)
+                        or (isinstance(part, dict) and part.get("type") == "text")
+                    ]
+                found = self._content(parts)
+                if found is not None:
+                    return found
+        completion = output.get("completion")
+        return self.text(completion) if isinstance(completion, str) and completion else None
+
+    def error(self) -> str:
+        """Why the sample has no result, or ""."""
+        error = self.value.get("error")
+        if isinstance(error, dict):
+            return str(error.get("message") or "an error without a message")
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectLog:
+    """A log: its samples, ordered by epoch and id, and its status (`success`, `error`, …)."""
+
+    samples: tuple[LogSample, ...]
+    status: str
+
+
+def is_inspect_log(path: Path, content: bytes) -> bool:
+    """Whether a file holds a log, told from its content."""
+    if content.startswith(_ZIP):
+        try:
+            names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+        except (zipfile.BadZipFile, ValueError, EOFError, OSError):
+            return path.suffix.lower() == ".eval"
+        return any(name in names for name in _HEADERS)
+    # Version, status and eval stand first, so that a reader of headers finds them.
+    head = content[:2000].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return re.match(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"', head) is not None
+
+
+def read_inspect_log(path: Path, content: bytes) -> InspectLog:
+    """Read a log from the content of a file called `path`.
+
+    A `.eval` is a zip of `header.json` (`_journal/start.json` while it is written) and
+    `samples/ID_epoch_N.json`, of several members with one name the last; compressed with zstandard
+    by releases of now, with deflate by older ones. A `.json` is one object with a list `samples`.
+    Source: inspect_ai 0.3.285, `inspect_ai.log._recorders.eval` and `.json`.
+
+    Raises FileProblem telling file and place.
+    """
+    if content.startswith(_ZIP):
+        header, samples = _zipped(path, content)
+    elif path.suffix.lower() == ".eval":
+        raise FileProblem(path, "this is no .eval log: it is no zip archive", _NO_LOG)
+    else:
+        header, samples = _written(path, content)
+    if not isinstance(header.get("eval"), dict):
+        raise FileProblem(path, "this is no log of inspect_ai: it has no 'eval'", _NO_LOG)
+    version = header.get("version", 1)
+    if type(version) is not int or version > 2:
+        problem = f"the log has version {version!s:.20}, this guardtui reads up to 2"
+        raise FileProblem(path, problem, "convert it with an older release of inspect_ai")
+    if not samples:
+        problem = "the log has no samples"
+        if header.get("status") == "started":
+            problem += " yet: its evaluation is still running, or was ended"
+        raise FileProblem(path, problem, "run the evaluation with samples logged")
+    samples.sort(key=_order)
+    numbered = (
+        LogSample(number, one.value, one.place, one.line)
+        for number, one in enumerate(samples, start=1)
+    )
+    return InspectLog(tuple(numbered), str(header.get("status", "")))
+
+
+def _order(sample: LogSample) -> tuple[int, int, int, str]:
+    """By epoch, then by id: numbers before names, as numbers."""
+    epoch, name = sample.value["epoch"], sample.value["id"]
+    if isinstance(name, int):
+        return epoch, 0, name, ""
+    return (epoch, 0, int(name), "") if re.fullmatch("[0-9]{1,18}", name) else (epoch, 1, 0, name)
+
+
+def _checked(path: Path, value: object, place: str, line: int | None = None) -> LogSample:
+    """A sample with an id and an epoch. Raises FileProblem."""
+    problem = ""
+    if not isinstance(value, dict):
+        problem = "is no JSON object"
+    elif isinstance(value.get("id"), bool) or not isinstance(value.get("id"), str | int):
+        problem = "has no id that is a text or a number"
+    elif type(epoch := value.setdefault("epoch", 1)) is not int or not 0 < epoch < 2**31:
+        problem = "has no epoch that is a number from 1 on"
+    else:
+        return LogSample(0, value, place, line)
+    raise FileProblem(path, f"{place} {problem}", _WRITE_AGAIN, line)
+
+
+def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
+    """Header and samples of a JSON log."""
+    text = decode(path, content)
+    try:
+        header, found = json_members(text, "samples")
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        problem = "this is no JSON, or half of it"
+        raise FileProblem(path, problem, _WRITE_AGAIN, line) from error
+    samples = []
+    for number, (line, value) in enumerate(found, start=1):
+        _require_whole_characters(path, value, f"sample {number}", line)
+        samples.append(_checked(path, value, f"sample {number}", line))
+    return header, samples
+
+
+def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
+    """Header and samples of a zip of JSON files."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+        problem = "this is no zip archive, or half of one"
+        raise FileProblem(path, problem, _WRITE_AGAIN) from error
+    members = archive.NameToInfo  # of several with one name the last
+    total = sum(member.file_size for member in members.values())
+    if total > SIZE_LIMIT:
+        problem = f"unpacked it has {total / 1024**3:.1f} GiB, more than the 1 GiB allowed"
+        raise FileProblem(path, problem, "split the log")
+    header: dict[str, Any] = {}
+    for name in _HEADERS:
+        if name in members:
+            header = _object(path, content, members[name])
+            header.setdefault("status", "started")
+            break
+    samples = [
+        _checked(path, _object(path, content, member), name)
+        for name, member in members.items()
+        if _SAMPLE.fullmatch(name)
+    ]
+    return header, samples
+
+
+def _object(path: Path, content: bytes, member: zipfile.ZipInfo) -> dict[str, Any]:
+    place = f"{member.filename!r:.200} in it"
+    try:
+        value = json.loads(_unpacked(content, member))
+    except _UnknownMethodError as error:
+        problem = f"{place} is compressed by a method that is not known ({member.compress_type})"
+        raise FileProblem(path, problem, "convert it: inspect log convert --to json") from error
+    except (ValueError, RecursionError) as error:
+        problem = f"{place} is damaged: it is no JSON, or not what was packed"
+        raise FileProblem(path, problem, _WRITE_AGAIN) from error
+    if not isinstance(value, dict):
+        raise FileProblem(path, f"{place} is no JSON object", _WRITE_AGAIN)
+    _require_whole_characters(path, value, place, None)
+    return value
+
+
+def _require_whole_characters(path: Path, value: object, place: str, line: int | None) -> None:
+    """Raise FileProblem for half of a surrogate pair, which can stand in JSON as an escape."""
+    try:
+        for text in _texts(value):
+            text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"{place} holds half of a surrogate pair, which is no character"
+        raise FileProblem(path, problem, "remove it from the log", line) from error
+
+
+_READ = ("id", "input", "target", "choices", "output", "metadata", "scores", "attachments")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts in the parts of a sample that are read."""
+    rest = [value.get(name) for name in _READ] if isinstance(value, dict) else []
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            rest += one.keys()
+            rest += one.values()
+        elif isinstance(one, list):
+            rest += one
+
+
+# --- from a member of the archive to its bytes -------------------------------------------------
+
+
+class _UnknownMethodError(Exception):
+    pass
+
+
+def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member, held against its checksum. Raises ValueError when it is damaged.
+
+    Not by `zipfile`, which knows zstandard from Python 3.14 on only.
+    """
+    start = member.header_offset
+    if start < 0 or content[start : start + 4] != _ZIP or start + 30 > len(content):
+        raise ValueError("no member begins here")
+    name, extra = struct.unpack("<HH", content[start + 26 : start + 30])
+    start += 30 + name + extra
+    packed = content[start : start + member.compress_size]
+    if member.flag_bits & 1:
+        raise _UnknownMethodError
+    if member.compress_type == _STORED:
+        unpacked = packed
+    elif member.compress_type == _DEFLATED:
+        try:
+            # One byte more than is told, so that a longer one is noticed.
+            unpacked = zlib.decompressobj(-15).decompress(packed, member.file_size + 1)
+        except zlib.error as error:
+            raise ValueError("no deflate") from error
+    elif member.compress_type == _ZSTANDARD:
+        unpacked = _zstandard(packed)
+    else:
+        raise _UnknownMethodError
+    for ending in (b"", b"\n"):  # the reader of lines drops the last line's end
+        whole = unpacked + ending
+        if len(whole) == member.file_size and zlib.crc32(whole) == member.CRC:
+            return whole
+    raise ValueError("not what was packed")
+
+
+def _zstandard(packed: bytes) -> bytes:
+    """Unpack JSON from zstandard.
+
+    Polars unpacks what it reads as CSV: with a separator and quotes that JSON does not have, each
+    line is one cell. Raises ValueError.
+    """
+    try:
+        lines = pl.read_csv(
+            io.BytesIO(packed),
+            has_header=False,
+            separator="\x1f",
+            quote_char=None,
+            infer_schema=False,
+        )
+    except Exception as error:  # polars raises many kinds here
+        raise ValueError("no zstandard") from error
+    if lines.width != 1:
+        raise ValueError("no JSON")
+    return "\n".join(line or "" for line in lines.to_series(0).to_list()).encode()
