@@ -94,18 +94,11 @@ def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdi
         if len(one) != len(own):
             raise ValueError(f"{len(own)} and {len(one)} prompts")
     members = [(topic, own), *companions]
-    blocks = [(one.name, _matches(one, said)) for one, said in members if one.intent is _BLOCK]
-    allows = [(one.name, _matches(one, said)) for one, said in members if one.intent is _ALLOW]
-    allowed = _any([matches for _, matches in allows], len(own))
-    blocked = _any([matches for _, matches in blocks], len(own))
-    closed = topic.intent is _ALLOW
-    triggered = np.full(len(own), _NONE, np.int8)
-    triggered[allowed == _YES] = _NO
-    if closed:
-        triggered[allowed == _NO] = _YES
-    else:
-        triggered[blocked == _NO] = _NO
-        triggered[(allowed == _NO) & (blocked == _YES)] = _YES
+    blocks = [(one.name, matches_of(one, said)) for one, said in members if one.intent is _BLOCK]
+    allows = [(one.name, matches_of(one, said)) for one, said in members if one.intent is _ALLOW]
+    allowed = any_of([matches for _, matches in allows], len(own))
+    blocked = any_of([matches for _, matches in blocks], len(own))
+    triggered = decided(allowed, blocked, closed=topic.intent is _ALLOW)
     stopped = triggered == _YES
     names = [*(name for name, _ in blocks), NO_ALLOW]
     hits = np.stack([*((matches == _YES) & stopped for _, matches in blocks), stopped])
@@ -119,7 +112,24 @@ def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdi
     )
 
 
-def _matches(topic: Topic, verdicts: Verdicts) -> _Answers:
+def decided(allowed: _Answers, blocked: _Answers, *, closed: bool) -> _Answers:
+    """What a profile does with each prompt, int8 [N] with the values of `Triggered`.
+
+    `allowed` and `blocked` (int8 [N]) say whether an allow topic and whether a block topic matches.
+    What an allow topic matches is let through; any other prompt is stopped when a block topic
+    matches it, and when the profile is `closed`: it then lets nothing else through.
+    """
+    triggered = np.full(len(allowed), _NONE, np.int8)
+    triggered[allowed == _YES] = _NO
+    if closed:
+        triggered[allowed == _NO] = _YES
+    else:
+        triggered[blocked == _NO] = _NO
+        triggered[(allowed == _NO) & (blocked == _YES)] = _YES
+    return triggered
+
+
+def matches_of(topic: Topic, verdicts: Verdicts) -> _Answers:
     """Whether each prompt is about the topic, int8 [N] with the values of `Triggered`."""
     triggered = verdicts.triggered
     if topic.intent is _BLOCK:
@@ -128,7 +138,7 @@ def _matches(topic: Topic, verdicts: Verdicts) -> _Answers:
     return np.where(triggered == _NONE, triggered, np.int8(1) - triggered)
 
 
-def _any(answers: Sequence[_Answers], count: int) -> _Answers:
+def any_of(answers: Sequence[_Answers], count: int) -> _Answers:
     """Whether any says yes, int8 [N]; unknown where none does and one does not know."""
     found = np.zeros(count, np.int8)
     for one in answers:

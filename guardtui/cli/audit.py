@@ -1,0 +1,224 @@
+"""`guardtui audit`: the topics of one profile held together against their prompt sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli import diagnostics, github
+from guardtui.cli.audit_gates import AuditGates, gate_options
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.gates import exit_code, summary
+from guardtui.cli.options import FILE, PerSecond, address_options, scanner_options
+from guardtui.cli.output import write
+from guardtui.cli.outputs import check_outputs, choose, outputs_option
+
+if TYPE_CHECKING:
+    from guardtui.cli.audit_airs import Audited
+    from guardtui.cli.audit_inputs import Inputs
+    from guardtui.domain.audit import Audit
+    from guardtui.session.audit import Source
+
+_FINDINGS = 3  # of one prompt set, that are told one by one
+
+
+@click.command("audit")
+@click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC|FOLDER|PROFILE…")
+@click.option(
+    "--prompts",
+    multiple=True,
+    metavar="TOPIC=FILE|FILE",
+    help="Labelled prompts of one topic, or of all by a column 'topic' (repeatable).",
+)
+@click.option(
+    "--default",
+    "default_action",
+    type=click.Choice(["allow", "block"]),
+    help="What happens to what no topic matches (default: block with an allow topic, else allow).",
+)
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="Form of the report: table, json, md, html. Default: by the file's ending, else table.",
+)
+@outputs_option
+@gate_options
+@click.option(
+    "--scanner",
+    "scanner_name",
+    type=click.Choice(["local", "airs"]),
+    default="local",
+    help="What judges: local (the default), or airs, by what the profile has in effect.",
+)
+@scanner_options
+@click.option(
+    "--profile",
+    default="",
+    metavar="NAME",
+    help="The security profile of AIRS; with the local scanner a label for the report.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 20),
+    metavar="N",
+    help="Requests to AIRS at once (default: 5, or SCAN_CONCURRENCY).",
+)
+@click.option(
+    "--rate", type=PerSecond(), metavar="R", help="Requests a second that AIRS is sent at most."
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 5),
+    metavar="N",
+    help="How often is asked again for a prompt that failed (default: 5).",
+)
+@click.option("--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time.")
+@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept.")
+@address_options
+def command(
+    topics: tuple[Path, ...],
+    prompts: tuple[str, ...],
+    default_action: str | None,
+    format_name: str | None,
+    outputs: tuple[Path, ...],
+    min_coverage: float | None,
+    min_topic_coverage: float | None,
+    max_conflicts: int | None,
+    max_errors: int | None,
+    scanner_name: str,
+    encoder: str | None,
+    threshold: float | None,
+    profile: str,
+    concurrency: int | None,
+    rate: float | None,
+    retries: int | None,
+    batch: bool,
+    fresh: bool,
+    region: str | None,
+    scan_endpoint: str | None,
+) -> int:
+    """Evaluate the topics of one profile together, each with its own labelled prompts.
+
+    Name topic files, a folder of them, or a profile file that lists them. The prompts of a
+    topic are those used last in the app, or a file of the same name beside it, unless
+    --prompts names others. The report has the profile as a whole, each topic, and where
+    topics get into each other's way.
+
+    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
+    completed; with --max-errors a number of prompts without a verdict is allowed. 129, 130,
+    143: ended by a signal.
+    """
+    remote = scanner_name == "airs"
+    of_airs = {
+        "--concurrency": concurrency,
+        "--rate": rate,
+        "--retries": retries,
+        "--batch": batch or None,
+        "--fresh": fresh or None,
+        "--region": region,
+        "--scan-endpoint": scan_endpoint,
+    }
+    unfit: dict[str, object] = {"--encoder": encoder, "--threshold": threshold}
+    for option, value in (unfit if remote else of_airs).items():
+        if value is not None:
+            raise click.UsageError(f"{option} does not fit --scanner {scanner_name}: leave it out")
+    from guardtui.cli.audit_inputs import find_inputs
+    from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
+    from guardtui.session.audit import Source
+
+    gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
+    chosen = choose(format_name, outputs, format_of_name, "table")
+    # An unknown format fails before the work, not after it.
+    writers = [load_writer(one.format_name) for one in chosen]
+    inputs = find_inputs(topics, prompts)
+    check_outputs(outputs, *_all_read(inputs))
+    _say_findings(inputs)
+    sources = [Source(one.topic, one.prompts) for one in inputs.found]
+    closed = inputs.closed if default_action is None else default_action == "block"
+    if remote:
+        from guardtui.cli import airs_scans
+        from guardtui.cli.audit_airs import audit_profile, say_incomplete
+
+        settings = airs_scans.load_settings(
+            profile or inputs.name,
+            concurrency=concurrency,
+            retries=retries,
+            region=region,
+            scan_endpoint=scan_endpoint,
+        )
+        profile = settings.profile
+        audited = audit_profile(
+            sources, settings, closed=closed, rate=rate, fresh=fresh, batches=batch
+        )
+        for notice in audited.notices:
+            diagnostics.warn(notice)
+    else:
+        profile = profile or inputs.name
+        audited = _audit_locally(sources, encoder, threshold, closed)
+    audit = audited.audit
+    report = AuditReport(audit, audited.settings, profile, audited.notices)
+    for one, writer in zip(chosen, writers, strict=True):
+        text = writer(report)
+        for_people = one.path is None and one.format_name == "table"
+        write(github.defused(text) if for_people else text, one.path)
+    results = gates.results(audit)
+    for result in results:
+        diagnostics.gate(result.state, result.text)
+    code = exit_code(results)
+    if remote and audit.errors:
+        say_incomplete(audit, fresh=fresh, allowed=max_errors is not None)
+        if max_errors is None:
+            code = Exit.NOT_COMPLETED
+    if told := summary(results, code):
+        diagnostics.note(told)
+    return code
+
+
+def _all_read(inputs: Inputs) -> list[Path]:
+    from guardtui.session.recorded import session_file
+
+    sessions = {session_file(one.path) for one in inputs.found}
+    return [*inputs.read, *sorted(sessions)]
+
+
+def _say_findings(inputs: Inputs) -> None:
+    """Warn of what is doubtful in the prompt sets, and of topics that have none."""
+    from guardtui.cli.inputs import say_findings
+
+    for one in inputs.found:
+        if one.prompts is None:
+            beside = one.path.with_suffix(".csv").name
+            diagnostics.warn(
+                f"{one.path}: no prompt set is known, so it is measured on those of the others\n"
+                f"  put {beside} beside it, or name one: --prompts {one.path.stem}=FILE"
+            )
+        else:
+            say_findings(one.prompts, _FINDINGS)
+
+
+def _audit_locally(
+    sources: Sequence[Source], encoder: str | None, threshold: float | None, closed: bool | None
+) -> Audited:
+    import asyncio
+
+    from guardtui.cli.audit_airs import Audited
+    from guardtui.cli.audit_progress import watched
+    from guardtui.domain.topic import Intent
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.audit import Auditor, put_together
+
+    if closed is None:
+        closed = any(one.topic.intent is Intent.ALLOW for one in sources)
+    auditor = Auditor(LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold))
+
+    async def audited() -> Audit:
+        work = auditor.audit(sources, put_together(sources), closed=closed)
+        return await watched(work, lambda: auditor.progress)
+
+    audit = asyncio.run(audited())
+    return Audited(audit, auditor.scanner.settings)

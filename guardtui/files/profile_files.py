@@ -1,0 +1,135 @@
+"""A profile file: a YAML list of topic files with their prompt sets, paths beside the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+
+from guardtui.files.problems import FileProblem, decode, read_bytes
+
+_LARGEST = 1024 * 1024
+_KEYS = ("name", "default", "prompts", "topics")
+_ENTRY_KEYS = ("topic", "prompts")
+_REMEDY = "write topics: and below it a line for each, as in  - tax.yaml"
+_TOPICS = re.compile(r"^topics\s*:", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTopic:
+    """A topic file of a profile, and its prompt file if one is named; `line` is from 1."""
+
+    topic: Path
+    prompts: Path | None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFile:
+    """What a profile file says. `closed` is None where it does not name a default.
+
+    `prompts` is a prompt set that all topics share, by its column `topic`.
+    """
+
+    path: Path
+    topics: tuple[ProfileTopic, ...]
+    name: str = ""
+    closed: bool | None = None
+    prompts: Path | None = None
+
+
+def is_profile(path: Path) -> bool:
+    """Whether a file is a profile file and no topic file; False when it cannot be read."""
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        return False
+    try:
+        return bool(_TOPICS.search(decode(path, read_bytes(path, limit=_LARGEST))))
+    except FileProblem:
+        return False
+
+
+def load_profile(path: Path) -> ProfileFile:
+    """Read a profile file. Raises FileProblem naming the line."""
+    document = _parse(path, decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST)))
+    for key in document:
+        if key not in _KEYS:
+            known = ", ".join(_KEYS)
+            raise FileProblem(
+                path, f"unknown key {str(key)[:40]!r}", f"known are {known}", _line(document, key)
+            )
+    entries = document.get("topics")
+    if not isinstance(entries, list) or not entries:
+        raise FileProblem(path, "topics is no list", _REMEDY, _line(document, "topics"))
+    default = document.get("default")
+    if default not in (None, "allow", "block"):
+        raise FileProblem(
+            path,
+            f"default is {str(default)[:40]!r}",
+            "write allow or block: what happens to a prompt that no topic matches",
+            _line(document, "default"),
+        )
+    name = document.get("name")
+    if name is not None and not isinstance(name, str):
+        raise FileProblem(path, "name is no text", "put it in quotes", _line(document, "name"))
+    return ProfileFile(
+        path,
+        tuple(_entry(path, entries, place) for place in range(len(entries))),
+        name or "",
+        None if default is None else default == "block",
+        _path(path, document.get("prompts"), _line(document, "prompts")),
+    )
+
+
+def _entry(path: Path, entries: Any, place: int) -> ProfileTopic:
+    entry = entries[place]
+    line = int(entries.lc.item(place)[0]) + 1
+    if isinstance(entry, Mapping):
+        for key in entry:
+            if key not in _ENTRY_KEYS:
+                remedy = "an entry has the keys topic and prompts"
+                raise FileProblem(path, f"unknown key {str(key)[:40]!r}", remedy, line)
+        prompts = _path(path, entry.get("prompts"), line)
+        entry = entry.get("topic")
+    else:
+        prompts = None
+    topic = _path(path, entry, line)
+    if topic is None:
+        raise FileProblem(path, "this entry names no topic file", _REMEDY, line)
+    return ProfileTopic(topic, prompts, line)
+
+
+def _path(path: Path, value: object, line: int | None) -> Path | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise FileProblem(path, "this is no file name", "write the path of a file", line)
+    return path.parent / value
+
+
+def _line(document: Any, key: object) -> int | None:
+    try:
+        return int(document.lc.key(key)[0]) + 1
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        document = YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
+        line = mark.line + 1 if mark else None
+        raise FileProblem(path, problem, "mend the YAML", line) from error
+    except Exception as error:  # the reader of YAML raises many kinds for odd tags and characters
+        raise FileProblem(
+            path, "this YAML holds something that cannot be read", "keep to plain texts and lists"
+        ) from error
+    if not isinstance(document, Mapping):
+        raise FileProblem(path, "this is no mapping of keys", _REMEDY, 1)
+    return document

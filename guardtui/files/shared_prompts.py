@@ -1,0 +1,83 @@
+"""One prompt file for several topics: its column `topic` says which topic a row labels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
+from guardtui.domain.topic import Intent
+from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.prompt_files import read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+COLUMN = "topic"
+
+_REMEDY = (
+    "a prompt set for several topics has a column topic, with the name of the topic that a row "
+    "labels; for one topic name it: --prompts TOPIC=FILE"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPrompts:
+    """The rows of the file, not checked yet; `column` is the file's name of the column `topic`.
+
+    `raw` has the file's columns, all String [N]; `lines` (uint32 [N]) are those of the rows.
+    """
+
+    path: Path
+    raw: pl.DataFrame
+    lines: NDArray[np.uint32]
+    column: str
+    names: tuple[str, ...]
+    """What stands in the column, each once, in the order of the rows."""
+
+    def rows_of(self, names: Collection[str], intent: Intent | None) -> PromptSet:
+        """The rows that name one topic. Without a column `intent` that of the topic holds.
+
+        Raises PromptSetError.
+        """
+        mask = self.raw[self.column].is_in(list(names))
+        part = self.raw.filter(mask).drop(self.column)
+        if not any(name.strip().lower() == "intent" for name in part.columns):
+            part = part.with_columns(pl.lit(str(intent or Intent.BLOCK)).alias("intent"))
+        try:
+            return build_prompt_set(part, self.lines[mask.to_numpy()], str(self.path))
+        except PromptSetError as error:
+            error.args = (f"{error}\n  in the rows of topic {' / '.join(names)[:60]!r}",)
+            raise
+
+    def line_of(self, name: str) -> int:
+        """The first line that names a topic so."""
+        return int(self.lines[int((self.raw[self.column] == name).arg_max() or 0)])
+
+
+def load_shared(path: Path) -> SharedPrompts:
+    """Read a prompt file for several topics. Raises FileProblem naming the line."""
+    rows = read_rows(path, read_bytes(path, pipes=True))
+    if rows.unread:
+        first = rows.unread[0]
+        line = first.lines[0] if first.lines else None
+        raise FileProblem(path, first.message, f"{len(rows.unread)} rows cannot be read", line)
+    columns = [name for name in rows.raw.columns if name.strip().lower() == COLUMN]
+    if len(columns) != 1:
+        problem = "there is no column topic" if not columns else "the column topic is there twice"
+        raise FileProblem(path, problem, _REMEDY, 1)
+    raw = rows.raw.with_columns(pl.col(columns[0]).fill_null("").str.strip_chars())
+    unnamed = (raw[columns[0]] == "").to_numpy()
+    if unnamed.any():
+        line = int(rows.lines[int(np.argmax(unnamed))])
+        raise FileProblem(path, "this row names no topic", _REMEDY, line)
+    names = tuple(raw[columns[0]].unique(maintain_order=True).to_list())
+    return SharedPrompts(path, raw, rows.lines, columns[0], names)
