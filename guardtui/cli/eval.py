@@ -22,7 +22,13 @@ from guardtui.cli.options import (
     scanner_options,
 )
 from guardtui.cli.output import write
-from guardtui.cli.outputs import check_outputs, choose, format_of_name, outputs_option
+from guardtui.cli.outputs import (
+    check_outputs,
+    choose,
+    format_of_name,
+    format_option,
+    outputs_option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,12 +67,7 @@ _AIRS_CONCURRENCY = 20
     metavar="FILE",
     help="Labelled prompts (CSV, JSONL, Parquet).",
 )
-@click.option(
-    "--format",
-    "format_name",
-    metavar="NAME",
-    help="Form of the report on the screen, or in a single file: table (the default), json, …",
-)
+@format_option("table", without=("tsv",))
 @outputs_option
 @click.option(
     "--baseline",
@@ -185,7 +186,7 @@ def command(
     _require_fitting(scanner_name, unfit[scanner_name])
     if remote and (concurrency or 0) > _AIRS_CONCURRENCY:
         raise click.UsageError(f"--concurrency: AIRS is asked {_AIRS_CONCURRENCY} at once at most")
-    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.inputs import load_inputs, path_from_here, say_findings
     from guardtui.domain.comparison import compare
     from guardtui.domain.text import display_text
     from guardtui.domain.topic import describe_changes
@@ -265,6 +266,7 @@ def command(
         companions=companions,
         cluster=cluster or "",
         reducer=asked.name if asked else "",
+        prompt_path=path_from_here(prompts),
     )
     if any(one.format_name == "html" for one in chosen):
         from guardtui.cli.clusters import with_survey

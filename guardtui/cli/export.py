@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.cli.options import FILE, output_option
-from guardtui.cli.output import check_output, write
+from guardtui.cli.options import FILE
+from guardtui.cli.output import write
+from guardtui.cli.outputs import (
+    check_outputs,
+    choose,
+    format_of_name,
+    format_option,
+    outputs_option,
+)
 
 if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
@@ -19,14 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("topic", type=FILE, required=False)
-@click.option(
-    "--format",
-    "format_name",
-    default="md",
-    metavar="md|json|csv|tsv|table",
-    help="Form of the report (default: md).",
-)
-@output_option
+@format_option("md")
+@outputs_option
 @click.option(
     "--iteration",
     "which",
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     metavar="N|best|last",
     help="The iteration to report on (default: best).",
 )
-def command(topic: Path | None, format_name: str, output: Path | None, which: str) -> None:
+def command(
+    topic: Path | None, format_name: str | None, outputs: tuple[Path, ...], which: str
+) -> None:
     """Write a report of a topic's session: by default of its best iteration.
 
     Without TOPIC, the session used last in this folder. It is compared with the pinned
     baseline, or else with the iteration kept before it.
     """
+    from guardtui.cli.inputs import path_from_here
     from guardtui.domain.comparison import compare
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
@@ -52,7 +56,8 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
     from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
-    writer = load_writer(format_name)
+    wanted = choose(format_name, outputs, format_of_name, "md")
+    writers = [load_writer(one.format_name) for one in wanted]
     if topic is None:
         try:
             names = recorded_topics(Path())
@@ -67,7 +72,7 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
     iterations = store.iterations() if store else []
     remembered = store.prompt_file() if store else ""
     read = [topic.parent / remembered] if remembered else []
-    check_output(output, topic, session_file(topic), *read)
+    check_outputs(outputs, topic, session_file(topic), *read)
     if store is None or not iterations:
         problem = "no iterations are recorded" if topic.exists() else "no such file"
         raise InputError(
@@ -78,22 +83,25 @@ def command(topic: Path | None, format_name: str, output: Path | None, which: st
     chosen = _chosen(session, which, topic)
     before = _baseline(session, chosen)
     evaluation = chosen.evaluation
+    only_log = all(one.format_name == "tsv" for one in wanted)
     report = ReportInput(
         topic=evaluation.topic,
         evaluation=evaluation,
         # The log of iterations tells nothing of single prompts.
-        prompts=None if format_name == "tsv" else _prompts(store, topic),
+        prompts=None if only_log else _prompts(store, topic),
         baseline=before.evaluation if before else None,
         comparison=compare(before.evaluation, evaluation) if before else None,
         iterations=iterations,
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
+        prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
     )
-    if format_name == "html":
+    if any(one.format_name == "html" for one in wanted):
         from guardtui.cli.clusters import with_survey
 
         report = with_survey(report)
-    write(writer(report), output)
+    for one, writer in zip(wanted, writers, strict=True):
+        write(writer(report), one.path)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

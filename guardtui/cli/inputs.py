@@ -49,6 +49,14 @@ def _intent_line(path: Path) -> str:
     return ""
 
 
+def path_from_here(path: Path) -> str:
+    """The path as code scanning and CI systems want it: relative where it is below this folder."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
 def located(file: str, message: str, lines: Sequence[int]) -> str:
     """A finding in one sentence: the file with its first line, the message, further lines."""
     place = f"{file}:{lines[0]}" if lines else file

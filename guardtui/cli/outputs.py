@@ -21,6 +21,19 @@ class Output:
     format_name: str
 
 
+def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+    """Make --format, whose help names the built-in formats but those that fit no such report."""
+    from guardtui.reports.formats import FORMATS
+
+    names = ", ".join(name for name in FORMATS if name not in without)
+    return click.option(
+        "--format",
+        "format_name",
+        metavar="NAME",
+        help=f"Form of the report: {names}. Default: that of the file's ending, else {default}.",
+    )
+
+
 def outputs_option(function: Function) -> Function:
     """Add --output, which may be given several times."""
     return click.option(
