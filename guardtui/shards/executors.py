@@ -1,0 +1,168 @@
+"""Who evaluates shards: this process, several on this machine, or a cluster; one protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from guardtui.shards.large_set import Stopped
+from guardtui.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from guardtui.shards.parts import Manifest
+    from guardtui.shards.work import Job, Worker
+
+_BUILT_IN = {
+    "serial": "guardtui.shards.executors:Serial",
+    "processes": "guardtui.shards.executors:Processes",
+    "ray": "guardtui.shards.ray_executor:RayExecutor",
+}
+
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""A worker is one of many: each keeps to a core of its own."""
+
+
+class ExecutorError(Exception):
+    """Shards cannot be evaluated in this way; the message is for the author."""
+
+
+class Executor(Protocol):
+    """Evaluates the shards of a job."""
+
+    def run(
+        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+    ) -> Iterator[Manifest]:
+        """Manifests as they land, in any order; fewer when stopped.
+
+        What is finished is on disk, and is not done again by the next run. Raises ExecutorError,
+        FileProblem, ScannerError and ShardError.
+        """
+
+
+def executor_names() -> tuple[str, ...]:
+    """What there is to choose from."""
+    return tuple(_BUILT_IN)
+
+
+def make_executor(name: str, jobs: int = 1, address: str | None = None) -> Executor:
+    """An executor by its name, with so many workers; `address` is that of a cluster.
+
+    Raises `ExecutorError` when there is none, or what it needs is not installed.
+    """
+    if name not in _BUILT_IN:
+        raise ExecutorError(f"no executor {name!r}: choose one of {', '.join(_BUILT_IN)}")
+    module, kind = _BUILT_IN[name].split(":")
+    try:
+        made: Executor = getattr(import_module(module), kind)(jobs, address)
+    except ImportError as error:
+        raise ExecutorError(
+            f"the executor {name} needs a package that is not here ({error.name})\n"
+            f"  pip install 'guardtui[{name}]'"
+        ) from error
+    return made
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One shard after the other, in this process."""
+
+    jobs: int = 1
+    address: str | None = None
+
+    def run(
+        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+    ) -> Iterator[Manifest]:
+        """See `Executor`."""
+        worker = job.worker()
+        for shard in shards:
+            manifest = worker.evaluate(shard, stopped)
+            if manifest is None:
+                return
+            yield manifest
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Several processes on this machine, each with its own encoder."""
+
+    jobs: int = 2
+    address: str | None = None
+
+    def run(
+        self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
+    ) -> Iterator[Manifest]:
+        """See `Executor`."""
+        import multiprocessing
+
+        # A fork would copy locks that threads of this process hold.
+        context = multiprocessing.get_context("spawn")
+        stop = context.Event()
+        count = max(1, min(self.jobs, len(shards)))
+        with _environment(_ONE_THREAD):
+            pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
+            waiting: set[Future[Manifest | None]] = {pool.submit(_evaluate, one) for one in shards}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                for future in done:
+                    manifest = future.result()
+                    if manifest is not None:
+                        yield manifest
+                if stopped():
+                    return
+        except BrokenProcessPool as error:
+            raise ExecutorError(
+                "a worker ended in the middle of its work; was there too little memory?\n"
+                "  finished shards are kept: run it again, with fewer --jobs if need be"
+            ) from error
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Variables that processes begun meanwhile find."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+# Of a worker process: made once, used for all its shards.
+_worker: Worker | None = None
+_stop: Any = None
+
+
+def _begin(job: Job, stop: Any) -> None:
+    import signal
+
+    global _worker, _stop
+    # An interrupt is for the process that was started, which stops the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker, _stop = job.worker(), stop
+
+
+def _evaluate(shard: Shard) -> Manifest | None:
+    if _worker is None:
+        raise RuntimeError("no job was begun")
+    return None if _stop.is_set() else _worker.evaluate(shard, _stop.is_set)

@@ -1,0 +1,300 @@
+"""A large prompt set: a folder with its rows cut into shards, one Parquet file each."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guardtui.domain.late import late
+from guardtui.domain.prompts import (
+    LISTED,
+    Finding,
+    PromptSet,
+    PromptSetError,
+    content_digests,
+    keys_of,
+    missing_class,
+    valid_rows,
+)
+from guardtui.domain.topic import Intent
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.files.prompt_blocks import file_digest, prompt_blocks
+from guardtui.shards.shard import Shard, ShardError, all_shards
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+SCHEMA_VERSION = 1
+ROWS_PER_SHARD = 100_000
+"""Prompts in one shard where nobody says how many shards there are to be."""
+
+_OWN = ("row", "key", "line", "prompt", "expected")
+
+Stopped = Callable[[], bool]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class LargeSet:
+    """What is known of a large prompt set without reading its rows.
+
+    `source` names the file it was cut from and `source_digest` is that file's sha256;
+    `fingerprint` is that of the `PromptSet` the file would give, `columns` are its columns besides
+    prompt, expected and intent.
+    """
+
+    folder: Path
+    source: str
+    source_digest: str
+    rows: int
+    intent: Intent
+    shards: int
+    fingerprint: str
+    columns: tuple[str, ...]
+
+    @cached_property
+    def category_column(self) -> str | None:
+        """The column named category, in whatever case."""
+        return next((name for name in self.columns if name.lower() == "category"), None)
+
+    def all_shards(self) -> list[Shard]:
+        """Its shards in order."""
+        return all_shards(self.shards)
+
+    def rows_path(self, shard: Shard) -> Path:
+        """Where the rows of a shard are."""
+        return self.folder / "rows" / f"{shard.name}.parquet"
+
+    def read_rows(self, shard: Shard, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Rows of a shard in the order of the file: `row` (UInt32), then as in `PromptSet.frame`.
+
+        Raises FileProblem when they cannot be read.
+        """
+        return read_frame(self.rows_path(shard), columns)
+
+    def prompts(self, frame: pl.DataFrame) -> PromptSet:
+        """Some of its rows as a prompt set; `frame` as `read_rows` gives it."""
+        return PromptSet(frame.drop("row", strict=False), self.intent, self.source)
+
+    def has_rows(self, shards: Iterable[Shard]) -> bool:
+        """Whether all these shards are there."""
+        return all(self.rows_path(shard).exists() for shard in shards)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `set.json` holds."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "source": self.source,
+            "source_sha256": self.source_digest,
+            "rows": self.rows,
+            "intent": self.intent.value,
+            "shards": self.shards,
+            "fingerprint": self.fingerprint,
+            "columns": list(self.columns),
+        }
+
+
+def is_large_set(path: Path) -> bool:
+    """Whether a path is the folder of a large prompt set."""
+    return (path / "set.json").is_file()
+
+
+def open_set(folder: Path) -> LargeSet:
+    """The large prompt set in a folder. Raises FileProblem."""
+    path = folder / "set.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["schema_version"] != SCHEMA_VERSION:
+            raise FileProblem(
+                path,
+                f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
+                "cut the prompts anew into another folder",
+            )
+        return LargeSet(
+            folder,
+            str(told["source"]),
+            str(told["source_sha256"]),
+            int(told["rows"]),
+            Intent(told["intent"]),
+            int(told["shards"]),
+            str(told["fingerprint"]),
+            tuple(map(str, told["columns"])),
+        )
+    except OSError as error:
+        raise from_os_error(path, error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileProblem(
+            path, "this is no description of a large prompt set", "cut the prompts anew"
+        ) from error
+
+
+def cut(
+    source: Path,
+    folder: Path,
+    count: int | None = None,
+    only: Shard | None = None,
+    *,
+    advance: Advance = lambda rows: None,
+    stopped: Stopped = lambda: False,
+) -> LargeSet | None:
+    """Cut a prompt file into shards, all of them or `only` one; None when stopped.
+
+    Shards that are there stay. Without `count` there are as many as its rows make sensible, or as
+    the folder has. `advance` is told how many rows are read. Raises FileProblem, `PromptSetError`
+    with all errors of the rows, and `ShardError` where the folder holds other prompts or another number of shards.
+    """
+    count = only.count if only is not None else count
+    digest = file_digest(source)
+    known = open_set(folder) if is_large_set(folder) else None
+    if known is not None:
+        _refuse_another(known, source, digest, count)
+        count = known.shards
+        if known.has_rows([only] if only is not None else known.all_shards()):
+            return known
+    read = _read(source, only, advance, stopped)
+    if read is None:
+        return None
+    if count is None:
+        count = max(1, -(-len(read.digests) // ROWS_PER_SHARD))
+    found = LargeSet(
+        folder,
+        source.name,
+        digest,
+        len(read.digests),
+        read.intent,
+        count,
+        read.fingerprint,
+        read.columns,
+    )
+    try:
+        (folder / "rows").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_os_error(folder, error) from error
+    for shard in [only] if only is not None else all_shards(count):
+        part = read.frame if only is not None else read.frame.filter(shard.holds(read.digests))
+        write_frame(found.rows_path(shard), part)
+    _write_set(found)
+    return found
+
+
+def _refuse_another(known: LargeSet, source: Path, digest: str, count: int | None) -> None:
+    if known.source_digest != digest:
+        raise ShardError(
+            f"{known.folder} holds other prompts than {source} does now\n"
+            "  name another folder, or remove this one"
+        )
+    if count is not None and known.shards != count:
+        raise ShardError(
+            f"{known.folder} is cut into {known.shards} shards, not {count}\n"
+            f"  use {known.shards}, or name another folder"
+        )
+
+
+def _write_set(large: LargeSet) -> None:
+    path = large.folder / "set.json"
+    write_atomically(path, (json.dumps(large.to_json(), indent=2) + "\n").encode())
+    # Of two processes that began at once the later one wins: both must have meant the same.
+    there = open_set(large.folder)
+    if (there.fingerprint, there.shards) != (large.fingerprint, large.shards):
+        raise ShardError(f"{large.folder}: another process cut other prompts into it meanwhile")
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    frame: pl.DataFrame
+    digests: NDArray[np.uint64]
+    intent: Intent
+    fingerprint: str
+    columns: tuple[str, ...]
+
+
+def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) -> _Read | None:
+    """The rows of a shard or of all, once through the file."""
+    frames: list[pl.DataFrame] = []
+    digests: list[NDArray[np.uint64]] = []
+    labels: list[NDArray[np.bool_]] = []
+    errors: list[Finding] = []
+    columns: dict[str, None] = {}
+    intent: Intent | None = None
+    wrong = count = 0
+    for rows in prompt_blocks(source):
+        if stopped():
+            return None
+        if not rows.raw.height:
+            continue
+        try:
+            frame, found = valid_rows(rows.raw, rows.lines, str(source))
+        except PromptSetError as error:
+            errors += error.findings[: LISTED - len(errors)]
+            wrong += error.total
+            continue
+        if intent is not None and found is not intent:
+            raise FileProblem(
+                source,
+                f"intent is {found} here and {intent} before",
+                "a prompt set has one intent",
+                int(frame["line"][0]),
+            )
+        intent = found
+        columns.update(dict.fromkeys(frame.columns[3:]))
+        part = content_digests(frame["prompt"].to_list())
+        row = pl.Series("row", np.arange(count, count + len(part), dtype=np.uint32))
+        count += len(part)
+        digests.append(part)
+        labels.append(frame["expected"].to_numpy())
+        frame = frame.insert_column(0, row)
+        frames.append(frame if only is None else frame.filter(only.holds(part)))
+        advance(count)
+    if wrong:
+        raise PromptSetError(str(source), errors, wrong)
+    if intent is None:
+        raise FileProblem(source, "the file has no rows", "add prompts to it")
+    expected = np.concatenate(labels)
+    if classes := missing_class(pl.Series(expected), intent):
+        raise PromptSetError(str(source), [classes])
+    every = np.concatenate(digests)
+    keys = keys_of(every)
+    hashed = hashlib.sha256(intent.value.encode())
+    hashed.update(keys.tobytes())
+    hashed.update(expected.tobytes())
+    frame = pl.concat(frames, how="diagonal").with_columns(
+        pl.col(name).fill_null("") for name in columns
+    )
+    frame = frame.insert_column(1, pl.Series("key", keys[frame["row"].to_numpy()]))
+    frame = frame.select(*_OWN, *columns)
+    return _Read(frame, every, intent, hashed.hexdigest(), tuple(columns))
+
+
+def write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileProblem."""
+    stream = io.BytesIO()
+    # One row group of one chunk: how the rows came together leaves no trace.
+    frame.rechunk().write_parquet(stream, compression="zstd", row_group_size=max(1, frame.height))
+    write_atomically(path, stream.getvalue())
+
+
+def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read a Parquet file of ours. Raises FileProblem when it is missing or damaged."""
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(2, os.strerror(2))
+        return pl.read_parquet(path, columns=list(columns) if columns is not None else None)
+    except OSError as error:
+        raise from_os_error(path, error) from error
+    except pl.exceptions.PolarsError as error:
+        raise FileProblem(
+            path, "this is no Parquet file, or half of one", "remove it and run its shard again"
+        ) from error

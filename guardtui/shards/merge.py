@@ -1,0 +1,258 @@
+"""Many parts as one evaluation: whether all are there and belong together, and their sum."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.late import late
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.verdicts import Verdicts
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem
+from guardtui.shards.large_set import read_frame
+from guardtui.shards.parts import (
+    REMEDY,
+    Counts,
+    Manifest,
+    Run,
+    add_counts,
+    counts_json,
+    metrics_of_counts,
+    read_manifest,
+)
+from guardtui.shards.shard import Shard, ShardError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+SCHEMA_VERSION = 1
+_OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
+
+
+class IncompleteError(ShardError):
+    """Parts are missing; `missing` are their shards."""
+
+    def __init__(self, run: Run, missing: list[Shard]) -> None:
+        self.run, self.missing = run, missing
+        count = run.large.shards
+        super().__init__(
+            f"{run.folder}: {len(missing)} of {count} shards are missing: {spans(missing)}\n"
+            f"  run them again: guardtui eval TOPIC --prompts {run.large.folder} "
+            f"--out {run.large.folder} --shard {missing[0]}"
+        )
+
+
+def spans(shards: list[Shard]) -> str:
+    """Numbers of shards, neighbours drawn together: "0, 3-7, 12"."""
+    parts: list[list[int]] = []
+    for shard in sorted(shards):
+        if parts and parts[-1][-1] + 1 == shard.index:
+            parts[-1][1:] = [shard.index]
+        else:
+            parts.append([shard.index])
+    return ", ".join("-".join(map(str, part)) for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A run whose parts are all there: what it comes to, read from manifests alone."""
+
+    run: Run
+    manifests: tuple[Manifest, ...]
+    counts: Counts
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counts and rates over all prompts."""
+        return metrics_of_counts(self.counts)
+
+    @property
+    def by_category(self) -> dict[str, Metrics]:
+        """Metrics of each category; empty without such a column."""
+        if self.run.large.category_column is None:
+            return {}
+        return {
+            name or "(none)": metrics_of_counts({name: numbers})
+            for name, numbers in self.counts.items()
+        }
+
+    @property
+    def evaluation(self) -> MergedEvaluation:
+        """The same as an evaluation; its columns are read when they are asked for."""
+        return MergedEvaluation(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `merged.json` holds; it does not tell how the prompts were cut."""
+        run, metrics = self.run, self.metrics
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "topic": run.topic.model_dump(mode="json"),
+            "definition": run.topic.fingerprint,
+            "scanner": {
+                "name": run.settings.name,
+                "identity": run.settings.identity,
+                "threshold": run.settings.threshold,
+            },
+            "prompt_set": run.large.fingerprint,
+            "rows": run.large.rows,
+            "no_verdict": metrics.errors,
+            "rates": {name: getattr(metrics, name) for name in RATES},
+            "counts": counts_json(self.counts),
+        }
+
+    def write(self) -> None:
+        """Keep the sum beside the parts, as `merged.json`. Raises FileProblem."""
+        text = json.dumps(self.to_json(), indent=2) + "\n"
+        write_atomically(self.run.folder / "merged.json", text.encode())
+
+    def wrong_rows(self) -> pl.DataFrame:
+        """Rows that are wrong or without a verdict, in the order of the file.
+
+        Columns as `LargeSet.read_rows` has them, then `_outcome` and others with an underscore.
+        Raises FileProblem.
+        """
+        parts = [
+            read_frame(self.run.path(shard, ".wrong.parquet"))
+            for shard in self.run.large.all_shards()
+        ]
+        return pl.concat(parts).sort("row")
+
+    def wrong_prompts(self) -> PromptSet:
+        """The same as prompts, without what became of them."""
+        return self.run.large.prompts(self.wrong_rows().drop(*_OF_A_ROW))
+
+    def sorted_scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Scores of prompts that should trigger, and of those that should not, each sorted.
+
+        Raises FileProblem.
+        """
+        should, other = [], []
+        for manifest in self.manifests:
+            path = self.run.path(manifest.shard, ".scores.npy")
+            try:
+                scores = np.load(path, allow_pickle=False)
+            except (OSError, ValueError) as error:
+                raise FileProblem(path, "the scores cannot be read", REMEDY) from error
+            should.append(scores[: manifest.scored])
+            other.append(scores[manifest.scored :])
+        return np.sort(np.concatenate(should)), np.sort(np.concatenate(other))
+
+
+def merge(run: Run) -> Merged:
+    """The run as a whole, from its manifests.
+
+    Raises `IncompleteError` naming the shards that are missing, `ShardError` for parts that do not
+    belong together, and FileProblem.
+    """
+    manifests, missing = [], []
+    for shard in run.large.all_shards():
+        manifest = read_manifest(run, shard)
+        if manifest is None:
+            missing.append(shard)
+        else:
+            manifests.append(manifest)
+    if missing:
+        raise IncompleteError(run, missing)
+    rows = sum(one.rows for one in manifests)
+    counts = add_counts([one.counts for one in manifests])
+    counted = sum(sum(numbers) for numbers in counts.values())
+    if not rows == counted == run.large.rows:
+        # Shards are disjoint by their remainders; what is too much or too little shows here.
+        raise ShardError(
+            f"{run.folder}: the parts hold {rows} prompts and count {counted}, "
+            f"the prompt set has {run.large.rows}\n  remove the run's folder and begin anew"
+        )
+    return Merged(run, tuple(manifests), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    keys: NDArray[np.uint64]
+    expected: NDArray[np.bool_]
+    verdicts: Verdicts
+
+
+class MergedEvaluation(Evaluation):
+    """An evaluation whose metrics are known before any row is read.
+
+    In every other way it is the evaluation of the whole prompt set, in the order of its file.
+    """
+
+    def __init__(self, merged: Merged) -> None:
+        run = merged.run
+        self.__dict__.update(
+            topic=run.topic,
+            settings=run.settings,
+            prompt_set=run.large.fingerprint,
+            merged=merged,
+            _lock=Lock(),
+            _found=None,
+        )
+
+    @property
+    def _columns(self) -> _Columns:
+        with self.__dict__["_lock"]:
+            if self.__dict__["_found"] is None:
+                self.__dict__["_found"] = _read_columns(self.__dict__["merged"].run)
+            found: _Columns = self.__dict__["_found"]
+            return found
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return self._columns.keys
+
+    @property
+    def expected(self) -> NDArray[np.bool_]:
+        return self._columns.expected
+
+    @property
+    def verdicts(self) -> Verdicts:
+        return self._columns.verdicts
+
+    @property
+    def metrics(self) -> Metrics:
+        merged: Merged = self.__dict__["merged"]
+        return merged.metrics
+
+
+def _read_columns(run: Run) -> _Columns:
+    count = run.large.rows
+    keys, expected = np.empty(count, np.uint64), np.empty(count, bool)
+    triggered, matched = np.empty(count, np.int8), np.empty(count, np.int16)
+    score = np.empty(count, np.float32)
+    into: dict[str, NDArray[Any]] = {
+        "key": keys,
+        "expected": expected,
+        "triggered": triggered,
+        "score": score,
+        "matched": matched,
+    }
+    texts: dict[str, dict[int, str]] = {"_error": {}, "_note": {}, "_reason": {}}
+    for shard in run.large.all_shards():
+        frame = read_frame(run.path(shard, ".parquet"))
+        rows = frame["row"].to_numpy()
+        for name, column in into.items():
+            column[rows] = frame[name].to_numpy()
+        wrong = read_frame(run.path(shard, ".wrong.parquet"), ["row", *texts])
+        for name, told in texts.items():
+            some = wrong.filter(pl.col(name) != "")
+            told.update(zip(some["row"].to_list(), some[name].to_list(), strict=True))
+    verdicts = Verdicts(
+        triggered,
+        score,
+        matched,
+        errors=texts["_error"],
+        notes=texts["_note"],
+        reasons=texts["_reason"],
+    )
+    return _Columns(keys, expected, verdicts)

@@ -1,0 +1,347 @@
+"""What one shard's evaluation leaves: an immutable part, its wrong rows, and a small manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.late import late
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.shards.large_set import LargeSet, write_frame
+from guardtui.shards.shard import Shard, ShardError
+from guardtui.shards.vectors import keys_digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+SCHEMA_VERSION = 1
+
+Counts = Mapping[str, tuple[int, int, int, int, int, int]]
+"""By category ("" without that column): TP, FN and prompts without a verdict of those that should
+trigger, then TN, FP and without a verdict of those that should not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One definition held by one scanner against a large prompt set; parts are named by its id."""
+
+    large: LargeSet
+    topic: Topic
+    settings: ScannerSettings
+
+    @property
+    def id(self) -> str:
+        """12 hex digits: of the definition, of what answers, and of the prompts."""
+        scanner = self.settings
+        said = json.dumps(
+            [
+                self.topic.fingerprint,
+                scanner.name,
+                scanner.identity,
+                scanner.revision,
+                None if scanner.threshold is None else repr(scanner.threshold),
+                self.large.fingerprint,
+            ]
+        )
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+    @property
+    def folder(self) -> Path:
+        """Where its parts are."""
+        return self.large.folder / "runs" / self.id
+
+    def path(self, shard: Shard, ending: str) -> Path:
+        """A file of a part: `.parquet`, `.wrong.parquet`, `.scores.npy` or `.json`."""
+        return self.folder / f"{shard.name}{ending}"
+
+    def begin(self) -> None:
+        """Make its folder, and say in it what is evaluated. Raises FileProblem."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os_error(self.folder, error) from error
+        scanner = self.settings
+        told = {
+            "schema_version": SCHEMA_VERSION,
+            "topic": self.topic.model_dump(mode="json"),
+            "scanner": {
+                "name": scanner.name,
+                "identity": scanner.identity,
+                "threshold": scanner.threshold,
+                "threshold_source": scanner.threshold_source,
+                "revision": scanner.revision,
+            },
+            "prompt_set": self.large.fingerprint,
+        }
+        path = self.folder / "run.json"
+        if not path.exists():
+            write_atomically(path, _json(told))
+
+
+def open_run(large: LargeSet, name: str) -> Run:
+    """A run of a large prompt set by its id. Raises FileProblem when it is not one of ours."""
+    path = large.folder / "runs" / name / "run.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        run = Run(large, Topic.model_validate(told["topic"]), ScannerSettings(**told["scanner"]))
+    except OSError as error:
+        raise from_os_error(path, error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileProblem(path, "this describes no run", "remove its folder") from error
+    if run.id != name:
+        raise FileProblem(
+            path, "what it says is not what its folder is named for", "remove its folder"
+        )
+    return run
+
+
+def runs_of(large: LargeSet) -> list[Run]:
+    """All runs in the folder, the one that was worked on last at the end. Raises FileProblem."""
+    folder = large.folder / "runs"
+    if not folder.is_dir():
+        return []
+    found = [one for one in sorted(folder.iterdir()) if (one / "run.json").is_file()]
+    # A folder's time is that of the last part that was put into it.
+    found.sort(key=lambda one: one.stat().st_mtime_ns)
+    return [open_run(large, one.name) for one in found]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a part says of itself: enough for metrics, and to see whether it belongs here.
+
+    `scored` counts the scores of prompts that should trigger, which stand first in its scores.
+    `files` are the sizes of its files in bytes; `seconds` what each step took.
+    """
+
+    run: str
+    shard: Shard
+    rows: int
+    keys_sha256: str
+    counts: Counts
+    scored: int
+    files: Mapping[str, int]
+    seconds: Mapping[str, float]
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counts and rates of this shard."""
+        return metrics_of_counts(self.counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """What its file holds."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run": self.run,
+            "shard": self.shard.index,
+            "shards": self.shard.count,
+            "rows": self.rows,
+            "keys_sha256": self.keys_sha256,
+            "counts": counts_json(self.counts),
+            "scored": self.scored,
+            "files": dict(self.files),
+            "seconds": dict(self.seconds),
+        }
+
+
+def counts_json(counts: Counts) -> dict[str, Any]:
+    """Counts by category, with the names of what is counted."""
+    return {
+        name: {
+            "should_trigger": {"tp": tp, "fn": fn, "no_verdict": left},
+            "should_not_trigger": {"tn": tn, "fp": fp, "no_verdict": right},
+        }
+        for name, (tp, fn, left, tn, fp, right) in counts.items()
+    }
+
+
+def _counts(told: Mapping[str, Any]) -> Counts:
+    found = {}
+    for name, one in told.items():
+        should, other = one["should_trigger"], one["should_not_trigger"]
+        found[str(name)] = (
+            int(should["tp"]),
+            int(should["fn"]),
+            int(should["no_verdict"]),
+            int(other["tn"]),
+            int(other["fp"]),
+            int(other["no_verdict"]),
+        )
+    return found
+
+
+def add_counts(parts: Sequence[Counts]) -> Counts:
+    """The sum of several, categories sorted by name."""
+    total: dict[str, list[int]] = {}
+    for part in parts:
+        for name, numbers in part.items():
+            into = total.setdefault(name, [0] * 6)
+            for place, number in enumerate(numbers):
+                into[place] += number
+    return {name: tuple(total[name]) for name in sorted(total)}  # type: ignore[misc]
+
+
+def metrics_of_counts(counts: Counts) -> Metrics:
+    """Metrics over all categories."""
+    tp, fn, left, tn, fp, right = (sum(column) for column in zip(*counts.values(), strict=True))
+    return Metrics(tp, tn, fp, fn, left + right)
+
+
+def read_manifest(run: Run, shard: Shard) -> Manifest | None:
+    """The manifest of a finished part; None where there is none.
+
+    Raises `ShardError` when it is of another run or of other prompts, or its files are not as it
+    says, and FileProblem when it is no manifest.
+    """
+    path = run.path(shard, ".json")
+    try:
+        told = json.loads(path.read_bytes())
+        manifest = Manifest(
+            str(told["run"]),
+            Shard(int(told["shard"]), int(told["shards"])),
+            int(told["rows"]),
+            str(told["keys_sha256"]),
+            _counts(told["counts"]),
+            int(told["scored"]),
+            {str(name): int(size) for name, size in told["files"].items()},
+            {str(name): float(value) for name, value in told["seconds"].items()},
+        )
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise from_os_error(path, error) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileProblem(path, "this is no manifest of a part", REMEDY) from error
+    if manifest.run != run.id or manifest.shard != shard:
+        raise ShardError(f"{path}: this part is of another run or shard\n  {REMEDY}")
+    for name, size in manifest.files.items():
+        part = run.folder / name
+        if not part.is_file() or part.stat().st_size != size:
+            raise ShardError(f"{part}: the file is not as its manifest says\n  {REMEDY}")
+    return manifest
+
+
+REMEDY = "remove the part's .json file and run its shard again"
+
+
+def write_part(
+    run: Run,
+    shard: Shard,
+    rows: NDArray[np.uint32],
+    categories: pl.Series | None,
+    evaluation: Evaluation,
+    seconds: Mapping[str, float],
+) -> Manifest:
+    """Write a part: its files first and the manifest last, each under a temporary name and renamed.
+
+    `rows` are the places of the shard's prompts in the file, uint32 [n], in the evaluation's
+    order; `categories` their categories, String [n]. Raises FileProblem.
+    """
+    verdicts, codes = evaluation.verdicts, evaluation.codes
+    frame = pl.DataFrame(
+        {
+            "row": rows,
+            "key": evaluation.keys,
+            "expected": evaluation.expected,
+            "triggered": verdicts.triggered,
+            "score": verdicts.score,
+            "matched": verdicts.matched,
+        }
+    )
+    write_frame(run.path(shard, ".parquet"), frame)
+    write_frame(run.path(shard, ".wrong.parquet"), _wrong(run, shard, evaluation))
+    scored = _write_scores(run.path(shard, ".scores.npy"), evaluation)
+    names = [
+        run.path(shard, ending).name for ending in (".parquet", ".wrong.parquet", ".scores.npy")
+    ]
+    manifest = Manifest(
+        run.id,
+        shard,
+        len(rows),
+        keys_digest(evaluation.keys),
+        _count(codes, evaluation.should_trigger, categories),
+        scored,
+        {name: (run.folder / name).stat().st_size for name in names},
+        {name: round(value, 3) for name, value in seconds.items()},
+    )
+    write_atomically(run.path(shard, ".json"), _json(manifest.to_json()))
+    return manifest
+
+
+def _wrong(run: Run, shard: Shard, evaluation: Evaluation) -> pl.DataFrame:
+    """Rows that are FP, FN or without a verdict, with their texts and what is told of each."""
+    verdicts, codes = evaluation.verdicts, evaluation.codes
+    places = np.flatnonzero(codes >= Outcome.FP)
+    numbers = places.tolist()
+    told = {
+        "error": [verdicts.errors.get(one, "") for one in numbers],
+        "note": [verdicts.notes.get(one, "") for one in numbers],
+        "reason": [verdicts.reasons.get(one, "") for one in numbers],
+    }
+    texts = run.large.read_rows(shard)[places]
+    about = pl.DataFrame(
+        {
+            "_outcome": codes[places],
+            "_triggered": verdicts.triggered[places],
+            "_score": verdicts.score[places],
+            "_matched": verdicts.matched[places],
+            **{f"_{name}": pl.Series(values, dtype=pl.String) for name, values in told.items()},
+        }
+    )
+    return texts.hstack(about)
+
+
+def _write_scores(path: Path, evaluation: Evaluation) -> int:
+    """Scores for an exact sweep: sorted, those that should trigger first; how many those are."""
+    scores, should = evaluation.verdicts.score, evaluation.should_trigger
+    known = ~np.isnan(scores)
+    stream = io.BytesIO()
+    both = [np.sort(scores[known & should]), np.sort(scores[known & ~should])]
+    np.save(stream, np.concatenate(both), allow_pickle=False)
+    write_atomically(path, stream.getvalue())
+    return len(both[0])
+
+
+def _count(
+    codes: NDArray[np.int8], should: NDArray[np.bool_], categories: pl.Series | None
+) -> Counts:
+    if categories is None:
+        names, groups = [""], np.zeros(len(codes), np.int64)
+    else:
+        values = categories.fill_null("")
+        names = values.unique().sort().to_list()
+        found = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
+        groups = found.to_numpy()
+    width = 2 * len(Outcome)
+    index = groups * width + should * len(Outcome) + codes
+    table = np.bincount(index, minlength=len(names) * width).reshape(len(names), 2, len(Outcome))
+    return {
+        name: (
+            int(right[Outcome.TP]),
+            int(right[Outcome.FN]),
+            int(right[Outcome.ERROR]),
+            int(left[Outcome.TN]),
+            int(left[Outcome.FP]),
+            int(left[Outcome.ERROR]),
+        )
+        for name, (left, right) in zip(names, table, strict=True)
+    } or {"": (0, 0, 0, 0, 0, 0)}
+
+
+def _json(told: Mapping[str, Any]) -> bytes:
+    return (json.dumps(told, indent=2) + "\n").encode()

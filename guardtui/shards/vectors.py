@@ -1,0 +1,144 @@
+"""Vectors of a shard's prompts: computed once, as int8 in a file that is mapped into memory."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import from_os_error
+from guardtui.scanners.local.matrix import CompactMatrix, compact
+from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
+from guardtui.scanners.local.vectors import rounded
+from guardtui.shards.large_set import Advance, LargeSet, Stopped
+from guardtui.shards.shard import Shard
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+_SLICE = 4096  # prompts embedded between two looks at whether to stop
+_BATCH = {"minilm": 32, "static": 512}
+
+
+def keys_digest(keys: NDArray[np.uint64]) -> str:
+    """Sha256 (64 hex digits) of the keys of some prompts, in their order."""
+    return hashlib.sha256(keys.tobytes()).hexdigest()
+
+
+def stored_vectors(
+    large: LargeSet,
+    shard: Shard,
+    scanner: LocalScanner,
+    keys: NDArray[np.uint64],
+    *,
+    advance: Advance = lambda prompts: None,
+    stopped: Stopped = lambda: False,
+) -> PromptVectors | None:
+    """The vectors of a shard, whose prompts have these keys (uint64 [n]); None when stopped.
+
+    From the files where these are of the same prompts and encoder, else computed and kept.
+    `advance` is told how many prompts are embedded. Raises FileProblem and ScannerError.
+    """
+    encoder, _, _ = scanner.load()
+    folder = large.folder / f"vectors-{encoder.id}"
+    about = {"encoder": encoder.id, "keys_sha256": keys_digest(keys), "rows": len(keys)}
+    if (there := _mapped(folder, shard, about, encoder.dimensions)) is not None:
+        advance(len(keys))
+        return there
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = _compute(large, shard, scanner, folder, advance, stopped)
+    except OSError as error:
+        raise from_os_error(folder, error) from error
+    if not done:
+        return None
+    # Written last: without it the other two files count for nothing.
+    write_atomically(folder / f"{shard.name}.json", json.dumps(about).encode())
+    return _mapped(folder, shard, about, encoder.dimensions)
+
+
+def _mapped(
+    folder: Path, shard: Shard, about: dict[str, object], dimensions: int
+) -> PromptVectors | None:
+    """What is there, if it is what is asked for."""
+    try:
+        told = json.loads((folder / f"{shard.name}.json").read_bytes())
+        if told != about:
+            return None
+        count = told["rows"]
+        if not count:  # an empty file cannot be mapped
+            none = np.empty(0, np.float32)
+            return PromptVectors(CompactMatrix(0, dimensions), none)
+        values = np.load(folder / f"{shard.name}.values.npy", mmap_mode="r", allow_pickle=False)
+        scales, terms = np.load(folder / f"{shard.name}.terms.npy", allow_pickle=False)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if values.shape != (count, dimensions) or len(scales) != count:
+        return None
+    return PromptVectors(CompactMatrix.of(values, scales), terms)
+
+
+def _compute(
+    large: LargeSet,
+    shard: Shard,
+    scanner: LocalScanner,
+    folder: Path,
+    advance: Advance,
+    stopped: Stopped,
+) -> bool:
+    encoder, scoring, _ = scanner.load()
+    texts = large.read_rows(shard, ["prompt"])["prompt"]
+    count = len(texts)
+    if not count:
+        return True
+    batch = _BATCH[scanner.encoder_name]
+    terms = np.empty((2, count), np.float32)  # scale and prompt term of each
+    with _replacing(folder / f"{shard.name}.values.npy") as temporary:
+        values = np.lib.format.open_memmap(
+            temporary, mode="w+", dtype=np.int8, shape=(count, encoder.dimensions)
+        )
+        for start in range(0, count, _SLICE):
+            if stopped():
+                temporary.unlink()
+                return False
+            part = texts[start : start + _SLICE].to_list()
+            # Texts of like length in one batch spare the padding.
+            order = sorted(range(len(part)), key=lambda place: len(part[place]))
+            vectors = np.empty((len(part), encoder.dimensions), np.float32)
+            for first in range(0, len(order), batch):
+                places = order[first : first + batch]
+                vectors[places] = rounded(encoder.encode([part[place] for place in places]))
+            rows = slice(start, start + len(part))
+            values[rows], terms[0, rows] = small, scales = compact(vectors)
+            terms[1, rows] = scoring.compact_prompt_terms(small, scales)
+            advance(rows.stop)
+        values.flush()
+        del values
+    with _replacing(folder / f"{shard.name}.terms.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, terms, allow_pickle=False)
+    return True
+
+
+class _replacing(contextlib.AbstractContextManager[Path]):  # noqa: N801 - used as a function is
+    """A name to write under, renamed when all went well and removed when not."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+    def __enter__(self) -> Path:
+        return self._temporary
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and self._temporary.exists():
+            self._temporary.replace(self._path)
+        else:
+            self._temporary.unlink(missing_ok=True)

@@ -1,0 +1,113 @@
+"""A prompt file cut into shards holds the same prompts, under the same keys and fingerprint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from guardtui.domain.prompts import PromptSetError
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts
+from guardtui.shards.large_set import LargeSet, cut, is_large_set, open_set
+from guardtui.shards.shard import Shard, ShardError
+
+
+def made(source: Path, folder: Path, count: int | None = None) -> LargeSet:
+    large = cut(source, folder, count)
+    assert large is not None
+    return large
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 500])
+def test_all_shards_together_are_the_prompt_set(source: Path, tmp_path: Path, count: int) -> None:
+    large, whole = made(source, tmp_path / "set", count), load_prompts(source)
+    rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
+    assert rows.drop("row").equals(whole.frame)
+    assert rows["row"].to_list() == list(range(len(whole)))
+    assert large.fingerprint == whole.fingerprint
+    assert (large.rows, large.intent) == (len(whole), whole.intent)
+    assert large.category_column == "category"
+    assert open_set(large.folder) == large
+
+
+def test_equal_prompts_are_in_one_shard(source: Path, tmp_path: Path) -> None:
+    large = made(source, tmp_path / "set", 5)
+    of = [set(large.read_rows(shard)["prompt"]) for shard in large.all_shards()]
+    assert sum(map(len, of)) == len(set.union(*of)) < large.rows
+
+
+def test_one_shard_alone_is_what_cutting_all_gives(source: Path, tmp_path: Path) -> None:
+    every = made(source, tmp_path / "all", 4)
+    for shard in every.all_shards():
+        one = cut(source, tmp_path / "each", only=shard)
+        assert one is not None
+        alone, together = (large.rows_path(shard).read_bytes() for large in (one, every))
+        assert alone == together
+
+
+def test_what_is_there_is_not_cut_again(source: Path, tmp_path: Path) -> None:
+    large = made(source, tmp_path / "set", 3)
+    read: list[int] = []
+    assert cut(source, large.folder, advance=read.append) == large
+    assert read == []
+    large.rows_path(Shard(1, 3)).unlink()
+    assert cut(source, large.folder, only=Shard(0, 3), advance=read.append) == large
+    assert read == []
+    assert cut(source, large.folder, advance=read.append) == large
+    assert read == [120]
+
+
+def test_other_prompts_and_other_numbers_are_refused(source: Path, tmp_path: Path) -> None:
+    large = made(source, tmp_path / "set", 3)
+    with pytest.raises(ShardError, match="into 3 shards, not 4"):
+        cut(source, large.folder, 4)
+    with pytest.raises(ShardError, match="into 3 shards, not 5"):
+        cut(source, large.folder, only=Shard(0, 5))
+    source.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
+    with pytest.raises(ShardError, match="holds other prompts"):
+        cut(source, large.folder)
+
+
+def test_stopped_leaves_no_set(source: Path, tmp_path: Path) -> None:
+    assert cut(source, tmp_path / "set", 2, stopped=lambda: True) is None
+    assert not is_large_set(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("a,true,block\nb,true,block\n", "no row has expected false"),
+        ("a,true,block\nb,maybe,block\n ,no,block\n", r"csv:3: expected is 'maybe'(.|\n)*csv:4"),
+        ("a,true,block\nb,no,allow\n", "csv:3: intent is allow"),
+        ("", "no rows"),
+    ],
+)
+def test_bad_rows_name_their_lines(tmp_path: Path, rows: str, says: str) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text(f"prompt,expected,intent\n{rows}", encoding="utf-8")
+    with pytest.raises((PromptSetError, FileProblem), match=says):
+        cut(path, tmp_path / "set", 2)
+    assert not is_large_set(tmp_path / "set")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 1}', "nonsense"])
+def test_a_damaged_description_is_said(tmp_path: Path, content: str) -> None:
+    (tmp_path / "set.json").write_text(content, encoding="utf-8")
+    with pytest.raises(FileProblem, match="no description"):
+        open_set(tmp_path)
+
+
+def test_a_later_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "set.json").write_text('{"schema_version": 99}', encoding="utf-8")
+    with pytest.raises(FileProblem, match="schema version 99"):
+        open_set(tmp_path)
+
+
+def test_damaged_rows_are_named(source: Path, tmp_path: Path) -> None:
+    large = made(source, tmp_path / "set", 2)
+    path = large.rows_path(Shard(0, 2))
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(FileProblem, match=r"00000-of-00002\.parquet: this is no Parquet"):
+        large.read_rows(Shard(0, 2))

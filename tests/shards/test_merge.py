@@ -1,0 +1,179 @@
+"""Shards evaluated apart come to exactly what one evaluation of all gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.metrics import metrics_by_group
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.shards.executors import make_executor
+from guardtui.shards.large_set import LargeSet, cut
+from guardtui.shards.merge import IncompleteError, Merged, merge
+from guardtui.shards.parts import Run, open_run, runs_of, write_part
+from guardtui.shards.shard import Shard, ShardError
+from guardtui.shards.work import Job
+from tests.shards.conftest import TOPIC
+
+
+def evaluated(source: Path, folder: Path, count: int, executor: str = "serial") -> Merged:
+    large = cut(source, folder, count)
+    assert large is not None
+    job = Job(folder, TOPIC, "static")
+    landed = list(make_executor(executor, 2).run(job, large.all_shards()))
+    assert sorted(one.shard for one in landed) == large.all_shards()
+    merged = merge(job.worker().run)
+    merged.write()
+    return merged
+
+
+def said(merged: Merged) -> tuple[bytes, object]:
+    """All that a merged run says."""
+    evaluation = merged.evaluation
+    columns = [evaluation.keys, evaluation.expected, evaluation.codes]
+    verdicts = evaluation.verdicts
+    columns += [verdicts.triggered, verdicts.score, verdicts.matched, *merged.sorted_scores()]
+    rows = merged.wrong_rows()
+    return (
+        (merged.run.folder / "merged.json").read_bytes()
+        + b"".join(one.tobytes() for one in columns),
+        rows.rows(),
+    )
+
+
+def test_seven_shards_say_what_one_says_to_the_byte(source: Path, tmp_path: Path) -> None:
+    one = said(evaluated(source, tmp_path / "one", 1))
+    assert said(evaluated(source, tmp_path / "seven", 7)) == one
+    assert said(evaluated(source, tmp_path / "processes", 7, "processes")) == one
+
+
+def test_it_is_the_evaluation_of_the_whole_file(source: Path, tmp_path: Path) -> None:
+    merged, prompts = evaluated(source, tmp_path / "set", 5), load_prompts(source)
+    scanner = LocalScanner("static", cache=tmp_path / "cache")
+    verdicts = scanner.scan_now(TOPIC, prompts, lambda progress: None)
+    assert verdicts is not None
+    whole = Evaluation(
+        TOPIC,
+        scanner.settings,
+        prompts.fingerprint,
+        prompts.keys,
+        prompts.expected,
+        verdicts,
+    )
+    found = merged.evaluation
+    assert found.metrics == Evaluation.metrics.func(found)  # type: ignore[attr-defined]
+    assert (found.prompt_set, found.settings) == (whole.prompt_set, whole.settings)
+    np.testing.assert_array_equal(found.keys, whole.keys)
+    np.testing.assert_array_equal(found.expected, whole.expected)
+    # int8 moves a cosine by less than 0.01.
+    np.testing.assert_allclose(found.verdicts.score, whole.verdicts.score, atol=0.1)
+    near = np.abs(whole.verdicts.score - (whole.settings.threshold or 0)) < 0.1
+    assert (found.codes == whole.codes)[~near].all()
+    comparison = compare(whole, found)
+    assert comparison.added == comparison.removed == 0
+
+
+def test_counts_by_category_and_wrong_rows(source: Path, tmp_path: Path) -> None:
+    merged, prompts = evaluated(source, tmp_path / "set", 4), load_prompts(source)
+    found = merged.evaluation
+    groups, names = prompts.groups("category")
+    assert merged.by_category == metrics_by_group(found.codes, groups, names)
+    wrong = merged.wrong_prompts()
+    places = np.flatnonzero(found.codes >= Outcome.FP)
+    assert len(places)
+    assert wrong.frame.equals(prompts.frame[places])
+    should, other = merged.sorted_scores()
+    for scores, mine in ((should, prompts.expected), (other, ~prompts.expected)):
+        np.testing.assert_array_equal(scores, np.sort(found.verdicts.score[mine]))
+
+
+def test_what_is_finished_is_not_done_again(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 3)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "set").rglob("*.*")}
+    worker = Job(tmp_path / "set", TOPIC, "static").worker()
+    for shard in merged.run.large.all_shards():
+        assert worker.evaluate(shard) == merged.manifests[shard.index]
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "set").rglob("*.*")} == before
+
+
+def test_an_edit_is_another_run_over_the_same_vectors(source: Path, tmp_path: Path) -> None:
+    first = evaluated(source, tmp_path / "set", 2)
+    vectors = {path: path.stat().st_mtime_ns for path in (tmp_path / "set").glob("vectors-*/*")}
+    edited = TOPIC.model_copy(update={"description": "The weather and soups"})
+    worker = Job(tmp_path / "set", edited, "static").worker()
+    for shard in first.run.large.all_shards():
+        worker.evaluate(shard)
+    assert {path: path.stat().st_mtime_ns for path in vectors} == vectors
+    assert {one.id for one in runs_of(first.run.large)} == {first.run.id, worker.run.id}
+    assert open_run(first.run.large, worker.run.id).topic == edited
+    comparison = compare(first.evaluation, merge(worker.run).evaluation)
+    assert comparison.regressions
+
+
+def test_missing_shards_are_named_with_what_to_run(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 6)
+    for index in (1, 2, 5):
+        merged.run.path(Shard(index, 6), ".json").unlink()
+    with pytest.raises(IncompleteError, match=r"3 of 6 shards are missing: 1-2, 5\n.*--shard 1/6"):
+        merge(merged.run)
+
+
+def test_parts_that_do_not_belong_are_refused(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 3)
+    first, second = (merged.run.path(Shard(index, 3), ".json") for index in (0, 1))
+    kept = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(ShardError, match="of another run or shard"):
+        merge(merged.run)
+    told = json.loads(kept)
+    first.write_text(json.dumps({**told, "run": "0" * 12}), encoding="utf-8")
+    with pytest.raises(ShardError, match="of another run or shard"):
+        merge(merged.run)
+    first.write_text(json.dumps({**told, "rows": told["rows"] + 1}), encoding="utf-8")
+    with pytest.raises(ShardError, match="hold 121 prompts and count 120"):
+        merge(merged.run)
+    first.write_text("{", encoding="utf-8")
+    with pytest.raises(FileProblem, match="no manifest"):
+        merge(merged.run)
+    first.write_bytes(kept)
+    part = merged.run.path(Shard(0, 3), ".parquet")
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(ShardError, match="not as its manifest says"):
+        merge(merged.run)
+
+
+def test_rows_without_a_verdict_are_counted_and_told(source: Path, tmp_path: Path) -> None:
+    large = cut(source, tmp_path / "set", 2)
+    assert isinstance(large, LargeSet)
+    run = Run(large, TOPIC, ScannerSettings("judge", "stub-1"))
+    run.begin()
+    for shard in large.all_shards():
+        frame = large.read_rows(shard)
+        triggered = np.full(frame.height, Triggered.YES, np.int8)
+        triggered[:2] = Triggered.NO_VERDICT
+        nothing = np.full(frame.height, np.nan, np.float32)
+        verdicts = Verdicts(
+            triggered,
+            nothing,
+            np.full(frame.height, -1, np.int16),
+            errors={0: "timeout", 1: "refused"},
+            reasons={3: "because"},
+        )
+        keys, expected = frame["key"].to_numpy(), frame["expected"].to_numpy()
+        evaluation = Evaluation(TOPIC, run.settings, large.fingerprint, keys, expected, verdicts)
+        write_part(run, shard, frame["row"].to_numpy(), None, evaluation, {})
+    merged = merge(run)
+    assert merged.metrics.errors == 4
+    assert merged.metrics.total == 116
+    told = merged.evaluation.verdicts
+    assert sorted(told.errors.values()) == ["refused", "refused", "timeout", "timeout"]
+    assert (told.triggered[list(told.errors)] == Triggered.NO_VERDICT).all()
+    assert [len(scores) for scores in merged.sorted_scores()] == [0, 0]
