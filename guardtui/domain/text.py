@@ -113,4 +113,12 @@ def spreadsheet_text(text: str) -> str:
     takes another separator (as many languages' do) begins a cell. Blanks in between do not help.
     """
     text = _INNER_FORMULA.sub(r"\1'", text)
-    return f"'{text}" if _STARTS_FORMULA.match(text) else text
+    return f"'{text}" if starts_formula(text) else text
+
+
+def starts_formula(text: str) -> bool:
+    """Whether a spreadsheet that is given this cell would take it for a formula, or skip its start.
+
+    Source: as of `spreadsheet_text`; full-width signs and blanks in front of a sign count too.
+    """
+    return _STARTS_FORMULA.match(text) is not None

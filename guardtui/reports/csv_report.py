@@ -22,29 +22,30 @@ COLUMNS = (
     "was",
 )
 
-TOLD = ("note", "stopped_by", "reason")
+TOLD = ("error", "note", "stopped_by", "reason", "epochs")
 """Columns behind those, each where any prompt has something in it."""
 
 
 def write(report: ReportInput) -> str:
     """CSV (RFC 4180 with line feeds): our columns, then the prompt set's own.
 
-    `note`, `stopped_by` and `reason` are among ours where any prompt has something in them. A
-    prompt set's column that is called like one of ours gets the ending " (prompt set)". Control and
-    invisible characters stand as the signs that the screen shows for them, line ends too: each
-    prompt is one line, for a reader of any separator. What could start a formula has a "'" before
-    it. The JSON report has every prompt as it is.
+    `error`, `note`, `stopped_by`, `reason` and `epochs` (the answers in their order) are among ours
+    where any prompt has something in them. A prompt set's column that is called like one of ours
+    gets the ending " (prompt set)". Control and invisible characters stand as the signs that the
+    screen shows for them, line ends too: each prompt is one line, for a reader of any separator.
+    What could start a formula has a "'" before it. The JSON report has every prompt as it is.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     verdicts = report.evaluation.verdicts
-    told = [
-        name
-        for name, values in zip(
-            TOLD, (verdicts.notes, verdicts.stopped_by, verdicts.reasons), strict=True
-        )
-        if values
-    ]
+    known = (
+        bool(verdicts.errors),
+        bool(verdicts.notes),
+        bool(verdicts.stopped_by),
+        bool(verdicts.reasons),
+        verdicts.repeats is not None,
+    )
+    told = [name for name, there in zip(TOLD, known, strict=True) if there]
     header = [*COLUMNS, *told]
     for name in map(_cell, report.extra_columns):
         # Two names may look the same once they are inert.
@@ -72,10 +73,14 @@ def write(report: ReportInput) -> str:
 
 
 _TOLD_OF: dict[str, Callable[[Row], str]] = {
+    "error": lambda row: row.error,
     "note": lambda row: row.note,
     "stopped_by": lambda row: ", ".join(row.stopped_by),
     "reason": lambda row: row.reason,
+    "epochs": lambda row: " ".join(_ANSWERS[answer] for answer in row.epochs),
 }
+
+_ANSWERS = {True: "yes", False: "no", None: "none"}
 
 
 def _cell(value: object) -> str:

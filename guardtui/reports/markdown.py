@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from guardtui import __version__
 from guardtui.domain.comparison import Change
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.statistics import rate_intervals
@@ -26,7 +27,8 @@ from guardtui.reports.base import (
 LIMIT = 200
 """Prompts in one list."""
 
-_CHARACTERS = 1000  # of one prompt; the line number tells where the rest is
+_CHARACTERS = 1000  # of one text of the definition
+_LISTED = 300  # of one prompt in a list; the line number tells where the rest is
 _TICKS = re.compile("`+")
 _LABELS = {
     "coverage": "coverage",
@@ -38,13 +40,13 @@ _LABELS = {
 }
 
 
-def code_span(text: str, *, cell: bool = False) -> str:
+def code_span(text: str, *, cell: bool = False, characters: int = _CHARACTERS) -> str:
     """Text as a Markdown code span of one line: no markup, link, image, mention or HTML acts in it.
 
     The fence is longer than any run of backticks inside. In a table's cell "|" becomes "¦", since
     tables are split before code spans are read.
     """
-    shown = display_start(text, _CHARACTERS) + ("…" if len(text) > _CHARACTERS else "")
+    shown = display_start(text, characters) + ("…" if len(text) > characters else "")
     if not shown:
         return "(empty)"
     if cell:
@@ -56,45 +58,99 @@ def code_span(text: str, *, cell: bool = False) -> str:
 
 
 def write(report: ReportInput) -> str:
-    """The whole report; lists are cut after `LIMIT` prompts, and say how many are left out."""
+    """The whole report, in the order of a review: the result, the edit, what it broke and mended.
+
+    Lists are cut after `LIMIT` prompts, and say how many are left out.
+    """
     sections = (
+        _summary(report),
         _definition(report),
         _metrics(report),
-        _iterations(report),
-        _categories(report),
         _list("Regressions", report.with_change(Change.REGRESSION), report.comparison is not None),
         _list("Fixes", report.with_change(Change.FIX), report.comparison is not None),
+        _categories(report),
+        _iterations(report),
         _list("False positives", report.with_outcome(Outcome.FP)),
         _list("False negatives", report.with_outcome(Outcome.FN)),
         _list("Without a verdict", report.with_outcome(Outcome.ERROR), always=False),
+        _made_with(report),
     )
     return "\n".join(line for section in sections for line in section).rstrip("\n") + "\n"
 
 
+def _summary(report: ReportInput) -> Iterator[str]:
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    yield from ("# Guardrail topic report", "")
+    change, parts = "", []
+    if comparison is not None:
+        if delta := delta_text(comparison.deltas.get("coverage")):
+            change = f", {delta} against {_baseline(report)}"
+        parts += [_count(comparison.regressions, "regression")]
+        parts += [_count(comparison.fixes, "fix", "fixes")]
+    parts += [_count(metrics.fn, "false negative"), _count(metrics.fp, "false positive")]
+    if metrics.errors:
+        parts.append(f"{metrics.errors} without a verdict")
+    of = _count(metrics.total + metrics.errors, "prompt")
+    yield f"Coverage {rate_text(metrics.coverage)}{change}: {', '.join(parts)}, of {of}."
+    yield ""
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
+def _baseline(report: ReportInput) -> str:
+    number = report.baseline_number
+    return "the baseline" if number is None else f"iteration {number}"
+
+
 def _definition(report: ReportInput) -> Iterator[str]:
-    topic, settings = report.topic, report.evaluation.settings
-    yield from ("# Guardrail topic report", "", "## Definition", "")
-    yield f"- name: {code_span(topic.name)}"
-    yield f"- description: {code_span(topic.description)}"
+    topic = report.topic
+    before = None if report.baseline is None else report.baseline.topic
+    old = () if before is None else before.examples
+    yield from ("## Definition", "")
+    yield _field("name", topic.name, before and before.name)
+    yield _field("description", topic.description, before and before.description)
     for number, example in enumerate(topic.examples, start=1):
-        yield f"- example {number}: {code_span(example)}"
-    yield f"- intent: {topic.intent.value}"
+        was = old[number - 1] if number <= len(old) else None
+        new = before is not None and was is None
+        yield _field(f"example {number}", example, was) + (" (new)" if new else "")
+    for number, example in enumerate(old[len(topic.examples) :], start=len(topic.examples) + 1):
+        yield f"- example {number}: removed, was {code_span(example)}"
+    yield f"- intent: {topic.intent.value}" + (
+        f", was {before.intent.value}" if before and before.intent is not topic.intent else ""
+    )
     if report.profile:
         yield f"- profile: {code_span(report.profile)}"
     for companion in report.companions:
         yield f"- measured together with: {code_span(companion.name)} ({companion.intent.value})"
+    yield ""
+
+
+def _field(name: str, text: str, before: str | None) -> str:
+    was = "" if before is None or before == text else f", was {code_span(before)}"
+    return f"- {name}: {code_span(text)}{was}"
+
+
+def _made_with(report: ReportInput) -> Iterator[str]:
+    settings = report.evaluation.settings
     threshold = ""
     if settings.threshold is not None:
-        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+        source = f" ({code_span(settings.threshold_source)})" if settings.threshold_source else ""
         threshold = f", threshold {settings.threshold:.3f}{source}"
     revision = f", revision {code_span(settings.revision)}" if settings.revision else ""
+    yield from ("## Made with", "")
     yield (
         f"- scanner: {code_span(settings.name)}, {code_span(settings.identity)}{revision}"
         f"{threshold}"
     )
-    yield f"- definition {report.topic.fingerprint[:12]}, prompt set " + code_span(
-        report.evaluation.prompt_set[:12]
-    )
+    if report.prompt_file:
+        yield f"- prompt file: {code_span(report.prompt_file)}"
+    yield f"- definition: sha256 {code_span(report.topic.fingerprint)}"
+    if report.baseline is not None and report.baseline.topic != report.topic:
+        yield f"- definition of the baseline: sha256 {code_span(report.baseline.topic.fingerprint)}"
+    yield f"- prompt set: sha256 {code_span(report.evaluation.prompt_set)}"
+    yield f"- guardtui {__version__}"
     yield ""
 
 
@@ -121,11 +177,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield from (f"Repeated: {code_span(report.epochs_text)}.", "")
     if comparison is None:
         return
-    against = "the baseline"
-    if report.baseline_number is not None:
-        against += f" (iteration {report.baseline_number})"
     edited = f" Edited: {_plain(report.changes)}." if report.changes else ""
-    yield from (f"Against {against}: {comparison.sentence}.{edited}", "")
+    yield from (f"Against {_baseline(report)}: {comparison.sentence}.{edited}", "")
     if sure := comparison.significance.certainty:
         yield from (f"Change with 95 % confidence: {sure}.", "")
     if comparison.caveats:
@@ -200,12 +253,19 @@ def _about(report: ReportInput, row: Row) -> str:
     parts = [f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"]
     if verdict := verdict_text(row):
         parts.append(verdict)
+    if row.change == "regression":
+        parts.append("regression")
     if row.error:
-        parts.append(code_span(row.error))
+        parts.append(code_span(row.error, characters=_LISTED))
     if others := other_topics(report, row):
-        parts.append(f"stopped by {code_span(others)}")
+        parts.append(f"stopped by {code_span(others, characters=_LISTED)}")
+    if row.epochs:
+        known = [answer for answer in row.epochs if answer is not None]
+        parts.append(f"triggered in {sum(known)} of {len(known)} epochs")
     if row.note:
-        parts.append(f"note {code_span(row.note)}")
+        parts.append(f"note {code_span(row.note, characters=_LISTED)}")
+    if row.reason:
+        parts.append(f"reason {code_span(row.reason, characters=_LISTED)}")
     missing = "(no longer in the prompt file)"
-    text = missing if row.prompt is None else code_span(row.prompt)
+    text = missing if row.prompt is None else code_span(row.prompt, characters=_LISTED)
     return f"{', '.join(parts)}: {text}"

@@ -62,7 +62,9 @@ def _head(report: ReportInput) -> Iterator[str]:
         yield f"with       {display_text(companion.name)} ({companion.intent.value})"
     threshold = ""
     if settings.threshold is not None:
-        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
+        source = (
+            f" ({display_text(settings.threshold_source)})" if settings.threshold_source else ""
+        )
         threshold = f", threshold {settings.threshold:.3f}{source}"
     revision = f", revision {settings.revision}" if settings.revision else ""
     yield f"scanner    {display_text(settings.identity + revision)}{threshold}"

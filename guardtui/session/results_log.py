@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from guardtui.domain.text import display_start
+from guardtui.domain.text import display_start, starts_formula
 from guardtui.files.problems import FileProblem, decode, read_bytes
 from guardtui.session.history import ImportedRow
 from guardtui.session.session import Decision
@@ -92,10 +92,14 @@ def _row(cells: dict[str, str], file: str, wrong: list[str]) -> ImportedRow | No
         wrong.append(f"status {_shown(cells['status'])} is not keep, discard or undecided")
     if wrong:
         return None
-    examples = tuple(one for one in map(str.strip, cells["examples"].split("|")) if one)
-    return ImportedRow(
-        number, coverage, tpr, tnr, f1, decision, cells["description"].strip(), examples, file
-    )
+    examples = tuple(one for one in map(str.strip, _plain(cells["examples"]).split("|")) if one)
+    description = _plain(cells["description"]).strip()
+    return ImportedRow(number, coverage, tpr, tnr, f1, decision, description, examples, file)
+
+
+def _plain(cell: str) -> str:
+    """The cell without the sign that keeps spreadsheets from taking it for a formula."""
+    return cell[1:] if cell.startswith("'") and starts_formula(cell[1:]) else cell
 
 
 def _rate(name: str, text: str, wrong: list[str]) -> float:
