@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from math import log
 
 from guardtui.domain.text import display_start, hidden_characters
@@ -34,6 +34,8 @@ _WORDS = 12
 _PHRASES = 12
 _PIECES_AT_MOST = 8
 _SHOWN = 60
+_DRAFTS = 10  # descriptions that a definition without one is completed with, at most
+_DRAWN = 16  # prompts that pairs of examples are drawn from then
 _STEM = 5  # letters: enough to see that two words are of one family
 
 _EXCLUDING = """
@@ -76,6 +78,7 @@ class Kind(StrEnum):
     REPLACE_WORD = "replace word"
     ADD_WORD = "add word"
     REPHRASE = "new description"
+    COMPLETE = "complete the definition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
     """
     seen = {same(topic)}
     found: list[list[Candidate]] = []
-    for edits in (_of_examples(topic, material), _of_description(topic, material)):
+    of_examples = chain(_of_missing(topic, material), _of_examples(topic, material))
+    for edits in (of_examples, _of_description(topic, material)):
         kept: list[Candidate] = []
         for candidate in edits:
             if len(kept) == most:
@@ -210,7 +214,8 @@ def _fits(topic: Topic) -> bool:
     return not violations(topic)
 
 
-def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
+def _sources(topic: Topic, material: Material) -> list[str]:
+    """Prompts that could be examples of the topic and are none yet, missed ones first."""
     present = {_folded(example) for example in topic.examples}
     sources: list[str] = []
     for text in (*material.missed, *material.caught):
@@ -218,6 +223,37 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
         if len(sources) < _SOURCES and folded not in present and is_usable_example(text):
             present.add(folded)
             sources.append(text)
+    return sources
+
+
+def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
+    """What a draft lacks, all at once: of a description, and of two examples."""
+    given = tuple(example for example in topic.examples if example.strip())
+    lacking = max(0, EXAMPLES_AT_LEAST - len(given))
+    old = topic.description.strip()
+    if not lacking or (old and lacking == 1 and given == topic.examples):
+        return  # one edit of a part will do
+    descriptions = [old]
+    if not old:
+        words, phrases = typical_words(material), typical_phrases(material)
+        drafts = dict.fromkeys(_short_ones(topic.name, words[:_WORDS], phrases[:_PHRASES]))
+        subject = _stems(topic.name)
+        named = [one for one in drafts if not subject or not subject.isdisjoint(_stems(one))]
+        descriptions = named[:_DRAFTS]
+    sources = _sources(topic, material)[: _DRAWN if len(descriptions) > 1 else 3 * _DRAWN]
+    for examples in combinations(sources, lacking):
+        for description in descriptions:
+            whole = topic.model_copy(
+                update={"description": description, "examples": (*given, *examples)}
+            )
+            if _fits(whole):
+                parts = [] if old else [f"description: {_quoted(description)}"]
+                parts += [f"example added: {_quoted(example)}" for example in examples]
+                yield Candidate(whole, Kind.COMPLETE, "; ".join(parts))
+
+
+def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
+    sources = _sources(topic, material)
     fixed = byte_length(topic.name) + byte_length(topic.description)
     sizes = [byte_length(example) for example in topic.examples]
     # What the limits say of name and description holds for every edit of the examples.

@@ -79,7 +79,9 @@ def of_kind(kind: Kind, topic: Topic = TOPIC) -> list[Candidate]:
 
 def test_every_kind_of_edit_is_tried() -> None:
     three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
-    assert {one.kind for one in candidates(three, MATERIAL)} == set(Kind)
+    draft = Topic(name="Tax")
+    kinds = {one.kind for topic in (three, draft) for one in candidates(topic, MATERIAL)}
+    assert kinds == set(Kind)
 
 
 def test_missed_prompts_are_added_first_where_there_is_room() -> None:
@@ -170,3 +172,23 @@ def test_a_new_description_still_names_the_subject() -> None:
     ]
     assert "Home" not in bare
     assert "Questions about income tax" in bare
+
+
+@pytest.mark.parametrize("examples", [(), ("",), ("How do I lower my tax?",)])
+@pytest.mark.parametrize("description", ["", "Tax"])
+def test_a_draft_is_completed_in_one_edit(description: str, examples: tuple[str, ...]) -> None:
+    missed = tuple(f"How do I deduct my {thing}?" for thing in ("car", "desk", "flat", "bike"))
+    material = Material(missed, (), ("What is the weather like?", "Who won the match?"))
+    draft = Topic(name="Tax advice", description=description, examples=examples)
+    found = candidates(draft, material)
+    assert found
+    for one in found:
+        assert not violations(one.topic)
+        assert one.topic.name == draft.name
+        assert "tax" in one.topic.description.lower()
+        if description:
+            assert one.topic.description == description
+        assert all(text in one.topic.examples for text in examples if text.strip())
+        assert set(one.topic.examples) <= {*missed, *examples}
+    assert len({same(one.topic) for one in found}) == len(found)
+    assert found == candidates(draft, material)
