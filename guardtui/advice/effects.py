@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from guardtui.advice.candidates import pieces, without
-from guardtui.advice.measuring import Measured, Stopped, TopicScorer, metrics_of_counts
-from guardtui.domain.late import late
+from guardtui.advice.lint_engine import LintEngine
+from guardtui.advice.measuring import Stopped, metrics_of_matches
+from guardtui.advice.worth import worth_of_matches
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.significance import Significance
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Intent, Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = late("numpy")
+from guardtui.domain.topic import Topic
 
 _NEARLY = 0.02
 _SHOWN = 60
@@ -28,8 +24,8 @@ class Effect:
     `part` names it (`example 3`, `phrase 2`, `description`), `text` is the part itself as it
     stands in the topic (not made inert), `start` and `stop` its place in the description (0 and
     0 for an example). `topic` is the definition without it, which may break the limits; `before`
-    and `without` are metrics over all prompts of both halves. Prompts that are the example itself
-    count, as they do in an evaluation.
+    and `without` are metrics over all prompts, and `worth` says how sure their difference is.
+    Prompts that are the example itself count, as they do in an evaluation.
     """
 
     part: str
@@ -39,6 +35,7 @@ class Effect:
     topic: Topic
     before: Metrics
     without: Metrics
+    worth: Significance
 
     @property
     def coverage_change(self) -> float | None:
@@ -65,7 +62,7 @@ def change_in_words(before: Metrics, after: Metrics) -> str:
 
 
 def effects(
-    scorer: TopicScorer, topic: Topic, stopped: Stopped = lambda: False
+    engine: LintEngine, topic: Topic, stopped: Stopped = lambda: False
 ) -> tuple[Effect, ...] | None:
     """The effect of each example and each phrase of the description; None when stopped.
 
@@ -88,22 +85,15 @@ def effects(
             rest = topic.examples[:place] + topic.examples[place + 1 :]
             fewer = topic.model_copy(update={"examples": rest})
             parts.append((f"example {place + 1}", example, 0, 0, fewer))
-    measured = scorer.measure([topic, *(part[4] for part in parts)], stopped)
-    if measured is None:
+    topics = [topic, *(part[4] for part in parts)]
+    matches = engine.verdicts(topics, stopped)
+    if matches is None:
         return None
-    before = _whole(measured, 0, topic.intent)
+    expected, intent = engine.prompts.expected, topic.intent
+    before, *others = (metrics_of_matches(expected, row, intent) for row in matches)
     return tuple(
-        Effect(label, text, start, stop, shorter, before, _whole(measured, row, topic.intent))
-        for row, (label, text, start, stop, shorter) in enumerate(parts, start=1)
-    )
-
-
-def _whole(measured: Measured, row: int, intent: Intent) -> Metrics:
-    """Metrics over both halves."""
-    belong, others, more_belong, more_others = measured.totals
-    hits, false, more_hits, more_false = (int(count) for count in measured.matched[row])
-    return metrics_of_counts(
-        belong + more_belong, others + more_others, hits + more_hits, false + more_false, intent
+        Effect(*part, before, metrics, worth_of_matches(expected, matches[0], row, intent))
+        for part, metrics, row in zip(parts, others, matches[1:], strict=True)
     )
 
 

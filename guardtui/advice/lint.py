@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from guardtui.advice.effects import no_effect
 from guardtui.advice.lint_advice import (
+    NO_EFFECT,
     SHOWN,
     Advice,
     Removal,
@@ -20,6 +22,7 @@ from guardtui.advice.lint_advice import (
 )
 from guardtui.advice.lint_engine import EqualTexts, LintEngine, open_lint_engine
 from guardtui.advice.lint_measured import measured
+from guardtui.advice.measuring import metrics_of_matches
 from guardtui.advice.wording import (
     LANGUAGES,
     exclusions,
@@ -27,11 +30,20 @@ from guardtui.advice.wording import (
     shortened,
     without_exclusions,
 )
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length
 
-__all__ = ["SHORT", "Advice", "LintEngine", "Removal", "lint", "open_lint_engine"]
+__all__ = [
+    "SHORT",
+    "Advice",
+    "LintEngine",
+    "Removal",
+    "lint",
+    "no_effect_advice",
+    "open_lint_engine",
+]
 
 Stopped = Callable[[], bool]
 
@@ -44,14 +56,16 @@ def lint(
     prompts: PromptSet | None = None,
     engine: LintEngine | None = None,
     stopped: Stopped = lambda: False,
+    metrics: Metrics | None = None,
 ) -> tuple[Advice, ...]:
     """All advice about a definition, most useful first.
 
     Without `engine` by text alone, well under 2 ms; with `prompts` also what the labels of equal
     prompts say (some ms for 10 000). An engine, whose prompts are taken where none are given,
-    adds what vectors tell and measures the rest. What removing its cause gains stands first, then
-    what is not measured, then what costs coverage. When `stopped` said so what is known is
-    returned, unmeasured. Blank examples are no matter of lint.
+    adds what vectors tell and measures the rest. That a definition tells nothing apart is seen by
+    `metrics`, whatever scanner they are of, or else by the engine; it stands first. Then comes
+    what removing its cause gains, then what is not measured, then what costs coverage. When
+    `stopped` said so what is known is returned, unmeasured. Blank examples are no matter of lint.
     """
     advice = [*_exclusion(topic), *_long(topic), *_languages(topic)]
     equal = None
@@ -64,7 +78,20 @@ def lint(
         advice += found
     if engine is not None:
         advice = measured(engine, topic, advice, leaked, stopped)
+        if metrics is None and (matches := engine.verdicts([topic], stopped)) is not None:
+            metrics = metrics_of_matches(engine.prompts.expected, matches[0], topic.intent)
+    # Of an empty definition nothing else is to be expected.
+    if metrics is not None and (topic.description.strip() or given_examples(topic)):
+        advice += no_effect_advice(metrics)
     return tuple(sorted(advice, key=order))
+
+
+def no_effect_advice(metrics: Metrics) -> list[Advice]:
+    """The sign of a definition that tells nothing apart; nothing where it does."""
+    message = no_effect(metrics)
+    if message is None:
+        return []
+    return [Advice(NO_EFFECT, "description", message.partition(":")[0], message)]
 
 
 def _exclusion(topic: Topic) -> list[Advice]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.statistics import mcnemar_p_value
+from guardtui.domain.significance import Significance
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 
@@ -15,7 +15,11 @@ _LISTED = 20
 SHOWN = 60
 """Characters of a text that are quoted."""
 
+NO_EFFECT = "no-effect"
+"""Code of the advice that a definition tells nothing apart: it has no cause to be removed."""
+
 _CODES = (
+    NO_EFFECT,
     "contradiction",
     "leakage",
     "exclusion",
@@ -32,13 +36,12 @@ _CODES = (
 class Removal:
     """What the embedded engine measured without the cause, on all labelled prompts.
 
-    `fixes` and `regressions` count prompts; both are 0 where it is prompts that are left out.
+    `worth` says how sure the difference is; None where it is prompts that are left out.
     """
 
     before: Metrics
     after: Metrics
-    fixes: int
-    regressions: int
+    worth: Significance | None = None
 
     @property
     def change(self) -> float | None:
@@ -47,9 +50,24 @@ class Removal:
         return None if old is None or new is None else new - old
 
     @property
+    def fixes(self) -> int:
+        """Prompts that become right; 0 where it is prompts that are left out."""
+        return 0 if self.worth is None else self.worth.fixes
+
+    @property
+    def regressions(self) -> int:
+        """Prompts that become wrong; 0 where it is prompts that are left out."""
+        return 0 if self.worth is None else self.worth.regressions
+
+    @property
     def p_value(self) -> float:
         """McNemar's exact p-value of fixes against regressions."""
-        return mcnemar_p_value(self.regressions, self.fixes)
+        return 1.0 if self.worth is None else self.worth.p_value
+
+    @property
+    def could_be_chance(self) -> bool:
+        """Whether the verdicts that change may be so many on either side by chance."""
+        return self.worth is None or self.worth.could_be_chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +92,26 @@ class Advice:
 
     @property
     def effect(self) -> str:
-        """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes, …`."""
+        """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes …`."""
+        if self.code == NO_EFFECT:
+            return ""
         if self.removal is None:
             return f"{self.action}: n/a" if self.action else "effect of removing it: n/a"
         removal = self.removal
         change = (
             f"coverage {rate_text(removal.before.coverage)} → {rate_text(removal.after.coverage)}"
         )
-        if self.remedy is None:
+        if removal.worth is None:
             return f"{self.action}: {change}"
         if not removal.fixes and not removal.regressions:
             return f"{self.action}: no verdict changes"
-        told = f"{count_text(removal.fixes, 'fix', 'fixes')}, "
-        told += count_text(removal.regressions, "regression", "regressions")
-        chance = ", could be chance" if removal.p_value >= 0.05 else ""
-        return f"{self.action}: {change}, {told}{chance}"
+        return f"{self.action}: {change}, {removal.worth.sentence}"
 
     @property
     def line(self) -> str:
         """All of it in one line."""
-        return f"{self.message}; {self.effect}"
+        effect = self.effect
+        return f"{self.message}; {effect}" if effect else self.message
 
 
 def order(one: Advice) -> tuple[int, float, int, str]:
@@ -104,7 +122,7 @@ def order(one: Advice) -> tuple[int, float, int, str]:
         # Prompts that leak flatter by what coverage loses without them.
         value = -change if one.code == "leakage" else change
         group = 0 if value > 0 else 2
-    if one.code == "contradiction":
+    if one.code in ("contradiction", NO_EFFECT):
         group = -1
     return group, -round(value, 9), _CODES.index(one.code), one.field
 

@@ -15,9 +15,10 @@ from guardtui.advice.lint_advice import (
     without_examples,
 )
 from guardtui.advice.lint_engine import LintEngine
+from guardtui.advice.measuring import metrics_of_matches
+from guardtui.advice.worth import worth_of_matches
 from guardtui.domain.late import late
-from guardtui.domain.metrics import Metrics
-from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.topic import Topic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,9 +81,9 @@ def measured(
         if one.code == "leakage":
             rest = np.ones(len(expected), bool)
             rest[leaked] = False
-            before = _metrics(topic, expected, matches[topic])
-            after = _metrics(topic, expected[rest], matches[topic][rest])
-            effects[place] = replace(one, removal=Removal(before, after, 0, 0))
+            before = metrics_of_matches(expected, matches[topic], topic.intent)
+            after = metrics_of_matches(expected[rest], matches[topic][rest], topic.intent)
+            effects[place] = replace(one, removal=Removal(before, after))
     told: dict[str, Advice] = {}
     for pair in sorted(twins, key=lambda pair: -pair.cosine):
         one = pair.better(removal)
@@ -185,7 +186,7 @@ def _near_negatives(
 
 def _surely_better(removal: Removal) -> bool:
     """Whether more prompts become correct, by more than chance: most drafts have some weakness."""
-    return removal.fixes > removal.regressions and removal.p_value < 0.05
+    return removal.fixes > removal.regressions and not removal.could_be_chance
 
 
 def _removal(
@@ -194,22 +195,8 @@ def _removal(
     before: NDArray[np.bool_],
     after: NDArray[np.bool_],
 ) -> Removal:
-    changed = before != after
-    fixes = int(np.count_nonzero(changed & (after == expected)))
     return Removal(
-        _metrics(topic, expected, before),
-        _metrics(topic, expected, after),
-        fixes,
-        int(np.count_nonzero(changed)) - fixes,
+        metrics_of_matches(expected, before, topic.intent),
+        metrics_of_matches(expected, after, topic.intent),
+        worth_of_matches(expected, before, after, topic.intent),
     )
-
-
-def _metrics(topic: Topic, expected: NDArray[np.bool_], matches: NDArray[np.bool_]) -> Metrics:
-    """Metrics of which prompts match, for the topic's intent."""
-    hits = int(np.count_nonzero(expected & matches))
-    false = int(np.count_nonzero(matches)) - hits
-    belong = int(np.count_nonzero(expected))
-    others = len(expected) - belong
-    if topic.intent is Intent.BLOCK:
-        return Metrics(tp=hits, tn=others - false, fp=false, fn=belong - hits)
-    return Metrics(tp=others - false, tn=hits, fp=belong - hits, fn=false)

@@ -268,6 +268,15 @@ def metrics_of_counts(belong: int, others: int, hits: int, false: int, intent: I
     return Metrics(tp=others - false, tn=hits, fp=belong - hits, fn=false)
 
 
+def metrics_of_matches(
+    expected: NDArray[np.bool_], matches: NDArray[np.bool_], intent: Intent
+) -> Metrics:
+    """Metrics from labels and from which prompts match, both bool [n]."""
+    hits = int(np.count_nonzero(expected & matches))
+    belong, false = int(np.count_nonzero(expected)), int(np.count_nonzero(matches)) - hits
+    return metrics_of_counts(belong, len(expected) - belong, hits, false, intent)
+
+
 def z_cut(threshold: float) -> np.float32:
     """The smallest z whose score, as it is shown, reaches the threshold."""
     wanted = np.float32(threshold)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from guardtui.advice.candidates import Candidate, Kind
 from guardtui.advice.measuring import Measured, TopicScorer, metrics_of_counts
-from guardtui.domain.comparison import SIGNIFICANT
+from guardtui.advice.worth import worth_of_matches
 from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.statistics import CONFIDENCE, mcnemar_p_value
+from guardtui.domain.significance import Significance
 from guardtui.domain.topic import Topic
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 else:
     np = late("numpy")
-
-_DRAWS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,7 @@ class Proposal:
     `changes` are its edits in words, with their `kinds`. `before` and `after` are of the
     definition at hand and of this one. `gain` is that of the objective it was chosen by. `fixes`
     and `regressions` are rows of the prompt set (intp, in their order) that became right or wrong,
-    of both halves; `report_fixes` and `report_regressions` count those of the report half.
-    `interval` is one of the held-out gain in coverage, at 95 %.
+    of both halves; `worth` counts those of the report half, and says how sure its gain is.
     """
 
     topic: Topic
@@ -50,9 +47,7 @@ class Proposal:
     gain: float
     fixes: NDArray[np.intp]
     regressions: NDArray[np.intp]
-    report_fixes: int
-    report_regressions: int
-    interval: tuple[float, float]
+    worth: Significance
 
     @property
     def search_gain(self) -> float:
@@ -70,19 +65,31 @@ class Proposal:
         return self.search_gain - self.held_out_gain
 
     @property
+    def report_fixes(self) -> int:
+        """Prompts of the report half that became right."""
+        return self.worth.fixes
+
+    @property
+    def report_regressions(self) -> int:
+        """Prompts of the report half that became wrong."""
+        return self.worth.regressions
+
+    @property
     def p_value(self) -> float:
         """McNemar's exact p-value of regressions against fixes on the report half."""
-        return mcnemar_p_value(self.report_regressions, self.report_fixes)
+        return self.worth.p_value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of the held-out gain in coverage, at 95 %."""
+        found = self.worth.intervals["coverage"]
+        # A split has both classes in both halves, so coverage is defined.
+        return (float("nan"), float("nan")) if found is None else (found.low, found.high)
 
     @property
     def sentence(self) -> str:
         """What it does to the held-out prompts, in plain words."""
-        if not self.report_fixes and not self.report_regressions:
-            return "changes no held-out verdict for the better or the worse"
-        counts = f"{self.report_fixes} fixed, {self.report_regressions} broken of the held-out"
-        if self.p_value >= SIGNIFICANT:
-            return f"{counts}: could well be chance (p = {self.p_value:.2f})"
-        return f"{counts}: unlikely to be chance (p = {self.p_value:.2g})"
+        return f"on {self.worth.compared} held-out prompts {self.worth.sentence}"
 
 
 def halves_of(measured: Measured, row: int, topic: Topic) -> Halves:
@@ -122,44 +129,8 @@ def propose(
         gain=gain,
         fixes=np.flatnonzero(fixed),
         regressions=np.flatnonzero(broken),
-        report_fixes=int(np.count_nonzero(fixed & report)),
-        report_regressions=int(np.count_nonzero(broken & report)),
-        interval=gain_interval(right_before[report], right_now[report], expected[report]),
+        worth=worth_of_matches(expected[report], matches[report], now[report], topic.intent),
     )
-
-
-def gain_interval(
-    before: NDArray[np.bool_],
-    after: NDArray[np.bool_],
-    label: NDArray[np.bool_],
-    confidence: float = CONFIDENCE,
-) -> tuple[float, float]:
-    """Interval of the change in coverage, the smaller of two rates; all columns are bool [n].
-
-    Paired bootstrap, stratified by label (Efron and Tibshirani 1993, percentile interval): the
-    four outcomes of a prompt before and after are drawn together, so that the rate which is the
-    smaller one may change from draw to draw. The draws are always the same ones. Each outcome
-    counts half a prompt more, so that a class that never changed does not look certain. Where both
-    rates are near each other the smaller one is biased down, and the interval holds the truth in
-    about 90 % of the samples only.
-    """
-    random = np.random.default_rng(0)
-    rates = []
-    for belongs in (True, False):
-        rows = label == belongs
-        code = 2 * before[rows] + after[rows]
-        total = len(code)
-        if not total:
-            return (float("nan"), float("nan"))
-        cells = np.bincount(code, minlength=4) + 0.5
-        drawn = random.multinomial(total, cells / cells.sum(), size=_DRAWS) / total
-        rates.append((drawn[:, 2] + drawn[:, 3], drawn[:, 1] + drawn[:, 3]))
-    (positive_before, positive_after), (negative_before, negative_after) = rates
-    change = np.minimum(positive_after, negative_after)
-    change -= np.minimum(positive_before, negative_before)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(change, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def _difference(before: Metrics, after: Metrics) -> float:

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from guardtui.advice.worth import worth_of
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.significance import Significance
 from guardtui.domain.topic import (
     DESCRIPTION_BYTES,
     EXAMPLE_BYTES,
@@ -87,7 +89,7 @@ class Suggestion:
     """A proposal, measured on the prompts that the model was not shown.
 
     `before` and `after` are metrics of the definition here and of the proposed one on these
-    `held_out` prompts; `fixes` and `regressions` are counted there as well.
+    prompts; `worth` says how sure the difference there is.
     """
 
     topic: Topic
@@ -95,9 +97,7 @@ class Suggestion:
     changes: tuple[str, ...]
     before: Metrics
     after: Metrics
-    fixes: int
-    regressions: int
-    held_out: int
+    worth: Significance
 
     @property
     def gain(self) -> float | None:
@@ -200,7 +200,6 @@ def measured(
     suggestions = []
     for proposal in proposals:
         after = engine(proposal.topic)[held_out]
-        was, now = is_correct(before), is_correct(after)
         suggestions.append(
             Suggestion(
                 proposal.topic,
@@ -208,12 +207,18 @@ def measured(
                 describe_changes(topic, proposal.topic),
                 metrics_of(before),
                 metrics_of(after),
-                fixes=int(np.count_nonzero(~was & now)),
-                regressions=int(np.count_nonzero(was & ~now)),
-                held_out=len(before),
+                _worth(before, after),
             )
         )
     return sorted(suggestions, key=lambda one: -(one.gain if one.gain is not None else -2))
+
+
+def _worth(before: NDArray[np.int8], after: NDArray[np.int8]) -> Significance:
+    """How sure the difference of outcomes, int8 [n] each, is; those without a verdict are none."""
+    told = (before != Outcome.ERROR) & (after != Outcome.ERROR)
+    before, after = before[told], after[told]
+    duty = (before == Outcome.TP) | (before == Outcome.FN)
+    return worth_of(duty, is_correct(before), is_correct(after))
 
 
 def _line(text: object) -> str:

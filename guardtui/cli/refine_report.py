@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,22 @@ def _overfit(best: Proposal) -> str:
 def _comparison(result: SearchResult) -> str | None:
     if result.single is None:
         return None
-    return f"the best single edit gains {_signed(result.single.held_out_gain)} held-out"
+    told = f"the best single edit gains {_signed(result.single.held_out_gain)} held-out"
+    if result.proposal is None:
+        return told
+    more = result.proposal.held_out_gain - result.single.held_out_gain
+    return f"{told}: the search {_signed(more)} more"
+
+
+def _chance(proposals: Sequence[Proposal]) -> str:
+    """How many of the listed edits may look better, or worse, by chance."""
+    doubtful = sum(one.worth.could_be_chance for one in proposals)
+    if not doubtful:
+        return "None of these differences is likely to be chance, each taken by itself."
+    which = "all" if doubtful == len(proposals) else str(doubtful)
+    return (
+        f"Of these {len(proposals)} differences {which} could well be chance (p of 0.05 or more)."
+    )
 
 
 def _diff(old: Topic, new: Topic) -> Iterator[tuple[str, str, str]]:
@@ -140,8 +155,11 @@ def _table(found: Refinement) -> Iterator[str]:
                 f"{one.changes[0]}"
             )
         yield "(fixed and broken: prompts of the half that is reported on)"
-    else:
+        yield _chance(proposals)
+    elif found.shortlist.found:
         yield f"None of {found.shortlist.found} single edits helps."
+    else:
+        yield "There is no edit to try: no single one makes the definition keep the limits."
     yield ""
     result = found.result
     if result is not None:
@@ -214,6 +232,9 @@ def _markdown(found: Refinement) -> Iterator[str]:
             f"| {code_span(one.changes[0], cell=True)} |"
         )
     yield ""
+    if shortlist.proposals:
+        yield _chance(shortlist.proposals)
+        yield ""
     yield _PROXY
 
 
@@ -265,6 +286,7 @@ def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
         "held_out_fixes": one.report_fixes,
         "held_out_regressions": one.report_regressions,
         "p_value": one.p_value,
+        "sentence": one.worth.sentence,
         "fixed_lines": lines.gather(one.fixes).to_list(),
         "broken_lines": lines.gather(one.regressions).to_list(),
     }

@@ -20,7 +20,8 @@ letter; all of them stand in the command palette too.""",
 What is known to go wrong with definitions, most useful first: wording that excludes (matching has
 no logic: what is named attracts), a description over 100 bytes, examples that are nearly equal,
 that are test prompts too, that are nearer to the negatives or that their label contradicts, a
-description that carries less than the examples, mixed languages. Behind "without" stands what
+description that carries less than the examples, mixed languages. ⚠ stands where a definition tells
+nothing apart: all trigger or none, by whatever scanner the rates are of. Behind "without" stands what
 coverage does when the cause alone is removed, measured by the embedded engine on your labelled
 prompts: ▲ means better without it. Of test prompts that are examples it is coverage without them.
 n/a: it could not be measured. A rule is no law: where coverage falls without it, leave it.""",
@@ -34,7 +35,8 @@ n/a: it could not be measured. A rule is no law: where coverage falls without it
 Edits of the definition, each measured by the embedded engine: a missed prompt taken as an example,
 an example swapped or dropped, a clause dropped, a word replaced, and the like. They are chosen on
 one half of your prompts; the figures are of the other half, which had no part in the choice: its
-coverage before and after, ✓ fixes and ✗ regressions. How much better an edit looks where it was
+coverage before and after, ✓ fixes and ✗ regressions, and "chance?" where these could be chance.
+They are in the order of the half they were chosen on. How much better an edit looks where it was
 chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
         ("coverage", "fix", "regression"),
         (),

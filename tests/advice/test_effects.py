@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from guardtui.advice.effects import change_in_words, effects, no_effect
+from guardtui.advice.lint import LintEngine, open_lint_engine
+from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Intent, Topic
@@ -12,12 +14,18 @@ from guardtui.domain.topic import Intent, Topic
 from .conftest import TOPIC, Bench
 
 
+def engine_of(bench: Bench) -> LintEngine:
+    engine = open_lint_engine(bench.scanner, bench.prompts, lambda _: None)
+    assert engine is not None
+    return engine
+
+
 @pytest.mark.parametrize("intent", Intent)
 def test_each_effect_is_what_an_evaluation_without_the_part_says(
     bench: Bench, intent: Intent
 ) -> None:
     topic = TOPIC.model_copy(update={"intent": intent})
-    found = effects(bench.scorer, topic)
+    found = effects(engine_of(bench), topic)
     assert found is not None
     assert [one.part for one in found] == [
         "phrase 1 (“Questions”)",
@@ -31,14 +39,16 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
     ]
     prompts = bench.prompts
     for one in found:
-        metrics = []
+        evaluations = []
         for each in (topic, one.topic):
             verdicts = bench.scanner.scan_now(each, prompts, lambda _: None)
             assert verdicts is not None
             settings = bench.scanner.settings
-            metrics.append(
-                Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts).metrics
+            evaluations.append(
+                Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts)
             )
+        metrics = [each.metrics for each in evaluations]
+        assert one.worth == compare(*evaluations).significance
         assert [one.before, one.without] == metrics
         assert one.sentence == f"without {one.part}: {change_in_words(*metrics)}"
     assert found[0].topic.description == "Requests and pleas for personal advice on taxes"
@@ -51,11 +61,11 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
 
 def test_a_description_of_one_phrase_is_one_part(bench: Bench) -> None:
     topic = Topic(name="Tax", description="Tax", examples=("", "How do I pay less tax?"))
-    found = effects(bench.scorer, topic)
+    found = effects(engine_of(bench), topic)
     assert found is not None
     assert [one.part for one in found] == ["the description", "example 2"]
-    assert effects(bench.scorer, Topic()) == ()
-    assert effects(bench.scorer, topic, lambda: True) is None
+    assert effects(engine_of(bench), Topic()) == ()
+    assert effects(engine_of(bench), topic, lambda: True) is None
 
 
 @pytest.mark.parametrize(

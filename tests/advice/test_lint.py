@@ -16,6 +16,7 @@ from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
 from guardtui.advice.lint_engine import normalised
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.topic_files import load_topic
@@ -208,3 +209,23 @@ def test_texts_of_others_are_inert(prompts: PromptSet, engine: LintEngine) -> No
     topic = Topic(name=evil, description=evil, examples=(evil, evil))
     for one in lint(topic, prompts, engine):
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", one.line + one.brief)
+
+
+def test_a_definition_that_tells_nothing_apart_is_told_first(
+    prompts: PromptSet, engine: LintEngine
+) -> None:
+    every = Topic(name="a", description="not about anything else", examples=("hello", "hi"))
+    found = lint(every, prompts, engine)
+    if "no-effect" in codes(found):
+        assert found[0].code == "no-effect"
+    # What a guardrail elsewhere says of it counts more than the engine.
+    for metrics, sign in (
+        (Metrics(tp=50, tn=0, fp=50, fn=0), "everything triggers (TPR 1, TNR 0)"),
+        (Metrics(tp=0, tn=50, fp=0, fn=50), "nothing triggers (TPR 0, TNR 1)"),
+    ):
+        first = lint(every, prompts, engine, metrics=metrics)[0]
+        assert (first.code, first.brief) == ("no-effect", sign)
+        assert first.line == first.message  # there is no cause to be removed
+        assert lint(every, metrics=metrics)[0] == first  # without vectors too
+    assert "no-effect" not in codes(lint(every, prompts, metrics=Metrics(40, 40, 10, 10)))
+    assert "no-effect" not in codes(lint(Topic(), prompts, metrics=Metrics(0, 50, 0, 50)))

@@ -20,6 +20,7 @@ from guardtui.advice.suggest import (
 )
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.significance import Pairs
 from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.domain.verdicts import Outcome, Verdicts
 
@@ -154,7 +155,8 @@ def test_each_is_measured_on_the_held_out_half_alone() -> None:
     )
     assert [one.topic for one in result] == [better, worse]
     first, second = result
-    assert (first.fixes, first.regressions, first.held_out) == (1, 0, 3)
+    assert (first.worth.fixes, first.worth.regressions, first.worth.compared) == (1, 0, 3)
     assert first.gain == pytest.approx(0.5)
-    assert (second.fixes, second.regressions) == (0, 1)
+    assert (second.worth.fixes, second.worth.regressions) == (0, 1)
     assert second.gain == pytest.approx(-0.5)
+    assert first.worth.pairs == Pairs((1, 0, 1, 0), (1, 0, 0, 0))

@@ -8,9 +8,9 @@ import pytest
 
 from guardtui.advice.candidates import Kind
 from guardtui.advice.measuring import TopicScorer
-from guardtui.advice.proposals import gain_interval
 from guardtui.advice.splits import Split, split_prompts
 from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.advice.worth import worth_of, worth_of_matches
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
@@ -148,21 +148,30 @@ def test_the_source_of_the_halves_is_told(bench: Bench) -> None:
 
 def test_the_interval_of_a_gain_holds_it_as_often_as_it_says() -> None:
     random = np.random.default_rng(7)
-    # TPR goes from 0.7 to 0.8 and TNR from 0.95 to 0.9: coverage is 0.1 better in truth.
-    label = np.arange(160) % 2 == 0
+    # TPR goes from 0.7 to 0.8 and TNR stays at 0.8, near it: coverage is 0.1 better in truth.
+    duty = np.arange(100) % 2 == 0
     inside = 0
-    for _ in range(200):
-        before = np.where(label, random.random(160) < 0.7, random.random(160) < 0.95)
-        better = random.random(160) < 1 / 3
-        worse = random.random(160) < 1 / 19
-        after = np.where(label, before | better, before & ~worse)
-        low, high = gain_interval(before, after, label)
-        inside += low <= 0.1 <= high
-    assert inside >= 184
+    for _ in range(300):
+        before = np.where(duty, random.random(100) < 0.7, random.random(100) < 0.8)
+        better = random.random(100) < np.where(duty, 1 / 2, 1 / 4)
+        worse = random.random(100) < np.where(duty, 1 / 14, 1 / 16)
+        after = np.where(before, ~worse, better)
+        found = worth_of(duty, before, after).intervals["coverage"]
+        assert found is not None
+        inside += found.low <= 0.1 <= found.high
+    assert inside >= 277  # 92 %
 
 
-def test_the_interval_of_no_change_holds_zero_and_is_no_point() -> None:
-    label = np.arange(40) % 2 == 0
-    low, high = gain_interval(label, label, label)
-    assert low < 0 < high
-    assert gain_interval(label, label, label) == (low, high)
+def test_the_worth_of_matches_is_that_of_right_verdicts_for_both_intents(bench: Bench) -> None:
+    other = TOPIC.model_copy(update={"examples": TOPIC.examples[:1]})
+    matches = [bench.scorer.matches(one) for one in (TOPIC, other)]
+    expected = bench.prompts.expected
+    for intent in Intent:
+        whole = [
+            evaluation(
+                bench, one.model_copy(update={"intent": intent}), np.arange(len(bench.prompts))
+            )
+            for one in (TOPIC, other)
+        ]
+        found = worth_of_matches(expected, matches[0], matches[1], intent)
+        assert found == compare(*whole).significance

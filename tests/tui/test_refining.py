@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.text import Text
 from textual.pilot import Pilot
 
+from guardtui.advice.measuring import TopicScorer
+from guardtui.advice.search import Search, SearchResult
+from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens import refining
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.main import MainScreen
@@ -41,7 +48,7 @@ async def test_a_measured_edit_is_explained_and_applied(sample: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await until(pilot, lambda: "overfit gap" in frame(app))
         shown = frame(app)
-        assert "chosen on one half of the prompts, the figures are of the other" in " ".join(
+        assert "ordered on one half of the prompts, the figures are of the other" in " ".join(
             shown.replace("│", " ").split()
         )
         assert "→" in shown
@@ -87,7 +94,26 @@ async def test_what_each_part_does_is_told(sample: Path) -> None:
         assert "without the description" in frame(app)
 
 
-async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(sample: Path) -> None:
+class Held(Search):
+    """A search that does not end before it is let go on."""
+
+    goes_on = threading.Event()
+
+    def run(self) -> SearchResult | None:
+        self.goes_on.wait(60)
+        return super().run()
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    monkeypatch.setattr(refining, "Search", Held)
+    Held.goes_on.clear()
+    return Held.goes_on
+
+
+async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(
+    sample: Path, held: threading.Event
+) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
@@ -99,8 +125,106 @@ async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(sam
         app.push_screen(above)
         await until(pilot, lambda: app.screen is above)
         search.action_stop()
+        held.set()
         await until(pilot, lambda: search._over)
         await pilot.pause()
         assert app.screen is above
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, TextPage | SearchDialog))
+
+
+def told(app: GuardtuiApp) -> str:
+    return "\n".join(one.message for one in app._notifications)
+
+
+async def test_what_is_typed_while_edits_are_measured_is_not_written_over(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        measured: list[Topic] = []
+        goes_on = threading.Event()
+
+        def slow(scorer: TopicScorer, topic: Topic, **options: Any) -> Shortlist | None:
+            measured.append(topic)
+            assert goes_on.wait(60)
+            return shortlist(scorer, topic, **options)
+
+        monkeypatch.setattr(refining, "shortlist", slow)
+        first = main.session.topic
+        main.action_what_if()
+        await until(pilot, lambda: measured == [first])
+        typed = first.model_copy(update={"description": f"{first.description} for people"})
+        main._edit(typed)
+        goes_on.set()
+        await until(pilot, lambda: isinstance(app.screen, ProposalList))
+        assert measured == [first, typed]
+        assert isinstance(app.screen, ProposalList)
+        assert app.screen._here == typed
+        await pilot.press("escape")
+
+
+async def test_a_proposal_on_top_of_a_change_from_outside_says_so(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.action_what_if()
+        await until(pilot, lambda: isinstance(app.screen, ProposalList))
+        other = main.session.topic.model_copy(update={"description": "From another program"})
+        main._edit(other)
+        await pilot.press("enter")
+        await until(pilot, lambda: main.session.topic != other)
+        assert "had changed meanwhile" in told(app)
+        main.session.undo()
+        assert main.session.topic == other
+
+
+async def test_where_no_edit_is_possible_that_is_said(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        main._edit(main.session.topic.model_copy(update={"name": "x" * 300}))
+        for action in (main.action_what_if, main.action_refine):
+            app._notifications.clear()
+            action()
+            await until(pilot, lambda: "There is no edit to try" in told(app))
+
+
+async def test_effects_need_no_halves_and_count_every_prompt(sample: Path) -> None:
+    path = sample.with_suffix(".csv")
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    # A split that nothing could be chosen by: what each part does is told all the same.
+    kept = [line for line in lines if line.count('"') in (0, 2)][:60]
+    path.write_text(
+        "\n".join([f"{head},split", *(f"{line},other" for line in kept)]) + "\n", encoding="utf-8"
+    )
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.action_show_effects()
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await pilot.pause()
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert f"on all {len(main.prompts)} prompts" in shown
+        assert "chance" in shown
+
+
+async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
+    sample: Path, held: threading.Event
+) -> None:
+    held.set()
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main._edit(main.session.topic.model_copy(update={"description": "Tax"}))
+        main.action_refine()
+        await until(pilot, lambda: isinstance(app.screen, ProposalList))
+        await pilot.pause()
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert "Coverage by edits, where chosen and held out: 0: 0." in shown
+        screen = app.screen
+        assert isinstance(screen, ProposalList)
+        if len(screen._proposals) > 1:
+            search, single = screen._proposals
+            assert f"{search.held_out_gain - single.held_out_gain:+.3f} more held out" in shown

@@ -108,7 +108,7 @@ class LintScreen(ScanningScreen):
         # Beside a scan nobody asked for embedding.
         try:
             measures = evaluation.settings.name == "local"
-            advice = await self._linted_now(evaluation.topic, prompts, measures=measures)
+            advice = await self._linted_now(evaluation.topic, evaluation, prompts, measures)
         finally:
             if self._linting == key:
                 self._linting = None
@@ -117,16 +117,18 @@ class LintScreen(ScanningScreen):
             self._show_lint()
 
     async def _linted_now(
-        self, topic: Topic, prompts: PromptSet, *, measures: bool
+        self, topic: Topic, evaluation: Evaluation, prompts: PromptSet, measures: bool
     ) -> tuple[Advice, ...]:
         """The advice; unless it `measures`, by vectors only where they are at hand."""
         stop = threading.Event()
         scanner = self.scanner
+        # Of whichever scanner: it is in the cloud that such a definition has to be seen.
+        metrics = evaluation.metrics if evaluation.topic == topic else None
 
         def work_out() -> tuple[Advice, ...]:
             with self._lint_room:  # an engine is for one thread at a time
                 engine = self._engine_for(scanner, prompts, stop.is_set, opens=measures)
-                return lint(topic, prompts, engine, stop.is_set)
+                return lint(topic, prompts, engine, stop.is_set, metrics)
 
         try:
             return await asyncio.to_thread(work_out)
@@ -171,7 +173,7 @@ class LintScreen(ScanningScreen):
         advice, topic = self._advice, self.session.topic
         if self._linted is None or self._linted != self._lint_key(evaluation):
             # A page that is asked for may take the time that embedding takes, beside a scan too.
-            advice = await self._linted_now(topic, prompts, measures=True)
+            advice = await self._linted_now(topic, evaluation, prompts, True)
 
         def body() -> Text:
             ranges = [

@@ -13,10 +13,11 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from guardtui.advice.effects import effects, no_effect
+from guardtui.advice.effects import Effect, effects, no_effect
+from guardtui.advice.lint import open_lint_engine
 from guardtui.advice.measuring import TopicScorer, open_scorer
 from guardtui.advice.proposals import Proposal
-from guardtui.advice.search import Search, SearchResult, Snapshot
+from guardtui.advice.search import CurvePoint, Search, SearchResult, Snapshot
 from guardtui.advice.splits import SplitError, split_prompts
 from guardtui.advice.whatif import Shortlist, shortlist
 from guardtui.domain.text import display_start, display_text
@@ -39,6 +40,11 @@ _POLL = 0.1
 _ROWS = 100
 """Prompts of each kind that are listed of a proposal."""
 _SHOWN = 100
+
+NO_EDITS = (
+    "There is no edit to try: of a definition that breaks a limit only edits that mend it are, and "
+    "no single one does. See the ⚠ below the fields."
+)
 
 
 class ProposalList(EditList):
@@ -74,20 +80,25 @@ class ProposalList(EditList):
 
 
 def proposal_line(one: Proposal) -> Text:
-    """One edit: its held-out coverage, what it fixes and breaks there, and what it is."""
+    """One edit: its held-out coverage, what it fixes and breaks there, and what it is.
+
+    `chance?` stands where McNemar's test does not tell the difference from chance.
+    """
     before, after = one.before.report, one.after.report
     sign, style = delta(one.held_out_gain)
     line = Text()
     line.append(f"{number(before.coverage)} → {number(after.coverage)} ", "bold")
     line.append(f"{sign:<9}", style)
     line.append(f"✓{one.report_fixes:<3} ✗{one.report_regressions:<3} ")
+    line.append("chance? " if one.worth.could_be_chance else "", "$text-warning")
     return line.append(display_start("; ".join(one.changes), 300), "$text-muted")
 
 
 def proposal_text(here: Topic, one: Proposal) -> Text:
     """All that is known of one edit, and what it changes word by word."""
     low, high = one.interval
-    text = Text(f"{one.sentence}.\n")
+    sentence = one.sentence
+    text = Text(f"{sentence[:1].upper()}{sentence[1:]}.\n")
     text.append(
         f"Coverage held out {one.held_out_gain:+.3f} [{low:+.3f} – {high:+.3f}]; where it was "
         f"chosen {one.search_gain:+.3f}; overfit gap {one.overfit_gap:+.3f}.\n\n",
@@ -167,49 +178,73 @@ def search_text(now: Snapshot) -> Text:
     return text
 
 
+def curve_text(curve: Sequence[CurvePoint]) -> str:
+    """Coverage by number of edits, on both halves, in one line."""
+    return " · ".join(
+        f"{point.edits}: {number(point.search)} {number(point.report)}" for point in curve
+    )
+
+
 class RefiningScreen(ScanningScreen):
     """The actions that measure edits of the definition."""
 
     async def _scorer(self) -> TopicScorer | None:
         """What measures edits on the prompts of now; None where it cannot, which is told."""
         await self._take_typed()
+        stop = threading.Event()
         try:
             prompts = self.workspace.prompts
             split = await asyncio.to_thread(split_prompts, prompts)
             scanner = self.scanner
             return await asyncio.to_thread(
-                open_scorer, scanner, prompts, split, lambda progress: None
+                open_scorer, scanner, prompts, split, lambda progress: None, stop.is_set
             )
         except (SplitError, ScannerError, ValueError) as error:
             self.notify(str(error), severity="error", timeout=10)
             return None
+        finally:
+            stop.set()  # who leaves waits for no embedding
 
     @work(exclusive=True, group="dialog")
     async def action_what_if(self) -> None:
-        topic = self.session.topic
         self._tell_scan("edits are measured …")
         stop = threading.Event()
         try:
             scorer = await self._scorer()
             if scorer is None:
                 return
-            found = await asyncio.to_thread(shortlist, scorer, topic, stopped=stop.is_set)
+            found = None
+            # Who goes on typing meanwhile is offered edits of what stands there then.
+            while found is None or found.topic != self.session.topic:
+                topic = self.session.topic
+                found = await asyncio.to_thread(shortlist, scorer, topic, stopped=stop.is_set)
+                if found is None:
+                    return
+                await self._take_typed()
         finally:
             stop.set()
             self._tell_scan("")
-        if found is None or not found.proposals:
-            self.notify("No single edit is worth it, measured on the search half.")
+        if not found.found:
+            self.notify(NO_EDITS)
+            return
+        if not found.proposals:
+            self.notify(
+                f"None of {found.found} single edits is worth it, measured on the search half."
+            )
             return
         await self._offer(topic, found.proposals, notes_of(found))
 
     @work(exclusive=True, group="dialog")
     async def action_refine(self) -> None:
-        topic = self.session.topic
         scorer = await self._scorer()
         if scorer is None:
             return
+        topic = self.session.topic
         result = await self.app.push_screen_wait(SearchDialog(scorer, topic))
         if result is None:
+            return
+        if result.proposal is None and result.measured < 2:
+            self.notify(NO_EDITS)
             return
         if result.proposal is None:
             self.notify(f"No edit is worth its cost ({result.measured} definitions measured).")
@@ -218,31 +253,47 @@ class RefiningScreen(ScanningScreen):
         notes = [
             f"{result.measured} definitions in {result.seconds:.0f} s ({result.ended}); chosen on "
             f"one half of the prompts, reported on the other ({scorer.split.source}).",
+            f"Coverage by edits, where chosen and held out: {curve_text(result.curve)}",
             *scorer.split.notes,
         ]
         both = [result.proposal]
         if single is not None and single.topic != result.proposal.topic:
             both.append(single)
-            notes.append("The second line is the best single edit, for comparison.")
+            more = result.proposal.held_out_gain - single.held_out_gain
+            notes.append(
+                "The second line is the best single edit, for comparison: the search gains "
+                f"{more:+.3f} more held out."
+            )
         await self._offer(topic, both, notes)
 
     async def _offer(self, topic: Topic, found: Sequence[Proposal], notes: Sequence[str]) -> None:
         prompts = self.workspace.prompts.prompts
         chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts))
         if chosen is not None:
+            told = "The edit is in the editor; Undo takes it back."
+            if self.session.topic != topic:  # its file was changed by another program
+                told = f"The definition had changed meanwhile. {told}"
             self._edit(chosen)
-            self.notify("The edit is in the editor; Undo takes it back.")
+            self.notify(told)
 
     @work(exclusive=True, group="dialog")
     async def action_show_effects(self) -> None:
-        topic = self.session.topic
+        await self._take_typed()
+        topic, prompts, scanner = self.session.topic, self.workspace.prompts, self.scanner
         self._tell_scan("each part is left out and measured …")
+        stop = threading.Event()
+
+        def work_out() -> tuple[Effect, ...] | None:
+            engine = open_lint_engine(scanner, prompts, lambda progress: None, stop.is_set)
+            return None if engine is None else effects(engine, topic, stop.is_set)
+
         try:
-            scorer = await self._scorer()
-            if scorer is None:
-                return
-            found = await asyncio.to_thread(effects, scorer, topic)
+            found = await asyncio.to_thread(work_out)
+        except ScannerError as error:
+            self.notify(str(error), severity="error", markup=False, timeout=10)
+            return
         finally:
+            stop.set()
             self._tell_scan("")
         if not found:
             self.notify("The definition has no parts to leave out.")
@@ -253,12 +304,17 @@ class RefiningScreen(ScanningScreen):
         for one in found:
             sign, style = delta(one.coverage_change)
             text.append(f"{sign:<9}", style)
-            text.append(f" {display_text(one.sentence)}\n")
+            text.append(f" {display_text(one.sentence)}")
+            if one.worth.fixes or one.worth.regressions:
+                chance = "could be chance" if one.worth.could_be_chance else "hardly chance"
+                text.append(f" ({chance})", "$text-muted")
+            text.append("\n")
             if one.part.startswith("example"):
                 text.append(f"          {display_start(one.text, _SHOWN)}\n", "$text-muted")
         text.append(
-            "\nThe figure is the change of coverage by the embedded engine on all prompts; ▲ means "
-            "that the definition is better without that part.\n",
+            f"\nThe figure is the change of coverage by the embedded engine on all {len(prompts)} "
+            "prompts; ▲ means that the definition is better without that part. Could be chance: "
+            "McNemar's exact p-value of the verdicts that changed is 0.05 or more.\n",
             "$text-muted",
         )
         await self.app.push_screen_wait(TextPage("What each part of the definition does", text))
@@ -267,7 +323,7 @@ class RefiningScreen(ScanningScreen):
 def notes_of(found: Shortlist) -> list[str]:
     """Where the figures of a shortlist come from."""
     return [
-        f"{found.measured} of {found.found} edits measured by the embedded engine; chosen on one "
-        f"half of the prompts, the figures are of the other ({found.source}).",
+        f"{found.measured} of {found.found} edits measured by the embedded engine; chosen and "
+        f"ordered on one half of the prompts, the figures are of the other ({found.source}).",
         *found.notes,
     ]

@@ -20,7 +20,6 @@ from guardtui.advice.suggest import (
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.statistics import mcnemar_p_value
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import outcomes
@@ -39,7 +38,6 @@ else:
 
 ANSWER_TOKENS = 3_000
 """Tokens of an answer with proposals."""
-_SURE = 0.05
 
 
 class SuggestionList(EditList):
@@ -59,6 +57,10 @@ class SuggestionList(EditList):
     def described(self, place: int) -> Text:
         one = self._suggestions[place]
         text = Text(f"{display_start(one.why, 400)}\n\n", "italic") if one.why else Text()
+        text.append(f"On {one.worth.compared} held-out prompts {one.worth.sentence}.\n")
+        if one.worth.certainty:
+            text.append(f"{one.worth.certainty}\n", "$text-muted")
+        text.append("\n")
         return text.append_text(difference_text(self._here, one.topic))
 
 
@@ -68,10 +70,10 @@ def suggestion_line(one: Suggestion) -> Text:
     sign, style = delta(one.gain)
     line.append(f"coverage {number(one.before.coverage)} → {number(one.after.coverage)} ", "bold")
     line.append(f"{sign:<10}", style)
-    line.append(f"fixes {one.fixes}  regressions {one.regressions}  ")
-    p = mcnemar_p_value(one.regressions, one.fixes)
-    sure = "" if p < _SURE else ", could be chance"
-    line.append(f"on {one.held_out} held out (p {p:.2f}{sure})  ", "$text-muted")
+    worth = one.worth
+    line.append(f"fixes {worth.fixes}  regressions {worth.regressions}  ")
+    chance = "could be chance" if worth.could_be_chance else "unlikely to be chance"
+    line.append(f"on {worth.compared} held out ({chance})  ", "$text-muted")
     return line.append(", ".join(one.changes), "$text-muted")
 
 

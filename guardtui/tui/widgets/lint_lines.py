@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from guardtui.advice.lint import Advice
+from guardtui.advice.lint_advice import NO_EFFECT
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
 from guardtui.tui.widgets.metrics_panel import delta, number
@@ -75,6 +76,8 @@ def lint_line(one: Advice, cells: int, *, pending: bool = False) -> Text:
     """What is doubtful, and what coverage does without it, in so many cells at most."""
     removal = one.removal
     lines = []
+    if one.code == NO_EFFECT:
+        return Text(set_cell_size(f"⚠ {one.brief}", max(cells, 0)), "bold $text-warning")
     sign, style = ("…" if pending else "n/a", "$text-muted")
     if removal is not None:
         sign, style = delta(removal.change)
@@ -87,7 +90,7 @@ def lint_line(one: Advice, cells: int, *, pending: bool = False) -> Text:
         ).append(sign, style)
         if one.remedy is not None:
             told = f", {removal.fixes} fixed, {removal.regressions} broken"
-            chance = " (could be chance)" if removal.p_value >= 0.05 else ""
+            chance = " (could be chance)" if removal.could_be_chance else ""
             lines.append(full.copy().append(f"{told}{chance}", "$text-muted"))
         lines.append(full)
     short = Text("• ", "$text-warning").append(f"{one.brief} · without: ", "$foreground")
@@ -116,6 +119,9 @@ def advice_text(
         removal = one.removal
         if one.action:
             text.append(f"    {display_text(one.action)}\n", "$text-muted")
+        if one.code == NO_EFFECT:
+            text.append("\n")
+            continue
         text.append("    without it: ")
         if removal is None:
             text.append("n/a", "$text-muted").append("  (could not be measured)\n")
@@ -124,11 +130,8 @@ def advice_text(
             text.append(f"coverage {number(removal.before.coverage)} {before} → ")
             text.append(f"{number(removal.after.coverage)} {after}  ")
             text.append(sign or "n/a", style)
-            if one.remedy is not None:
-                text.append(f"\n    fixes {removal.fixes}, regressions {removal.regressions}")
-                chance = "could be chance" if removal.p_value >= 0.05 else "hardly chance"
-                if removal.fixes or removal.regressions:
-                    text.append(f", p = {removal.p_value:.2f}: {chance}", "$text-muted")
+            if removal.worth is not None:
+                text.append(f"\n    {removal.worth.sentence}", "$text-muted")
             text.append("\n")
         if one.lines:
             lines = ", ".join(map(str, one.lines))

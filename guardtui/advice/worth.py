@@ -1,0 +1,46 @@
+"""What an edit that was measured is worth: its fixes and regressions, counted for significance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.late import late
+from guardtui.domain.significance import Pairs, Significance
+from guardtui.domain.topic import Intent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+
+def worth_of(
+    duty: NDArray[np.bool_], before: NDArray[np.bool_], after: NDArray[np.bool_]
+) -> Significance:
+    """How sure a difference is, from which prompts were and are right, bool [n] each.
+
+    `duty` says which should trigger, bool [n]; each prompt has a verdict before and after.
+    """
+    code = 2 * before + after
+
+    def cells(rows: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+        wrong, fixed, broken, right = np.bincount(code[rows], minlength=4).tolist()
+        return right, broken, fixed, wrong
+
+    pairs = Pairs(cells(duty), cells(~duty))
+    fixes, regressions = (pairs.positive[cell] + pairs.negative[cell] for cell in (2, 1))
+    return Significance(fixes, regressions, len(duty), pairs)
+
+
+def worth_of_matches(
+    expected: NDArray[np.bool_],
+    before: NDArray[np.bool_],
+    after: NDArray[np.bool_],
+    intent: Intent,
+) -> Significance:
+    """The same from labels and from which prompts match two definitions, bool [n] each."""
+    # To match is right where the label says so, whatever the guardrail makes of it.
+    duty = should_trigger(expected, intent)
+    return worth_of(duty, before == expected, after == expected)
