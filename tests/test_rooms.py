@@ -54,6 +54,7 @@ def all_of(room: str) -> str:
         ("session", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("advice", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.files", "guardtui.config"}),
+        ("shards", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.session", "ray"}),
         (
             "sandbox",
             SCREEN | COMMANDS | {"guardtui.session", "guardtui.reports", "guardtui.config"},
@@ -119,6 +120,7 @@ def statements(path: Path) -> set[str]:
         ("scanners", ("scanners", "http", "scorer", "domain")),
         ("session", ("session", "scanners.base", "scorer", "files", "domain")),
         ("advice", ("advice", "session", "scanners", "domain")),
+        ("shards", ("shards", "scanners", "files", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),
         (
@@ -127,6 +129,7 @@ def statements(path: Path) -> set[str]:
                 "tui",
                 "config",
                 "reports",
+                "shards",
                 "advice",
                 "session",
                 "scanners",

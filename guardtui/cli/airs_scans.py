@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
@@ -41,8 +42,11 @@ def require_sendable(topic: Topic) -> None:
 
 
 @contextmanager
-def open_verdicts() -> Iterator[SqliteVerdicts]:
-    """The cache of verdicts, closed at the end; a warning when it keeps none, or no longer does."""
+def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
+    """The cache of verdicts, closed at the end; a warning when it keeps none, or no longer does.
+
+    In `folder` where one is given.
+    """
     from guardtui.scanners.local.vectors import cache_folder
     from guardtui.session.verdict_cache import SqliteVerdicts
 
@@ -52,7 +56,7 @@ def open_verdicts() -> Iterator[SqliteVerdicts]:
             "  make room, make the folder writable, or name another with GUARDTUI_CACHE"
         )
 
-    cache = SqliteVerdicts(cache_folder())
+    cache = SqliteVerdicts(folder or cache_folder())
     worked = cache.works
     if not worked:
         warn()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from enum import IntEnum
@@ -38,12 +39,31 @@ _KNOWN: tuple[tuple[str, str, Exit], ...] = (
     ("guardtui.session.store", "StoreError", Exit.BAD_INPUT),
     ("guardtui.reports.base", "ReportError", Exit.BAD_INPUT),
     ("guardtui.scanners.base", "ScannerError", Exit.NOT_COMPLETED),
+    ("guardtui.shards.merge", "IncompleteError", Exit.NOT_COMPLETED),
+    ("guardtui.shards.shard", "ShardError", Exit.BAD_INPUT),
+    ("guardtui.shards.executors", "ExecutorError", Exit.NOT_COMPLETED),
     ("guardtui.tui.run", "UnsavedError", Exit.NOT_COMPLETED),
 )
 """Exceptions whose message is meant for the author, by module and name."""
 
 _RED, _GREEN, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _GATES = {"failed": _RED, "unsure": _YELLOW, "passed": _GREEN}
+
+
+# A line that begins with "::", or has "##[" anywhere, is a command to the runner.
+_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+
+
+def is_github() -> bool:
+    """Whether this runs as a step of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def defused(text: str) -> str:
+    """A text for people, in a log: on GitHub, without what the runner would take for a command."""
+    if not is_github():
+        return text
+    return _COMMAND.sub(r"\1: ", text).replace("##[", "## [")
 
 
 def is_terminal() -> bool:
@@ -76,6 +96,11 @@ def note(message: str) -> None:
     _say("", message, "")
 
 
+def workflow_command(line: str) -> None:
+    """Give the runner of GitHub Actions a command; texts in it are escaped already."""
+    _write(f"{line}\n")
+
+
 def progress(message: str) -> None:
     """Replace the line of progress; "" clears it. Nothing unless standard error is a terminal."""
     if not is_terminal():
@@ -92,7 +117,7 @@ def _say(label: str, message: str, colour: str) -> None:
         label = f"{colour}{label}:{_PLAIN} "
     elif label:
         label = f"{label}: "
-    _write(f"{label}{display_text(message, newlines=True)}\n")
+    _write(f"{label}{defused(display_text(message, newlines=True))}\n")
 
 
 def _write(text: str) -> None:

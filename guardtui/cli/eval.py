@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from guardtui.cli import diagnostics, github
+from guardtui.cli import diagnostics
+from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.epochs import EpochFlags, epoch_options
-from guardtui.cli.gates import exit_code, gate_options, gates_of, summary
+from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.options import (
     FILE,
     PerSecond,
@@ -21,26 +23,28 @@ from guardtui.cli.options import (
     model_options,
     scanner_options,
 )
-from guardtui.cli.output import write
 from guardtui.cli.outputs import (
+    Output,
     check_outputs,
     choose,
     format_of_name,
     format_option,
     outputs_option,
 )
+from guardtui.cli.shards import ShardFlags, refuse, shard_flags, shard_options
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from guardtui.cli.judge_scans import JudgeFlags
-    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.evaluation import Evaluation, ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.base import RemoteScanner, Scanner
     from guardtui.session.epochs import Epochs
+    from guardtui.shards.shard import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ _AIRS_CONCURRENCY = 20
 @model_options
 @budget_options
 @epoch_options
+@shard_options
 @click.option(
     "--cluster",
     metavar="COLUMN",
@@ -156,7 +161,7 @@ def command(
     completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
     evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
-    gates = gates_of(others)
+    gates, shards = gates_of(others), shard_flags(others)
     gates.check_usage(baseline=baseline is not None)
     from guardtui.cli import airs_scans, judge_scans
 
@@ -191,26 +196,53 @@ def command(
     from guardtui.domain.text import display_text
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
-    from guardtui.session.named import find_baseline, is_of_session, read_files
-    from guardtui.session.recorded import RecordedError, session_file
+    from guardtui.session.named import is_of_session, read_files
+    from guardtui.session.recorded import session_file
 
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
     read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
     check_outputs(outputs, topic, prompts, session_file(topic), *read)
     chosen = choose(format_name, outputs, format_of_name, "table")
-    # An unknown format fails before the work, not after it.
-    writers = [load_writer(one.format_name) for one in chosen]
+    for one in chosen:
+        load_writer(one.format_name)  # an unknown format fails before the work, not after it
     if judged:
         judge_scans.make_judge(flags)  # what is wrong with it is told before the files are read
+    if shards.wanted(prompts):
+        refuse(
+            scanner_name,
+            {
+                "--with": companion_paths,
+                "--epochs": epochs,
+                "--cluster": cluster,
+                "--profile": profile,
+            },
+        )
+        return _evaluate_in_shards(
+            topic,
+            prompts,
+            shards,
+            chosen,
+            gates,
+            read,
+            baseline=baseline,
+            encoder=encoder,
+            threshold=threshold,
+            by_judge=partial(
+                _evaluate_by_judge,
+                flags=flags,
+                concurrency=concurrency,
+                rate=rate,
+                retries=retries,
+                fresh=fresh,
+                repetition=Repetition(),
+            )
+            if judged
+            else None,
+            settings=judge_scans.make_judge(flags).settings if judged else None,
+        )
     definition, prompt_set = load_inputs(topic, prompts)
     companions = _load_companions(topic, definition, companion_paths)
-    before, number = None, None
-    if baseline is not None:
-        try:
-            found = find_baseline(baseline, topic)
-        except RecordedError as error:
-            raise InputError(str(error)) from error
-        before, number = found.evaluation, found.number
+    before, number = _baseline(baseline, topic)
     say_findings(prompt_set)
     if cluster is not None and cluster not in prompt_set.extra_columns:
         there = ", ".join(map(display_text, prompt_set.extra_columns)) or "none"
@@ -268,27 +300,84 @@ def command(
         reducer=asked.name if asked else "",
         prompt_path=path_from_here(prompts),
     )
-    if any(one.format_name == "html" for one in chosen):
-        from guardtui.cli.clusters import with_survey
+    incomplete = None
+    if remote or judged:
+        incomplete = partial(
+            (judge_scans if judged else airs_scans).say_incomplete,
+            evaluation,
+            fresh=fresh,
+            allowed=gates.max_errors is not None,
+        )
+    files = (prompts, topic, *read)
+    return deliver(report, chosen, gates, files, encoder=encoder, say_incomplete=incomplete)
 
-        report = with_survey(report, encoder)
-    for one, writer in zip(chosen, writers, strict=True):
-        text = writer(report)
-        for_people = one.path is None and one.format_name == "table"
-        write(github.defused(text) if for_people else text, one.path)
-    results = gates.results(report)
-    for result in results:
-        diagnostics.gate(result.state, result.text)
-    code = exit_code(results)
-    if (remote or judged) and evaluation.metrics.errors:
-        say_incomplete = (judge_scans if judged else airs_scans).say_incomplete
-        say_incomplete(evaluation, fresh=fresh, allowed=gates.max_errors is not None)
-        if gates.max_errors is None:
-            code = Exit.NOT_COMPLETED
-    if told := summary(results, code):
-        diagnostics.note(told)
-    github.tell(report, results, prompts, topic, *read)
-    return code
+
+def _baseline(word: str | None, topic: Path) -> tuple[Evaluation | None, int | None]:
+    """What is compared with, and the number of its iteration. Raises `InputError`."""
+    from guardtui.session.named import find_baseline
+    from guardtui.session.recorded import RecordedError
+
+    if word is None:
+        return None, None
+    try:
+        found = find_baseline(word, topic)
+    except RecordedError as error:
+        raise InputError(str(error)) from error
+    return found.evaluation, found.number
+
+
+def _evaluate_in_shards(
+    topic_path: Path,
+    prompts: Path,
+    shards: ShardFlags,
+    chosen: Sequence[Output],
+    gates: Gates,
+    read: Sequence[Path],
+    *,
+    baseline: str | None,
+    encoder: str | None,
+    threshold: float | None,
+    by_judge: Callable[..., Evaluation] | None,
+    settings: ScannerSettings | None,
+) -> int:
+    """Evaluate one shard, of which is told in a line, or all, and report on their sum."""
+    from guardtui.cli.inputs import path_from_here
+    from guardtui.cli.shards import (
+        cut_prompts,
+        evaluate_by_others,
+        evaluate_locally,
+        find_shard,
+        report_of,
+        topic_for,
+    )
+
+    shard = find_shard(shards)
+    if shard is not None and (baseline is not None or gates != Gates(max_errors=gates.max_errors)):
+        raise click.UsageError("gates and --baseline are for all shards together: guardtui merge")
+    before, number = _baseline(baseline, topic_path)
+    large = cut_prompts(shards, prompts, shard)
+    definition = topic_for(topic_path, large)
+    if by_judge is not None and settings is not None:
+        judge = by_judge
+
+        def evaluate(prompt_set: PromptSet, one: Shard) -> Evaluation:
+            journal = large.folder / "journals" / one.name
+            return judge(definition, prompt_set, journal=journal)
+
+        merged, unfinished = evaluate_by_others(
+            large, definition, settings, shard, evaluate, gates.max_errors
+        )
+        if unfinished is not None:
+            from guardtui.cli.judge_scans import say_incomplete
+
+            say_incomplete(unfinished, fresh=False, allowed=False)
+            return Exit.NOT_COMPLETED
+    else:
+        merged = evaluate_locally(shards, large, definition, encoder, threshold, shard)
+    if merged is None:
+        return Exit.DONE
+    report = report_of(merged, before, number, path_from_here(prompts))
+    return deliver(report, chosen, gates, (prompts, topic_path, *read))
 
 
 def _require_fitting(scanner: str, others: dict[str, object]) -> None:
@@ -382,19 +471,23 @@ def _evaluate_by_judge(
     retries: int | None,
     fresh: bool,
     repetition: Repetition,
+    journal: Path | None = None,
 ) -> Evaluation:
     import asyncio
 
     from guardtui.cli.airs_scans import open_verdicts
-    from guardtui.cli.judge_scans import make_judge, say_work
+    from guardtui.cli.judge_scans import make_judge, say_endpoints, say_work
 
-    with open_verdicts() as cache:
+    with open_verdicts(journal) as cache:
         scanner = make_judge(
             flags, concurrency=concurrency, rate=rate, retries=retries, fresh=fresh, cache=cache
         )
         count = 1 if repetition.epochs is None else repetition.epochs.count
         say_work(scanner, topic, prompts, len(set(flags.models)), epochs=count)
-        return asyncio.run(_evaluated(scanner, topic, prompts, repetition))
+        try:
+            return asyncio.run(_evaluated(scanner, topic, prompts, repetition))
+        finally:
+            say_endpoints(scanner)
 
 
 async def _evaluated(

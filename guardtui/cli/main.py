@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "open": ("open", "Open the app on a topic; the word may be left out."),
     "new": ("new", "Make a topic file and its first prompts from four questions."),
     "eval": ("eval", "Evaluate a topic against labelled prompts."),
+    "merge": ("merge", "Put the shards of a large evaluation together."),
     "audit": ("audit", "Evaluate the topics of one profile together."),
     "judge-template": ("judge_template", "Print the judge's instructions, to be edited."),
     "refine": ("refine", "Propose edits of a topic, measured, and search for better."),

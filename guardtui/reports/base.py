@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -92,6 +92,8 @@ class ReportInput:
     `survey` is what is known of groups of alike prompts, None where nobody looked.
     `prompt_path` is the path by which others should find the prompt file, as relative to the
     folder where a command ran; "" is the path that the prompt set was read from.
+    Of a prompt set too large to be listed, `category_metrics` are those of all its prompts, and
+    `listed` are the places (intp [k]) of those that are listed one by one.
     """
 
     topic: Topic
@@ -108,6 +110,8 @@ class ReportInput:
     reducer: str = ""
     survey: Survey | None = None
     prompt_path: str = ""
+    category_metrics: Mapping[str, Metrics] | None = None
+    listed: NDArray[np.intp] | None = None
 
     @property
     def prompt_file(self) -> str:
@@ -190,6 +194,8 @@ class ReportInput:
 
         Prompts that the prompt set no longer holds have no category and are left out.
         """
+        if self.category_metrics is not None:
+            return dict(self.category_metrics)
         if self.prompts is None or self.prompts.category_column is None:
             return {}
         codes, names = self.prompts.groups(self.prompts.category_column)
@@ -239,7 +245,9 @@ class ReportInput:
         return tuple(None if one == Triggered.NO_VERDICT else bool(one) for one in answers)
 
     def rows(self) -> Iterator[Row]:
-        """All prompts, in the order of the evaluation."""
+        """All prompts that are listed, in the order of the evaluation."""
+        if self.listed is not None:
+            return map(self.row, self.listed.tolist())
         return map(self.row, range(len(self.evaluation.keys)))
 
     def with_outcome(self, outcome: Outcome) -> Listing:

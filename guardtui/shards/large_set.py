@@ -154,7 +154,8 @@ def cut(
 
     Shards that are there stay. Without `count` there are as many as its rows make sensible, or as
     the folder has. `advance` is told how many rows are read. Raises FileProblem, `PromptSetError`
-    with all errors of the rows, and `ShardError` where the folder holds other prompts or another number of shards.
+    with all errors of the rows, and `ShardError` where the folder holds other prompts or another
+    number of shards.
     """
     count = only.count if only is not None else count
     digest = file_digest(source)

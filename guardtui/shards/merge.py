@@ -44,11 +44,13 @@ class IncompleteError(ShardError):
 
     def __init__(self, run: Run, missing: list[Shard]) -> None:
         self.run, self.missing = run, missing
-        count = run.large.shards
+        large = run.large
+        # Rows of a shard that nobody cut are only in the file.
+        prompts = large.folder if large.has_rows(missing) else large.source
         super().__init__(
-            f"{run.folder}: {len(missing)} of {count} shards are missing: {spans(missing)}\n"
-            f"  run them again: guardtui eval TOPIC --prompts {run.large.folder} "
-            f"--out {run.large.folder} --shard {missing[0]}"
+            f"{run.folder}: {len(missing)} of {large.shards} shards are missing: {spans(missing)}\n"
+            f"  run them: guardtui eval TOPIC --prompts {prompts} --out {large.folder} "
+            f"--shard {missing[0]}"
         )
 
 

@@ -1,0 +1,55 @@
+"""The end of an evaluation: reports are written, gates told, and the exit code follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.cli import diagnostics, github
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.gates import Gates, exit_code, summary
+from guardtui.cli.output import write
+from guardtui.cli.outputs import Output
+
+if TYPE_CHECKING:
+    from guardtui.reports.base import ReportInput
+
+
+def deliver(
+    report: ReportInput,
+    outputs: Sequence[Output],
+    gates: Gates,
+    files: Sequence[Path],
+    *,
+    encoder: str | None = None,
+    say_incomplete: Callable[[], None] | None = None,
+) -> int:
+    """Write each report where it belongs, tell every gate, and give the exit code.
+
+    `files` are what was read, the prompts first and then the topic. `encoder` groups the prompts
+    for a report that shows groups. `say_incomplete` tells what to do about prompts without a
+    verdict, where asking again can help. Raises `ReportError` and FileProblem.
+    """
+    from guardtui.reports.base import load_writer
+
+    if any(one.format_name == "html" for one in outputs) and report.category_metrics is None:
+        from guardtui.cli.clusters import with_survey
+
+        report = with_survey(report, encoder)
+    for one in outputs:
+        text = load_writer(one.format_name)(report)
+        for_people = one.path is None and one.format_name == "table"
+        write(diagnostics.defused(text) if for_people else text, one.path)
+    results = gates.results(report)
+    for result in results:
+        diagnostics.gate(result.state, result.text)
+    code = exit_code(results)
+    if say_incomplete is not None and report.evaluation.metrics.errors:
+        say_incomplete()
+        if gates.max_errors is None:
+            code = Exit.NOT_COMPLETED
+    if told := summary(results, code):
+        diagnostics.note(told)
+    github.tell(report, results, *files)
+    return code

@@ -1,0 +1,116 @@
+"""`guardtui merge`: the shards of an evaluation, put together and reported on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.delivery import deliver
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.gates import gate_options, gates_of
+from guardtui.cli.options import FILE
+from guardtui.cli.outputs import (
+    check_outputs,
+    choose,
+    format_of_name,
+    format_option,
+    outputs_option,
+)
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.shards.large_set import LargeSet
+    from guardtui.shards.parts import Run
+
+
+@click.command("merge")
+@click.argument("folder", type=FILE, metavar="DIR")
+@click.option(
+    "--run",
+    "run_id",
+    metavar="ID",
+    help="Which definition's run, by its id in DIR/runs (default: the one worked on last).",
+)
+@format_option("table", without=("tsv",))
+@outputs_option
+@click.option(
+    "--baseline",
+    metavar="ID|FILE",
+    help="Compare with another run in DIR, or with a JSON report.",
+)
+@gate_options
+def command(
+    folder: Path,
+    run_id: str | None,
+    format_name: str | None,
+    outputs: tuple[Path, ...],
+    baseline: str | None,
+    **others: Any,
+) -> int:
+    """Put the shards of an evaluation together and report on it.
+
+    DIR is what 'guardtui eval --out' was given. Exit codes are those of 'guardtui eval'; 3 when
+    shards are missing, which are named.
+    """
+    gates = gates_of(others)
+    gates.check_usage(baseline=baseline is not None)
+    from guardtui.cli.shards import merged_run, report_of
+    from guardtui.reports.base import load_writer
+    from guardtui.shards.large_set import open_set
+
+    chosen = choose(format_name, outputs, format_of_name, "table")
+    for one in chosen:
+        load_writer(one.format_name)  # an unknown format fails before the work, not after it
+    large = open_set(folder)
+    check_outputs(outputs, folder / "set.json")
+    run = _chosen(large, run_id)
+    before = _baseline(large, baseline) if baseline is not None else None
+    merged = merged_run(run)
+    report = report_of(merged, before, None)
+    return deliver(report, chosen, gates, (folder,))
+
+
+def _chosen(large: LargeSet, name: str | None) -> Run:
+    from guardtui.shards.parts import runs_of
+
+    runs = runs_of(large)
+    if not runs:
+        raise InputError(
+            f"{large.folder}: nothing was evaluated here yet\n"
+            f"  guardtui eval TOPIC --prompts {large.folder}"
+        )
+    if name is None:
+        if len(runs) > 1:
+            others = ", ".join(one.id for one in runs[:-1])
+            diagnostics.note(f"run {runs[-1].id}, worked on last; others: {others}")
+        return runs[-1]
+    for run in runs:
+        if run.id == name:
+            return run
+    raise InputError(
+        f"{large.folder}: there is no run {name!r}\n"
+        f"  there are: {', '.join(one.id for one in runs)}"
+    )
+
+
+def _baseline(large: LargeSet, word: str) -> Evaluation:
+    from guardtui.session.named import find_baseline, is_of_session
+    from guardtui.session.recorded import RecordedError
+    from guardtui.shards.merge import merge
+    from guardtui.shards.parts import runs_of
+
+    for run in runs_of(large):
+        if run.id == word:
+            return merge(run).evaluation
+    if is_of_session(word):
+        raise InputError(
+            f"--baseline {word}: a folder of shards has no session\n"
+            "  name another run by its id, or a JSON report"
+        )
+    try:
+        return find_baseline(word, large.folder).evaluation
+    except RecordedError as error:
+        raise InputError(str(error)) from error

@@ -1,0 +1,342 @@
+"""Evaluations of prompt sets too large for one piece: options, one shard, all shards, the sum."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli import diagnostics
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.options import FILE, Function
+
+if TYPE_CHECKING:
+    from guardtui.domain.evaluation import Evaluation, ScannerSettings
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.reports.base import ReportInput
+    from guardtui.shards.large_set import LargeSet
+    from guardtui.shards.merge import Merged
+    from guardtui.shards.parts import Manifest, Run
+    from guardtui.shards.shard import Shard
+    from guardtui.shards.work import Job
+
+LISTED = 200_000
+"""Prompts up to which a report on a large set lists all; of more those that are wrong."""
+
+_EXECUTORS = ("serial", "processes", "ray")
+
+
+def shard_options(function: Function) -> Function:
+    """Add the options of large prompt sets."""
+    options = (
+        click.option(
+            "--out",
+            type=FILE,
+            metavar="DIR",
+            help="For very many prompts: keep rows, vectors, verdicts here, by shards.",
+        ),
+        click.option(
+            "--shard",
+            "shard_text",
+            metavar="I/N",
+            help="With --out: only shard I of N, from 0; auto or auto/N in a job array.",
+        ),
+        click.option(
+            "--shards",
+            "shard_count",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --out: cut into N shards (default: one for each 100000 prompts).",
+        ),
+        click.option(
+            "--jobs",
+            type=click.IntRange(1, 512),
+            metavar="N",
+            help="With --out: processes at work (default: one for each core).",
+        ),
+        click.option(
+            "--executor",
+            type=click.Choice(_EXECUTORS),
+            help="With --out: who works (default: processes, or serial with --jobs 1).",
+        ),
+        click.option(
+            "--address",
+            metavar="URL",
+            help="With --executor ray: the cluster, as ray://HOST:10001 (default: this machine).",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFlags:
+    """What was said of shards."""
+
+    out: Path | None = None
+    shard_text: str | None = None
+    shard_count: int | None = None
+    jobs: int | None = None
+    executor: str | None = None
+    address: str | None = None
+
+    def wanted(self, prompts: Path) -> bool:
+        """Whether the prompts are to be evaluated by shards; raises usage errors."""
+        if self.out is not None or (prompts / "set.json").is_file():
+            self._check()
+            return True
+        for option, value in self._others().items():
+            if value is not None:
+                raise click.UsageError(f"{option} needs --out: a folder for the shards")
+        return False
+
+    def _others(self) -> dict[str, object]:
+        return {
+            "--shard": self.shard_text,
+            "--shards": self.shard_count,
+            "--jobs": self.jobs,
+            "--executor": self.executor,
+            "--address": self.address,
+        }
+
+    def _check(self) -> None:
+        if self.shard_text is not None:
+            for option in ("--shards", "--jobs", "--executor", "--address"):
+                if self._others()[option] is not None:
+                    raise click.UsageError(f"{option} does not fit --shard: one shard is one task")
+        if self.address is not None and self.executor != "ray":
+            raise click.UsageError("--address needs --executor ray")
+        if self.executor == "serial" and (self.jobs or 1) > 1:
+            raise click.UsageError("--executor serial has one job: leave --jobs out")
+
+
+def shard_flags(values: dict[str, Any]) -> ShardFlags:
+    """The flags out of a command's other values, which keep the rest."""
+    names = ("out", "shard_text", "shard_count", "jobs", "executor", "address")
+    return ShardFlags(**{name: values.pop(name, None) for name in names})
+
+
+def find_shard(flags: ShardFlags) -> Shard | None:
+    """The shard that is asked for, by hand or by the job array this runs in; None for all.
+
+    Raises `ShardError`.
+    """
+    from guardtui.shards.shard import found_shard, parse_shard
+
+    if flags.shard_text is not None:
+        return parse_shard(flags.shard_text, os.environ)
+    if any(value is not None for value in (flags.jobs, flags.executor, flags.shard_count)):
+        return None  # all of them are meant, wherever this runs
+    return found_shard(os.environ)
+
+
+def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None) -> LargeSet:
+    """The prompts in shards, in the folder of --out, cut now if they were not before.
+
+    Raises `InputError`, `ShardError`, `PromptSetError` and FileProblem.
+    """
+    from guardtui.shards.large_set import cut, is_large_set, open_set
+
+    if is_large_set(prompts):
+        large = open_set(prompts)
+        if flags.out is not None and flags.out.resolve() != prompts.resolve():
+            raise InputError(
+                f"{prompts} is a folder of shards already: leave --out out, or name the file"
+            )
+        count = shard.count if shard is not None else flags.shard_count
+        if count is not None and count != large.shards:
+            raise InputError(
+                f"{prompts} is cut into {large.shards} shards, not {count}\n"
+                f"  use {large.shards}, or cut the file anew into another folder"
+            )
+        if not large.has_rows([shard] if shard is not None else large.all_shards()):
+            raise InputError(
+                f"{prompts}: not all shards are cut\n"
+                "  name the file they are cut from as --prompts, and this folder as --out"
+            )
+        return large
+    try:
+        made = cut(
+            prompts,
+            flags.out or prompts,
+            flags.shard_count,
+            shard,
+            advance=lambda rows: diagnostics.progress(f"reading prompts: {rows}"),
+        )
+    finally:
+        diagnostics.progress("")
+    assert made is not None  # noqa: S101 - nothing stops it
+    return made
+
+
+def evaluate_locally(
+    flags: ShardFlags,
+    large: LargeSet,
+    topic: Topic,
+    encoder: str | None,
+    threshold: float | None,
+    shard: Shard | None,
+) -> Merged | None:
+    """Evaluate with the embedded scanner: one shard (then None), or all, and merge them.
+
+    Raises `ExecutorError`, `ShardError`, ScannerError and FileProblem.
+    """
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.shards.executors import make_executor
+    from guardtui.shards.work import Job
+
+    job = Job(large.folder, topic, encoder or ENCODERS[0], threshold)
+    if shard is not None:
+        for manifest in make_executor("serial").run(job, [shard]):
+            diagnostics.note(told(shard, manifest))
+        return None
+    jobs = flags.jobs or min(os.cpu_count() or 1, large.shards)
+    name = flags.executor or ("serial" if jobs == 1 else "processes")
+    try:
+        run = _run_all(job, large, name, jobs, flags.address)
+    finally:
+        diagnostics.progress("")
+    return merged_run(run)
+
+
+def evaluate_by_others(
+    large: LargeSet,
+    topic: Topic,
+    settings: ScannerSettings,
+    shard: Shard | None,
+    evaluate: Callable[[PromptSet, Shard], Evaluation],
+    max_errors: int | None,
+) -> tuple[Merged | None, Evaluation | None]:
+    """The same with a scanner of calls, one shard after the other in this process.
+
+    A shard with more prompts without a verdict than allowed is not finished: its evaluation comes
+    second, and the run can be taken up again. Raises `ShardError`, ScannerError and FileProblem.
+    """
+    from guardtui.shards.parts import Run, read_manifest, write_part
+
+    run = Run(large, topic, settings)
+    run.begin()
+    category = large.category_column
+    for one in [shard] if shard is not None else large.all_shards():
+        manifest = read_manifest(run, one)
+        if manifest is None:
+            frame = large.read_rows(one)
+            begun = time.perf_counter()
+            found = evaluate(large.prompts(frame), one)
+            if found.metrics.errors > (max_errors or 0):
+                return None, found
+            whole = replace(found, prompt_set=large.fingerprint)
+            seconds = {"scan": time.perf_counter() - begun}
+            groups = frame[category] if category else None
+            manifest = write_part(run, one, frame["row"].to_numpy(), groups, whole, seconds)
+        diagnostics.note(told(one, manifest))
+    return (None if shard is not None else merged_run(run)), None
+
+
+def merged_run(run: Run) -> Merged:
+    """The sum of a run, kept beside its parts. Raises `ShardError` and FileProblem."""
+    from guardtui.shards.merge import merge
+
+    merged = merge(run)
+    merged.write()
+    return merged
+
+
+def _run_all(job: Job, large: LargeSet, name: str, jobs: int, address: str | None) -> Run:
+    from guardtui.shards.executors import make_executor
+    from guardtui.shards.parts import read_manifest
+
+    executor, run = make_executor(name, jobs, address), job.worker().run
+    left = [one for one in large.all_shards() if read_manifest(run, one) is None]
+    done = large.shards - len(left)
+    if left:
+        diagnostics.progress(f"evaluating: {done} of {large.shards} shards")
+        for _ in executor.run(job, left):
+            done += 1
+            diagnostics.progress(f"evaluating: {done} of {large.shards} shards")
+    return run
+
+
+def told(shard: Shard, manifest: Manifest) -> str:
+    """What came of a shard, in a line."""
+    metrics = manifest.metrics
+    seconds = sum(manifest.seconds.values())
+    return (
+        f"shard {shard}: {manifest.rows} prompts, {metrics.tp} TP, {metrics.tn} TN, "
+        f"{metrics.fp} FP, {metrics.fn} FN, {metrics.errors} without a verdict ({seconds:.1f} s)"
+    )
+
+
+def report_of(
+    merged: Merged, baseline: Evaluation | None, number: int | None, prompt_path: str = ""
+) -> ReportInput:
+    """What a report may tell of a merged run; texts only of what is listed. Raises FileProblem."""
+    import numpy as np
+    import polars as pl
+
+    from guardtui.domain.comparison import compare
+    from guardtui.domain.topic import describe_changes
+    from guardtui.domain.verdicts import Outcome
+    from guardtui.reports.base import ReportInput
+
+    evaluation, large = merged.evaluation, merged.run.large
+    listed = None
+    if large.rows <= LISTED:
+        rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
+        prompts = large.prompts(rows)
+    else:
+        prompts = merged.wrong_prompts()
+        listed = np.flatnonzero(evaluation.codes >= Outcome.FP)[:LISTED]
+        diagnostics.note(
+            f"of {large.rows} prompts, {len(listed)} that are wrong or without a verdict are listed"
+        )
+    topic = merged.run.topic
+    return ReportInput(
+        topic=topic,
+        evaluation=evaluation,
+        prompts=prompts,
+        baseline=baseline,
+        comparison=compare(baseline, evaluation) if baseline is not None else None,
+        changes=describe_changes(baseline.topic, topic) if baseline is not None else (),
+        baseline_number=number,
+        prompt_path=prompt_path,
+        category_metrics=merged.by_category,
+        listed=listed,
+    )
+
+
+def topic_for(path: Path, large: LargeSet) -> Topic:
+    """The topic of a file; without an intent of its own it takes that of the prompts.
+
+    Raises FileProblem, and `InputError` when the intents disagree.
+    """
+    from guardtui.files.topic_files import load_topic
+
+    file = load_topic(path)
+    if not file.intent_given:
+        return file.topic.model_copy(update={"intent": large.intent})
+    if file.topic.intent is not large.intent:
+        raise InputError(
+            f"{path}: the topic's intent is {file.topic.intent}, that of the prompts in "
+            f"{large.folder} is {large.intent}\n  make the two agree"
+        )
+    return file.topic
+
+
+def refuse(scanner: str, unfit: Mapping[str, object]) -> None:
+    """Raise a usage error for what does not go together with shards."""
+    if scanner == "airs":
+        raise click.UsageError(
+            "--scanner airs is not distributed: its rate limit is one for all, more workers only "
+            "share it; leave out what speaks of shards"
+        )
+    for option, value in unfit.items():
+        if value:
+            raise click.UsageError(f"{option} does not fit prompts in shards: leave it out")
