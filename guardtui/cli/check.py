@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.diagnostics import Exit
+from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.options import FILE, output_option, scanner_options
 from guardtui.cli.output import check_output, write
 
@@ -117,7 +117,8 @@ def command(
         from guardtui.cli.clusters import survey_of_files
 
         survey = survey_of_files(topic, prompts)
-    write(render(remarks, survey), output)
+    text = render(remarks, survey)
+    write(text if format_name == "json" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
     return Exit.GATE_FAILED if strict and remarks else Exit.DONE

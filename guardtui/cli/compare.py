@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli import github
-from guardtui.cli.diagnostics import InputError, warn
+from guardtui.cli.diagnostics import InputError, defused, warn
 from guardtui.cli.output import write
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 
@@ -47,7 +46,7 @@ def command(before: str, after: str, format_name: str | None, outputs: tuple[Pat
     for one in chosen:
         text = load_form(one.format_name)(compared)
         for_people = one.path is None and one.format_name == "table"
-        write(github.defused(text) if for_people else text, one.path)
+        write(defused(text) if for_people else text, one.path)
 
 
 def _find(word: str) -> Named | Mistakes:

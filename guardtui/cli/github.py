@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,20 +23,6 @@ SUMMARY_BYTES = 1024 * 1024
 
 _CHARACTERS = 200  # of a prompt in an annotation
 _CUT = "\n… the rest does not fit in here: see the report's file\n"
-# A line that begins with "::", or has "##[" anywhere, is a command to the runner.
-_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
-
-
-def is_github() -> bool:
-    """Whether this runs as a step of GitHub Actions."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-def defused(text: str) -> str:
-    """A text for people, in a log: on GitHub, without what the runner would take for a command."""
-    if not is_github():
-        return text
-    return _COMMAND.sub(r"\1: ", text).replace("##[", "## [")
 
 
 def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs: Path) -> None:
@@ -46,9 +31,9 @@ def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs:
     `prompts` is the file whose lines are annotated; the summary goes into none of `inputs`. What
     cannot be written is said, and changes nothing else.
     """
-    if is_github():
+    if diagnostics.is_github():
         for line in annotations(report, results, prompts):
-            diagnostics.note(line)
+            diagnostics.workflow_command(line)
     if name := os.environ.get(SUMMARY):
         problem = _append(Path(name), _summary(report, results), (prompts, *inputs))
         if problem:

@@ -84,6 +84,9 @@ def check_outputs(paths: Sequence[Path], *inputs: Path) -> None:
     """
     for path in paths or (None,):
         check_output(path, *inputs)
+        # A scan takes long: that its report can go nowhere is not for the end.
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{path}: there is no folder {path.parent}\n  make it first")
 
 
 def _file(path: Path) -> Path | None:

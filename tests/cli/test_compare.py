@@ -1,0 +1,237 @@
+"""`guardtui compare`: every word that names an evaluation, every form, and every bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from guardtui.session.named import Named, find_evaluation
+from guardtui.session.session import Decision, Iteration
+from guardtui.session.store import SessionStore
+
+from .conftest import NEGATIVE, TOPIC, Run
+
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+
+
+@pytest.fixture
+def reports(run: Run, folder: Path) -> Path:
+    """a.json with every prompt triggered, b.json with none, airs.json as `airs` tells b.json."""
+    assert run(*EVAL, "--threshold", "0.0001", "-o", "a.json").code == 0
+    changed = TOPIC.replace("personal income", "=income").replace("When is", "When on earth is")
+    (folder / "other.yaml").write_text(changed, "utf-8")
+    line = ("eval", "other.yaml", *EVAL[2:], "--threshold", "0.9999", "-o", "b.json")
+    assert run(*line).code == 0
+    told = json.loads((folder / "b.json").read_text("utf-8"))
+    airs = {key: told[key] for key in ("profile", "topic", "intent", "metrics")}
+    for name in ("false_positives", "false_negatives"):
+        keys = ("prompt", "expected", "actual")
+        airs[name] = [{key: one[key] for key in keys} for one in told[name]]
+    (folder / "airs.json").write_text(json.dumps(airs), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def session(reports: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+    """Iterations 0 (kept, a), 1 (kept, b), 2 (discarded, a); 0 is pinned."""
+    monkeypatch.chdir(reports)
+    store = SessionStore(reports / "topic.yaml")
+    store.use_prompt_file("prompts.csv")
+    decisions = (("a", Decision.KEEP), ("b", Decision.KEEP), ("a", Decision.DISCARD))
+    for number, (name, decision) in enumerate(decisions):
+        found = find_evaluation(f"{name}.json")
+        assert isinstance(found, Named)
+        created = f"2026-01-01T00:0{number}:00Z"
+        store.add_iteration(Iteration(number, created, decision, found.evaluation))
+    store.pin(0)
+    return store
+
+
+def compared(run: Run, before: str, after: str) -> dict[str, object]:
+    done = run("compare", before, after, "--format", "json")
+    assert done.code == 0, done.err
+    document: dict[str, object] = json.loads(done.out)
+    return document
+
+
+def test_two_reports(run: Run, reports: Path) -> None:
+    document = compared(run, "a.json", "b.json")
+    before, after = (json.loads((reports / f"{name}.json").read_text("utf-8")) for name in "ab")
+    # Held against each other by hand, from the texts of the two reports.
+    then = {one["prompt"]: one["outcome"] for one in before["results"]}
+    lost = [
+        (one["prompt"], one["line"], then[one["prompt"]], one["outcome"])
+        for one in after["results"]
+        if then[one["prompt"]] in ("TP", "TN") and one["outcome"] in ("FP", "FN")
+    ]
+    assert lost
+    assert [
+        (one["prompt"], one["line"], one["was"], one["now"])
+        for one in document["regressions"]  # type: ignore[attr-defined]
+    ] == lost
+    assert {one["prompt"] for one in document["fixes"]} <= set(NEGATIVE)  # type: ignore[attr-defined]
+    assert document["schema_version"] == 1
+    assert (
+        document["definition_changes"] == ["description −14 bytes", "example 2 replaced"]
+        or (document["definition_changes"])
+    )
+    assert any("different thresholds" in one for one in document["caveats"])  # type: ignore[attr-defined]
+    # `eval` with a baseline says the same of the same two.
+    line = (*EVAL, "--threshold", "0.9999", "--baseline", "a.json", "--format", "json")
+    by_eval = json.loads(run("eval", "other.yaml", *line[2:]).out)
+    assert by_eval["comparison"]["significance"] == document["significance"]
+    assert by_eval["comparison"]["deltas"] == document["deltas"]
+    assert [one["prompt"] for one in by_eval["regressions"]] == [one[0] for one in lost]
+
+
+def test_every_form(run: Run, reports: Path) -> None:
+    table = run("compare", "a.json", "b.json")
+    assert (table.code, table.err) == (0, "")
+    assert table.out.startswith("A  a.json\n")
+    assert "\n  description  − Advice on filing personal income tax returns\n" in table.out
+    assert "\n               + Advice on filing =income tax returns\n" in table.out
+    done = run("compare", "a.json", "b.json", "-o", "c.md", "-o", "c.json", "-o", "c.html")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    for name, form in (("c.md", "md"), ("c.json", "json"), ("c.html", "html")):
+        again = run("compare", "a.json", "b.json", "--format", form)
+        assert (reports / name).read_text("utf-8") == again.out
+    assert (reports / "c.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_iterations_of_a_session(run: Run, session: SessionStore) -> None:
+    for word, number in (
+        ("topic.yaml", 0),
+        ("topic.yaml@best", 0),
+        ("topic.yaml@1", 1),
+        ("topic.yaml@last", 2),
+        ("topic.yaml@kept", 1),
+        ("topic.yaml@pinned", 0),
+        ("./topic.yaml@02", 2),
+    ):
+        told = compared(run, word, "b.json")["a"]
+        assert isinstance(told, dict)
+        best = find_evaluation("topic.yaml@best")
+        assert isinstance(best, Named)
+        expected = best.number if word in ("topic.yaml", "topic.yaml@best") else number
+        assert (word, told["iteration"]) == (word, expected)
+    absolute = str(Path("topic.yaml").resolve())
+    assert run("compare", f"{absolute}@0", f"{absolute}@1").code == 0
+    table = run("compare", "topic.yaml@0", "topic.yaml@1").out
+    assert "A  topic.yaml, iteration 0 (keep)\n" in table
+    assert NEGATIVE[0] in table  # the texts are those of the session's prompt file
+
+
+def test_a_session_without_its_files(run: Run, session: SessionStore, folder: Path) -> None:
+    shutil.move(folder / "prompts.csv", folder / "away.csv")
+    shutil.move(folder / "topic.yaml", folder / "away.yaml")
+    done = run("compare", "topic.yaml@0", "topic.yaml@1")
+    assert done.code == 0
+    assert done.err.count("warning: ") == 1
+    assert "there are no texts of the prompts" in done.err
+    assert "(its text is not known)" in done.out
+    assert run("compare", "topic.yaml", "a.json").code == 0
+
+
+def test_a_name_with_the_sign_in_it_is_a_file_first(run: Run, session: SessionStore) -> None:
+    shutil.copy("b.json", "topic.yaml@0")
+    told = compared(run, "topic.yaml@0", "a.json")["a"]
+    assert isinstance(told, dict)
+    assert (told["kind"], told["iteration"]) == ("report", None)
+
+
+def test_json_of_airs_is_compared_by_its_mistakes(run: Run, reports: Path) -> None:
+    document = compared(run, "a.json", "airs.json")
+    assert document["compared_by"] == "mistakes"
+    assert document["significance"] is None
+    before, after = (json.loads((reports / f"{name}.json").read_text("utf-8")) for name in "ab")
+    wrong = [
+        {one["prompt"] for one in told["results"] if one["outcome"] in ("FP", "FN")}
+        for told in (before, after)
+    ]
+    for key, expected in (
+        ("mistakes_only_in_a", wrong[0] - wrong[1]),
+        ("mistakes_only_in_b", wrong[1] - wrong[0]),
+        ("mistakes_in_both", wrong[0] & wrong[1]),
+    ):
+        assert {one["prompt"] for one in document[key]} == expected  # type: ignore[attr-defined]
+    side = document["b"]
+    assert isinstance(side, dict)
+    assert side["rates"]["tpr"] == after["metrics"]["tpr"]
+    done = run("compare", "airs.json", "airs.json")
+    assert done.code == 0
+    assert "A and B list mistakes only: what the difference is worth cannot be told" in done.out
+    for form in ("md", "html"):
+        assert run("compare", "a.json", "airs.json", "--format", form).code == 0
+    refused = run(*EVAL, "--baseline", "airs.json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "airs.json: lists only the prompts that went wrong" in refused.err
+
+
+def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> None:
+    for word, number in (("last", 1), ("pinned", 0), ("2", 2), ("topic.yaml@last", 2)):
+        document = json.loads(run(*EVAL, "--baseline", word, "--format", "json").out)
+        assert document["comparison"]["baseline_iteration"] == number
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.json"], "Missing argument 'B'"),
+        (["a.json", "gone.json"], "gone.json: there is no such file"),
+        (["gone.yaml", "a.json"], "gone.yaml: there is no such file"),
+        (["gone.yaml@2", "a.json"], "gone.yaml: there is no such file"),
+        (["other.yaml", "a.json"], "other.yaml: there is no kept iteration"),
+        (["topic.yaml@7", "a.json"], "there is no iteration 7 to compare with\n  there are: 0, 1"),
+        (["topic.yaml@x", "a.json"], "topic.yaml: 'x' names no iteration"),
+        (["topic.yaml@", "a.json"], "topic.yaml: '' names no iteration"),
+        (["topic.yaml@-1", "a.json"], "topic.yaml: '-1' names no iteration"),
+        (["a.json", "prompts.csv"], "prompts.csv:1: is not JSON"),
+        (["a.json", "."], ".: this is a folder"),
+        (["a.json", "/dev/null"], "/dev/null"),
+        (["a.json", "x\x1b[31m.json"], "␛[31m"),
+        (["a.json", "empty.json"], "empty.json: the file is empty"),
+        (["a.json", "cut.json"], "cut.json:1: is not JSON"),
+        (["a.json", "list.json"], "list.json: is not a report of guardtui"),
+        (["a.json", "lint.json"], "lint.json: is JSON of guardtui, but no report on prompts"),
+        (["a.json", "newer.json"], "newer.json: has schema_version 99"),
+        (["a.json", "counts.json"], "counts 9 false positives"),
+        (["a.json", "damaged.json"], "damaged.json: is damaged or was edited"),
+        (["a.json", "bare.json"], "bare.json: goes without the texts of its prompts"),
+        (["a.json", "b.json", "-o", "b.json"], "b.json: this is what is read"),
+        (["a.json", "b.json", "-o", "c.csv"], "c.csv: .csv is the ending of no report"),
+        (["a.json", "b.json", "--format", "csv"], "'csv' is not one of"),
+    ],
+)
+def test_bad_input_is_said_and_exits_2(
+    run: Run, session: SessionStore, folder: Path, words: list[str], said: str
+) -> None:
+    report = json.loads((folder / "a.json").read_text("utf-8"))
+    airs = json.loads((folder / "airs.json").read_text("utf-8"))
+    texts = {
+        "empty.json": "",
+        "cut.json": '{"schema',
+        "list.json": "[1]",
+        "lint.json": '{"schema_version": 1, "findings": []}',
+        "newer.json": json.dumps(report | {"schema_version": 99}),
+        "counts.json": json.dumps(airs | {"metrics": airs["metrics"] | {"fp": 9}}),
+        "damaged.json": json.dumps(airs | {"metrics": {"tp": "many"}}),
+        "bare.json": json.dumps(
+            report | {"results": [one | {"prompt": None} for one in report["results"]]}
+        ),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+    done = run("compare", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert said in done.err
+
+
+def test_looking_leaves_nothing(run: Run, reports: Path) -> None:
+    before = sorted(path.name for path in reports.rglob("*"))
+    assert run("compare", "topic.yaml", "a.json").code == 2
+    assert run("compare", "a.json", "b.json").code == 0
+    assert sorted(path.name for path in reports.rglob("*")) == before
