@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from guardtui.http.secret import Secret
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -44,17 +43,18 @@ class RemoteOptions:
 
         Those of variables that are called like secrets are not among them.
         """
-        found: dict[str, Secret | None] = {}
+        found = [
+            (f"the key of judge {place + 1}", model.key)
+            for place, model in enumerate(self.judge.models if self.judge is not None else ())
+        ]
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
             settings = AirsSettings.load(self.flags, self.environment, self.config)
-            found = {
-                "the API key of AIRS": settings.api_key,
-                "the bearer token of AIRS": settings.api_token,
-                "the client secret of AIRS": settings.client_secret,
-            }
-        for place, model in enumerate(self.judge.models if self.judge is not None else ()):
-            found[f"the key of judge {place + 1}"] = model.key
-        return {name: secret.reveal() for name, secret in found.items() if secret is not None}
+            found += [
+                ("the API key of AIRS", settings.api_key),
+                ("the bearer token of AIRS", settings.api_token),
+                ("the client secret of AIRS", settings.client_secret),
+            ]
+        return {name: secret.reveal() for name, secret in found if secret is not None}
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """A connection to this profile. Raises AirsError."""

@@ -65,6 +65,8 @@ class ExportDialog(Modal[str | None]):
         ("y", "copy", "Copy the path"),
     ]
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-middle"), (36, "-tall")]
+
     help_pane = "export"
 
     def __init__(
@@ -108,7 +110,7 @@ class ExportDialog(Modal[str | None]):
         self._list.add_options(Option(themed(_line(name)), id=name) for name in self._formats)
         self._list.highlighted = self._formats.index(self._format)
         self._list.focus()
-        self._told.display = False
+        self._hide_told()
         self._show_subject()
 
     # --- what is chosen -------------------------------------------------------------------
@@ -199,7 +201,7 @@ class ExportDialog(Modal[str | None]):
     def left(self) -> None:
         """It was not, as the author wished."""
         self._busy = False
-        self._told.display = False
+        self._hide_told()
         self._name.focus()
 
     def failed(self, problem: str) -> None:
@@ -223,8 +225,15 @@ class ExportDialog(Modal[str | None]):
         text.append(f"\n{way}{in_name}", "not bold $text-muted")
         self._tell(text)
 
+    def _hide_told(self) -> None:
+        self._told.display = False
+        self.remove_class("-told")
+
     def _tell(self, text: Text) -> None:
         self._told.display = True
+        self.add_class("-told")
+        # It gets less room then.
+        self.call_after_refresh(self._list.scroll_to_highlight)
         self._told.update(themed(text))
 
     # --- what was written -----------------------------------------------------------------
