@@ -9,7 +9,7 @@ import numpy as np
 from guardtui.domain.comparison import Change
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, Row, other_topics
-from guardtui.reports.html.page import Cell, Column, Markup, View, rows_table
+from guardtui.reports.html.page import Cell, Column, Markup, View, join, paragraph, rows_table
 
 GONE = "(no longer in the prompt file)"
 
@@ -62,7 +62,9 @@ def rows_section(report: ReportInput) -> Markup:
             *(_plain(row.extra[at]) for at in others),
         ]
 
-    rows = list(map(cells, report.rows()))
+    listed = list(report.rows())
+    rows = list(map(cells, listed))
+    places = np.fromiter((row.number for row in listed), np.intp, len(listed))
     # Columns that are empty throughout tell nothing.
     told = [
         at
@@ -74,7 +76,7 @@ def rows_section(report: ReportInput) -> Markup:
         rows = [[row[at] for at in told] for row in rows]
 
     def view(title: str, codes: Any, code: int) -> View:
-        return View(title, np.flatnonzero(codes == code).tolist())
+        return View(title, np.flatnonzero(codes[places] == code).tolist())
 
     views = []
     if report.comparison is not None:
@@ -90,7 +92,10 @@ def rows_section(report: ReportInput) -> Markup:
     if evaluation.metrics.errors:
         views.append(view("Without a verdict", evaluation.codes, Outcome.ERROR))
     views.append(View("All prompts", printed=False))
-    return rows_table(columns, rows, views, label="Prompts and their verdicts")
+    made = rows_table(columns, rows, views, label="Prompts and their verdicts")
+    if len(rows) == len(evaluation.keys):
+        return made
+    return join(paragraph(f"{len(rows)} of {len(evaluation.keys)} prompts are listed."), made)
 
 
 def _plain(value: object) -> Cell:

@@ -1,0 +1,158 @@
+"""The page and its builders: what is put in stays a text, and what is built can be read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.domain.text import display_text
+from guardtui.reports.html.page import (
+    Column,
+    Markup,
+    Section,
+    View,
+    bullets,
+    data_block,
+    facts,
+    join,
+    page,
+    quoted,
+    rows_table,
+    table,
+    tag,
+    text,
+)
+
+from .reading import data, read
+
+NASTY = st.sampled_from(
+    ["</script>", "<!--", "-->", "<script>", "]]>", "&lt;", "&#60;", '" onload="x', "'", "\u2028",
+     "\u202e", "\x00", "\x1b[31m", "\ud800", "{{7*7}}", "javascript:x", "</title>", "</style>"]
+)  # fmt: skip
+TEXTS = st.lists(NASTY | st.text(max_size=8), max_size=6).map("".join)
+
+
+def one_section(body: Markup) -> str:
+    return page("Title", [Section("A section", "a-section", body)])
+
+
+@given(TEXTS)
+def test_a_text_stays_a_text_wherever_it_is_put(value: str) -> None:
+    columns = [Column("a"), Column(value), Column("b", grid=False)]
+    body = join(
+        tag("p", value, class_=value, aria_label=value),
+        bullets([value, quoted(value)]),
+        facts([(value, value)]),
+        table([value, "b"], [[value, value]], caption=value),
+        rows_table(columns, [[value, value, value]], [View(value)], label=value),
+    )
+    root = read(page(value, [Section(value, "anchor", body)], lead=tag("p", value)))
+    shown = display_text(value)
+    main = root.at("anchor")
+    assert main.all("p")[0].text == shown
+    assert main.all("p")[0].attributes == {"class": shown, "aria-label": shown}
+    assert main.all("table")[0].cells() == [[shown, "b"], [shown, shown]]
+    assert root.all("title")[0].text == shown
+    (block,) = data(root)
+    assert block["rows"] == [[display_text(value, newlines=True)] * 3]
+    assert (block["label"], block["views"][0]["title"]) == (shown, shown)
+
+
+@given(TEXTS)
+def test_a_data_block_is_read_as_it_was_written(value: str) -> None:
+    value = display_text(value) + "\u2028</script><!--"
+    written = data_block({"key": [value, 1, None, 0.5]})
+    assert data(read(one_section(written))) == [{"key": [value, 1, None, 0.5]}]
+
+
+def test_text_joined_to_markup_by_mistake_is_escaped() -> None:
+    wrong = tag("b", "bold") + "<i>"
+    assert type(wrong) is str
+    assert join(wrong) == "&lt;b&gt;bold&lt;/b&gt;&lt;i&gt;"
+    assert text("<&\"'\x1b") == "&lt;&amp;&quot;&#x27;␛"
+
+
+@pytest.mark.parametrize("name", ["onclick", "style", "a b", "x=y", "<"])
+def test_an_attribute_that_could_act_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="no attribute"):
+        tag("p", **{name: "x"})
+
+
+def test_an_element_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no element"):
+        tag("p onclick=x")
+
+
+@pytest.mark.parametrize("anchors", [("a", "a"), ("", "b"), ("a b", "c"), ('"', "c")])
+def test_anchors_that_cannot_be_linked_are_refused(anchors: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="anchors"):
+        page("T", [Section("x", anchor, Markup()) for anchor in anchors])
+
+
+def test_sections_are_linked_and_named() -> None:
+    root = read(page("T", [Section("One", "one", Markup()), Section("Two", "two", Markup())]))
+    links = [(one.text, one.attributes["href"]) for one in root.all("nav")[0].all("a")]
+    assert links == [("One", "#one"), ("Two", "#two")]
+    for section in root.all("section"):
+        assert root.at(str(section.attributes["aria-labelledby"])).name == "h2"
+    assert len(root.all("h1")) == 1
+    assert root.all("html")[0].attributes == {"lang": "en"}
+
+
+def test_tables_have_headings_with_their_scope() -> None:
+    root = read(one_section(table(["a", "b"], [["x", 1], ["y", None]], caption="c")))
+    heads = [(one.text, one.attributes["scope"]) for one in root.all("table")[0].all("th")]
+    assert heads == [("a", "col"), ("b", "col"), ("x", "row"), ("y", "row")]
+    with pytest.raises(ValueError, match="argument 2"):
+        table(["a", "b"], [["x", 1, 2]])
+
+
+def test_a_row_of_another_width_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 cells"):
+        rows_table([Column("a"), Column("b")], [["x"]], [View("all")], label="l")
+
+
+def test_rows_are_there_on_paper_and_without_a_script() -> None:
+    columns = [
+        Column("line", 4, decimals=0),
+        Column("prompt"),
+        Column("score", 6, decimals=2),
+        Column("why", grid=False),
+        Column("more", grid=False, printed=False),
+    ]
+    rows = [[k, f"p{k}", k / 3, "because" if k == 1 else "", "hidden"] for k in range(30)]
+    views = [View("Odd", range(1, 30, 2)), View("None", ()), View("All", printed=False)]
+    root = read(one_section(rows_table(columns, rows, views, label="Rows", printed=3)))
+    paper = next(one for one in root.all("div") if one.attributes.get("class") == "rows-printed")
+    assert [one.text for one in paper.all("h3")] == ["Odd (15)", "None (0)"]
+    (listed,) = paper.all("table")
+    assert listed.cells() == [
+        ["line", "prompt", "score"],
+        ["1", "p1why: because", "0.33"],
+        ["3", "p3", "1.00"],
+        ["5", "p5", "1.67"],
+    ]
+    assert "… and 12 more, on the screen." in paper.text
+    live = next(one for one in root.all("div") if one.attributes.get("class") == "rows-live")
+    assert ("hidden" in live.attributes, live.children) == (True, [])
+    assert [view["rows"] for view in data(root)[0]["views"]] == [list(range(1, 30, 2)), [], None]
+
+
+def test_long_cells_are_cut_on_paper_only() -> None:
+    long = "x" * 5_000
+    root = read(one_section(rows_table([Column("p")], [[long]], [View("all")], label="l")))
+    assert len(root.all("td")[0].text) == 1_001
+    assert data(root)[0]["rows"] == [[long]]
+
+
+def test_numbers_that_are_none_are_refused_in_data() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        data_block(float("nan"))
+
+
+def test_nothing_is_loaded() -> None:
+    made = one_section(rows_table([Column("p")], [["x"]], [View("all")], label="l"))
+    assert not re.search(r"https?://|url\(|@import|\bsrc=|import\(|fetch\(|XMLHttp|eval", made)

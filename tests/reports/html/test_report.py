@@ -1,0 +1,341 @@
+"""The report of an evaluation as a page: all that it tells, inert, the same every time."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from guardtui.advice.prompt_set import survey_of
+from guardtui.domain.comparison import compare
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.verdicts import Usage
+from guardtui.reports.base import ReportInput, load_writer
+from guardtui.scanners.local.matrix import FloatMatrix
+from guardtui.session.session import Decision, Iteration
+from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED, evaluation_of
+
+from .reading import Element, data, read
+from .test_page import TEXTS
+
+ROOT = Path(__file__).parents[3]
+write = load_writer("html")
+
+
+def rows_of(root: Element) -> list[dict[str, object]]:
+    (block,) = data(root)
+    titles = [column["title"] for column in block["columns"]]
+    return [dict(zip(titles, row, strict=True)) for row in block["rows"]]
+
+
+def views_of(root: Element) -> dict[str, list[int] | None]:
+    (block,) = data(root)
+    return {view["title"]: view["rows"] for view in block["views"]}
+
+
+def test_a_report_tells_all(report: ReportInput) -> None:
+    root = read(write(report))
+    headings = [one.text for one in root.all("h2")]
+    assert headings == [
+        "Definition", "Metrics", "Iterations", "Threshold", "By category", "Clusters", "Prompts",
+        "Provenance",
+    ]  # fmt: skip
+    metrics = report.evaluation.metrics
+    lead = root.all("header")[0].text
+    assert f"Coverage is {metrics.coverage:.3f}" in lead
+    assert report.comparison is not None
+    assert report.comparison.sentence in lead
+    rates, matrix = root.at("metrics").all("table")
+    cells = {row[0]: row for row in rates.cells()[1:]}
+    assert cells["TPR"][1] == f"{metrics.true_positive_rate:.3f}"
+    assert re.fullmatch(r"[01]\.\d{3} – [01]\.\d{3}", cells["coverage"][2])
+    assert cells["precision"][3].startswith(("+", "−", "±"))
+    assert matrix.cells()[1:] == [
+        ["should trigger", f"TP {metrics.tp}", f"FN {metrics.fn}", "1", "5"],
+        ["should not", f"FP {metrics.fp}", f"TN {metrics.tn}", "0", "3"],
+    ]
+    timeline = root.at("iterations").all("table")[0].cells()
+    assert [row[:2] for row in timeline[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
+    told = root.at("provenance").text
+    for part in (
+        report.topic.fingerprint,
+        report.evaluation.prompt_set,
+        "static-1",
+        "0.5 (default)",
+        "profile|<i>",
+        "prompts.csv",
+    ):
+        assert part in told
+    assert [row[0] for row in root.at("categories").all("table")[0].cells()[1:]] == [
+        name or "(empty)" for name in report.by_category
+    ]
+
+
+def test_every_prompt_is_there_with_its_reasons(told_report: ReportInput) -> None:
+    verdicts = replace(
+        told_report.evaluation.verdicts,
+        reasons={0: "a judge <b>said</b>"},
+        used=Usage(3, 40, 5),
+        repeats=np.array([TRIGGERED, TRIGGERED], np.int8),
+    )
+    evaluation = replace(told_report.evaluation, verdicts=verdicts)
+    root = read(write(replace(told_report, evaluation=evaluation)))
+    rows = rows_of(root)
+    assert [row["prompt"] for row in rows] == [display_text(p, newlines=True) for p in HOSTILE]
+    assert [row["outcome"] for row in rows] == [
+        "TP", "FN", "FP", "TN", "TP", "FN", "no verdict", "TN",
+    ]  # fmt: skip
+    assert (rows[0]["reason"], rows[0]["stopped by"]) == (
+        "a judge <b>said</b>",
+        display_text(TOPIC.name),
+    )
+    assert str(rows[2]["stopped by"]).startswith("only =cmd")
+    assert rows[3]["note"] == "doubtful ␛[31m `x`"
+    assert (rows[6]["error"], rows[6]["score"]) == ("timed ␛out", None)
+    assert (rows[0]["score"], rows[0]["matched"], rows[0]["change"], rows[0]["was"]) == (
+        0.75,
+        "description",
+        "fix",
+        "FN",
+    )
+    assert rows[0]["epochs"] == "triggered, triggered"
+    assert rows[0]["=note"] == "@SUM(1)"
+    views = views_of(root)
+    assert list(views) == [
+        "Regressions", "Fixes", "False positives", "False negatives", "Without a verdict",
+        "All prompts",
+    ]  # fmt: skip
+    codes = evaluation.codes.tolist()
+    assert views["False positives"] == [k for k, code in enumerate(codes) if code == 2]
+    assert (views["Regressions"], views["All prompts"]) == ([1], None)
+    assert "3 calls, 40 tokens in, 5 out" in root.at("metrics").text
+    assert "2 epochs" in root.at("metrics").text
+    assert "Measured together with=cmd`; |x(allow) d" in root.at("definition").text
+
+
+def test_the_difference_of_the_definition_is_shown(report: ReportInput) -> None:
+    root = read(write(report))
+    definition = root.at("definition")
+    assert [one.text for one in definition.all("ins")[1:]] == ["⇥commit↵fraud"]
+    assert "Against the baseline's (iteration 0)" in definition.text
+    assert report.baseline is not None
+    other = TOPIC.model_copy(update={"name": "<x>", "examples": ("three", "one `tick`")})
+    baseline = replace(report.baseline, topic=other)
+    changed = replace(report, baseline=baseline, changes=describe_changes(other, TOPIC))
+    definition = read(write(changed)).at("definition")
+    assert "<x>" in [one.text for one in definition.all("del")]
+    same = replace(report, baseline=replace(report.baseline, topic=TOPIC), changes=())
+    assert "The same definition as the baseline's" in read(write(same)).at("definition").text
+
+
+def test_limits_that_are_broken_are_said(report: ReportInput) -> None:
+    topic = TOPIC.model_copy(update={"description": "x" * 30_000, "examples": ()})
+    told = read(write(replace(report, topic=topic))).at("definition").text
+    assert "description has 30000 bytes, 29750 more than the 250 allowed" in told
+    assert "0 examples: at least 2 are needed" in told
+
+
+def test_curves_agree_with_another_implementation(report: ReportInput) -> None:
+    random = np.random.default_rng(4)
+    scores = random.random(8).astype(np.float32)
+    verdicts = replace(report.evaluation.verdicts, score=scores)
+    evaluation = replace(report.evaluation, verdicts=verdicts)
+    told = read(write(replace(report, evaluation=evaluation))).at("threshold")
+    area = roc_auc_score(evaluation.should_trigger, scores)
+    precision = average_precision_score(evaluation.should_trigger, scores)
+    assert f"ROC curve {area:.3f}, average precision {precision:.3f}" in told.text
+    rows = told.all("table")[0].cells()
+    now = next(row for row in rows if "now (0.5)" in row[1])
+    above = scores >= 0.5
+    assert now[-4] == str(int(np.count_nonzero(above & evaluation.should_trigger)))
+    assert now[-2] == str(int(np.count_nonzero(above & ~evaluation.should_trigger)))
+    assert len(rows) == 10  # eight scores, the one above them all, the headings
+
+
+def test_charts_follow_the_page_and_hold_nothing_else(report: ReportInput) -> None:
+    root = read(write(report))
+    drawings = root.all("svg")
+    labels = [str(one.attributes["aria-label"]) for one in drawings]
+    assert [label.split(" ")[0] for label in labels] == ["Coverage,", "TPR,", "ROC", "Precision"]
+    for one in drawings:
+        assert one.attributes["role"] == "img"
+        assert one.all("path")
+    page = write(report)
+    drawn = "".join(re.findall(r"<svg .*?</svg>", page, re.DOTALL))
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', drawn))
+    assert colours <= {"none", "transparent", *(f"var(--{n})" for n in (
+        "series-1", "series-2", "series-3", "mark", "ink", "muted", "grid", "ground",
+    ))}, colours  # fmt: skip
+    assert not re.search(r"\bid=|<style|<script|href|url\(", drawn)
+    assert "now 0.500" in root.at("threshold").text
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
+def test_without_the_extra_the_report_is_whole(
+    report: ReportInput, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    whole = read(write(report))
+    monkeypatch.setitem(sys.modules, missing, None)
+    root = read(write(report))
+    assert root.all("svg") == []
+    for anchor in ("iterations", "threshold"):
+        assert "pip install 'guardtui[html]'" in root.at(anchor).text
+        assert root.at(anchor).all("table")[0].cells() == whole.at(anchor).all("table")[0].cells()
+    assert data(root) == data(whole)
+
+
+def test_a_report_without_anything_more(report: ReportInput) -> None:
+    verdicts = replace(report.evaluation.verdicts, score=np.full(8, np.nan, np.float32))
+    alone = ReportInput(
+        topic=Topic(name="", description=""),
+        evaluation=replace(
+            report.evaluation,
+            verdicts=verdicts,
+            settings=replace(report.evaluation.settings, threshold=None),
+        ),
+    )
+    root = read(write(alone))
+    assert [one.text for one in root.all("h2")] == [
+        "Definition", "Metrics", "Threshold", "Clusters", "Prompts", "Provenance",
+    ]  # fmt: skip
+    assert root.at("threshold").text.startswith("Thresholdn/a: ")
+    assert root.at("clusters").text.startswith("Clustersn/a: ")
+    assert {row["prompt"] for row in rows_of(root)} == {"(no longer in the prompt file)"}
+    assert [row["line"] for row in rows_of(root)] == list(range(1, 9))
+    assert list(views_of(root)) == [
+        "False positives", "False negatives", "Without a verdict", "All prompts",
+    ]  # fmt: skip
+
+
+def test_undefined_rates_are_not_zero(undefined_report: ReportInput) -> None:
+    root = read(write(undefined_report))
+    cells = {row[0]: row[1:] for row in root.at("metrics").all("table")[0].cells()}
+    assert cells["TPR"] == ["n/a", ""]
+    assert cells["coverage"] == ["n/a", ""]
+    assert "Coverage is n/a:" in root.all("header")[0].text
+
+
+def test_allow_topics_are_told_by_what_should_trigger(allow_report: ReportInput) -> None:
+    root = read(write(allow_report))
+    metrics = allow_report.evaluation.metrics
+    assert f"TP {metrics.tp}" in root.at("metrics").text
+    rows = rows_of(root)
+    assert [row["expected"] for row in rows[:3]] == ["true", "true", "false"]
+    assert len(root.at("threshold").all("svg")) == 3
+
+
+def test_clusters_are_told(report: ReportInput) -> None:
+    assert report.prompts is not None
+    random = np.random.default_rng(2)
+    vectors = random.normal(size=(8, 12)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    matrix = FloatMatrix(8, 12)
+    matrix.fill(0, vectors)
+    found = survey_of(report.prompts, report.evaluation, matrix, np.zeros(8, np.float32))
+    root = read(write(replace(report, survey=found)))
+    rows = root.at("clusters").all("table")[0].cells()[1:]
+    assert sum(int(row[1]) for row in rows) == 8
+    assert [row[0] for row in rows] == [display_text(one.name) for one in found.clusters]
+    assert "Near-duplicates" in root.at("clusters").text
+
+
+def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
+    evaluation = report.evaluation
+    many = [Iteration(k, "2026", Decision.DISCARD, evaluation) for k in range(230)]
+    told = read(write(replace(report, iterations=many))).at("iterations")
+    cells = told.all("table")[0].cells()
+    assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
+    assert cells[1][6] == "none"
+    assert "The last 200 of 230 iterations." in told.text
+
+
+def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
+    assert write(report) == write(replace(report))
+    script = (
+        "import pathlib, sys\n"
+        "from guardtui.cli.main import main\n"
+        "sys.exit(main(['eval', 'sample_data/tax-advice.yaml', '--prompts',"
+        " 'sample_data/tax-advice.csv', '--format', 'html']))"
+    )
+    pages = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert pages[0] == pages[1]
+    root = read(pages[0].decode())
+    assert len(rows_of(root)) == 200
+    # The embedded engine judged, so that its vectors are at hand.
+    clusters = root.at("clusters").all("table")[0].cells()[1:]
+    assert sum(int(row[1]) for row in clusters) == 200
+    assert len(root.all("svg")) == 3
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(TEXTS, TEXTS)
+def test_no_text_acts(
+    report: ReportInput, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    """Each place that holds a text not ours: `read` checks what the page is made of."""
+    monkeypatch.setitem(sys.modules, "vl_convert", None)  # charts hold numbers only, and take long
+    prompts = hostile_prompts(report, first, second)
+    topic = Topic(name=first, description=second, examples=(second, first))
+    before = Topic(name=second, description=first, examples=(first,))
+    verdicts = replace(
+        report.evaluation.verdicts,
+        errors={6: first},
+        notes={0: first, 1: second},
+        stopped_by={0: (first, second)},
+        reasons={1: first},
+    )
+    told = replace(report.evaluation.settings, name=first, identity=second, revision=first)
+    evaluation = replace(report.evaluation, topic=topic, verdicts=verdicts, settings=told)
+    baseline = evaluation_of(prompts, topic=before)
+    changed = replace(
+        report,
+        topic=topic,
+        evaluation=evaluation,
+        prompts=prompts,
+        baseline=baseline,
+        comparison=compare(baseline, evaluation),
+        iterations=(Iteration(1, first, Decision.KEEP, evaluation),),
+        changes=(first, second),
+        profile=second,
+        companions=(before,),
+    )
+    root = read(write(changed))
+    rows = rows_of(root)
+    kept = first.encode("utf-8", "replace").decode()
+    assert rows[0]["prompt"] == display_text(kept, newlines=True)
+    assert not first or rows[1]["reason"] == display_text(first, newlines=True)
+    assert root.all("title")[0].text.endswith(display_text(first))
+
+
+def hostile_prompts(report: ReportInput, first: str, second: str) -> PromptSet:
+    """The prompts of the report with other texts, and with columns of these names."""
+    assert report.prompts is not None
+    frame = report.prompts.frame
+    # Columns of polars hold no lone surrogates.
+    texts = [one.encode("utf-8", "replace").decode() for one in (first, second)]
+    prompts = pl.Series("prompt", texts * (len(frame) // 2))
+    name = f"col {texts[0]}"
+    frame = frame.with_columns(prompts, pl.Series("category", prompts), prompts.alias(name))
+    return replace(report.prompts, frame=frame)
