@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 _NAMED: dict[int, str] = {
@@ -64,9 +65,20 @@ def _table() -> dict[int, str]:
 
 _SIGNS = _table()
 _BLANKS = {0x0A, 0x09}
-HIDDEN = re.compile(
-    "[" + "".join(re.escape(chr(code)) for code in sorted(_SIGNS) if code not in _BLANKS) + "]"
-)
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """The characters as ranges of a class: one by one they make it twenty times slower."""
+    parts: list[list[int]] = []
+    for code in sorted(codes):
+        if parts and code == parts[-1][1] + 1:
+            parts[-1][1] = code
+        else:
+            parts.append([code, code])
+    return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in parts)
+
+
+HIDDEN = re.compile(f"[{_ranges(_SIGNS.keys() - _BLANKS)}]")
 """One character that `display_text` makes visible, but for line feed and tab."""
 
 _PICTOGRAPH = "\u2600-\u27bf\U0001f300-\U0001faff"

@@ -15,4 +15,6 @@ def dumps(value: Any, indent: int | None = None) -> str:
     encoded as UTF-8, and has no line end inside of a string.
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    if text.isascii() and "\x7f" not in text:
+        return text
     return HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)

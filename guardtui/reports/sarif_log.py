@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
@@ -105,6 +106,7 @@ def message_text(text: str) -> str:
     return display_text(text).translate(_MARKS)
 
 
+@lru_cache(maxsize=64)
 def uri(path: str) -> str:
     """A path as a URI: relative paths stay relative, absolute ones are file://."""
     pure: PurePath = PurePosixPath(path)

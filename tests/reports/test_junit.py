@@ -1,0 +1,157 @@
+"""The JUnit report as a parser that is not ours reads it, and as the common schema has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import xmlschema
+from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+
+from guardtui.reports.base import ReportInput
+from guardtui.reports.junit import NAME_CHARACTERS, write, xml_text
+
+from .conftest import HOSTILE
+
+SCHEMA = xmlschema.XMLSchema(Path(__file__).parents[1] / "data" / "junit-10.xsd")
+
+
+def suites_of(report: ReportInput) -> list[TestSuite]:
+    return list(JUnitXml.fromstring(write(report).encode()))
+
+
+def properties(suite: TestSuite) -> dict[str, str]:
+    return {one.name: one.value for one in suite.properties()}
+
+
+def cases(report: ReportInput) -> dict[str, TestCase]:
+    found = [case for suite in suites_of(report) for case in suite]
+    named = {case.name.partition(":")[0]: case for case in found}
+    assert len(named) == len(found)
+    return named
+
+
+@pytest.fixture(params=["report", "allow_report", "undefined_report", "told_report", "gone"])
+def any_report(request: pytest.FixtureRequest) -> ReportInput:
+    if request.param == "gone":
+        return replace(request.getfixturevalue("report"), prompts=None)
+    found: ReportInput = request.getfixturevalue(request.param)
+    return found
+
+
+def test_the_common_schema_takes_it_and_the_counts_hold(any_report: ReportInput) -> None:
+    text = write(any_report)
+    SCHEMA.validate(text)
+    whole = JUnitXml.fromstring(text.encode())
+    metrics = any_report.evaluation.metrics
+    assert whole.tests == metrics.total + metrics.errors
+    assert whole.failures == metrics.fp + metrics.fn
+    assert whole.errors == metrics.errors
+    counted = [suite.tests for suite in whole]
+    whole.update_statistics()  # the parser counts anew
+    assert [suite.tests for suite in whole] == counted
+    assert (whole.failures, whole.errors) == (metrics.fp + metrics.fn, metrics.errors)
+
+
+def test_a_suite_for_each_category_with_its_rates(report: ReportInput) -> None:
+    suites = suites_of(report)
+    assert [suite.name for suite in suites] == ["a|b", "<b>c</b>", "(none)", "d", "=e"]
+    for suite in suites:
+        metrics = report.by_category[suite.name]
+        assert properties(suite)["fn"] == str(metrics.fn)
+        rate = metrics.true_positive_rate
+        assert properties(suite)["tpr"] == ("n/a" if rate is None else f"{rate:.3f}")
+
+
+def test_the_first_suite_tells_the_whole_and_what_it_was_made_with(report: ReportInput) -> None:
+    first, *others = suites_of(report)
+    told = properties(first)
+    assert told["all.coverage"] == "0.500"
+    assert told["all.regressions"] == "1"
+    assert told["topic.sha256"] == report.topic.fingerprint
+    assert told["prompts.sha256"] == report.evaluation.prompt_set
+    assert told["scanner.identity"] == "static-1"
+    assert told["threshold"] == "0.5"
+    assert all("topic.sha256" not in properties(other) for other in others)
+
+
+def test_failures_and_errors_say_why(told_report: ReportInput) -> None:
+    found = cases(told_report)
+    (failure,) = found["line 5"].result
+    assert isinstance(failure, Failure)
+    assert failure.type == "regression"
+    said = "regression: did not trigger, and should (score 0.250, example 1, was TP)"
+    assert failure.message == said
+    assert f":5: FN: {said}\n" in failure.text
+    (positive,) = found["line 6"].result
+    assert positive.type == "FP"
+    assert positive.message.startswith("triggered, and should not (score 0.750, example 2, stopped")
+    assert "note: =1+1" in positive.message
+    (error,) = found["line 10"].result
+    assert isinstance(error, Error)
+    assert error.message == "has no verdict (timed ␛out, was TP)"
+    for line in ("line 2", "line 7", "line 8", "line 11"):
+        if told_report.row([2, 5, 6, 7, 8, 9, 10, 11].index(int(line[5:]))).outcome[0] == "T":
+            assert found[line].is_passed
+
+
+def test_names_are_the_line_and_the_start_of_the_prompt(report: ReportInput) -> None:
+    found = cases(report)
+    assert found["line 7"].name == "line 7: plain ␛]52;c;aGk=␇ and ⟪RLO⟫override"
+    assert found["line 2"].name.startswith("line 2: ```↵# head↵![x](http://evil.example/a.png)")
+    assert all(len(case.name) <= NAME_CHARACTERS + 20 for case in found.values())
+    assert {case.classname.partition(".")[0] for case in found.values()} == {"guardtui"}
+
+
+def test_without_categories_there_is_one_suite(report: ReportInput) -> None:
+    (suite,) = suites_of(replace(report, prompts=None))
+    assert suite.name == report.topic.name
+    assert next(iter(suite)).name == "prompt 1: (no longer in the prompt file)"
+    assert len(list(suite)) == len(HOSTILE)
+
+
+def test_a_category_that_is_called_like_none_loses_no_prompt(report: ReportInput) -> None:
+    assert report.prompts is not None
+    frame = report.prompts.frame
+    values = ["(none)", "", None, *frame["category"].to_list()[3:]]
+    named = frame.with_columns(pl.Series("category", values))
+    changed = replace(report, prompts=replace(report.prompts, frame=named))
+    assert sum(suite.tests for suite in suites_of(changed)) == len(HOSTILE)
+    assert suites_of(changed)[0].name == "(none)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\ufffeb\uffff", "a⟪FFFE⟫b⟪FFFF⟫"),
+        ("\U0001ffff\ufdd0", "⟪1FFFF⟫⟪FDD0⟫"),
+        ("\ud800\x00\x0b", "⟪?⟫␀␋"),
+        ("]]><!--&amp;\"'", "]]&gt;&lt;!--&amp;amp;&quot;&#x27;"),
+    ],
+)
+def test_what_xml_may_not_hold_is_shown(text: str, shown: str) -> None:
+    assert xml_text(text) == shown
+
+
+def test_a_large_set_lists_all(report: ReportInput) -> None:
+    evaluation = report.evaluation
+    count = 3_000
+    places = np.arange(count) % len(evaluation.keys)
+    verdicts = evaluation.verdicts
+    many = replace(
+        evaluation,
+        keys=evaluation.keys[places],
+        expected=evaluation.expected[places],
+        verdicts=replace(
+            verdicts,
+            triggered=verdicts.triggered[places],
+            score=verdicts.score[places],
+            matched=verdicts.matched[places],
+        ),
+    )
+    text = write(ReportInput(topic=report.topic, evaluation=many))
+    assert JUnitXml.fromstring(text.encode()).tests == count
+    assert text.count("<testcase ") == count
