@@ -30,6 +30,9 @@ OVERLAP_AT_LEAST = 5
 NOT_NAMED = "(no topic is named)"
 """What stopped a prompt where a service does not say which topic did."""
 
+CONTRADICTORY = "contradictory"
+"""In the place of an outcome where the labels allow none."""
+
 _NONE, _NO, _YES = map(int, (Triggered.NO_VERDICT, Triggered.NO, Triggered.YES))
 
 _Codes: TypeAlias = "NDArray[np.int8]"
@@ -338,8 +341,8 @@ class Audit:
     # --- rows -----------------------------------------------------------------------------
 
     def outcome(self, row: int) -> str:
-        """The profile's outcome on a row, or `contradictory`."""
-        return "contradictory" if self.contradictory[row] else Outcome(int(self.codes[row])).name
+        """The profile's outcome on a row, or `CONTRADICTORY`."""
+        return CONTRADICTORY if self.contradictory[row] else Outcome(int(self.codes[row])).name
 
     def rows_with(self, outcome: Outcome) -> NDArray[np.intp]:
         """Rows of one outcome whose labels agree, intp [k]."""

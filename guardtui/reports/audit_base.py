@@ -10,6 +10,7 @@ from guardtui.domain.audit import Audit, Conflict, Kind, Label
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Intent
+from guardtui.domain.verdicts import Triggered
 from guardtui.reports.base import ReportError, rate_text
 
 FORMATS: dict[str, str] = {
@@ -173,13 +174,15 @@ def conflict_text(audit: Audit, conflict: Conflict, quote: Quote) -> str:
         unlabelled = int((labels == Label.UNLABELLED).sum())
         block = audit.members[conflict.first].topic.intent is Intent.BLOCK
         lets = "lets pass" if block else "should let pass"
-        tail = f", {unlabelled} of them without a label for it" if unlabelled else ""
+        part = "" if unlabelled == count else f"{unlabelled} of them "
+        tail = f", {part}without a label for it" if unlabelled else ""
         return f"{_prompts(count, '', '')}that {first} {lets}, stopped by {second}{tail}"
     if conflict.kind is Kind.BOTH:
-        through = int((audit.stopped[conflict.rows] == 0).sum())
+        through = int((audit.stopped[conflict.rows] == Triggered.NO).sum())
+        part = "" if through == count else f"{through} of them "
         return (
             f"{_prompts(count, '', '')}matched by {first} (allow) and {second} (block), "
-            f"{through} of them let through"
+            f"{part}let through"
         )
     if conflict.kind is Kind.LABELS:
         return (
@@ -203,15 +206,16 @@ def counts_text(metrics: Metrics) -> str:
     )
 
 
-def labels_text(audit: Audit, row: int, quote: Quote) -> str:
-    """What the sets say of a prompt, with the names of their topics."""
+def labels_text(audit: Audit, row: int, quote: Quote, limit: int | None = None) -> str:
+    """What the sets say of a prompt, with the names of their topics; the first `limit`."""
     words = {Label.YES: "in", Label.NO: "not in", Label.BOTH: "in and not in"}
     told = []
     for place, one in enumerate(audit.members):
         label = Label(int(one.labels[row]))
         if label is not Label.UNLABELLED:
             told.append(f"{words[label]} {quote(audit.name(place))}")
-    return ", ".join(told)
+    more = f" and {len(told) - limit} more" if limit is not None and len(told) > limit else ""
+    return ", ".join(told[:limit]) + more
 
 
 def fate_text(audit: Audit, row: int, quote: Quote) -> str:

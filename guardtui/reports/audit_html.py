@@ -51,12 +51,12 @@ _LABELS = {
     "f1": "F1",
 }
 _COLUMNS = (
+    Column("outcome", 8),
     Column("prompt"),
-    Column("outcome", 14),
-    Column("labels", 26, priority=2),
-    Column("matched by", 20, priority=2),
-    Column("stopped by", 20),
-    Column("where", 24, priority=3),
+    Column("labels", 20, priority=2),
+    Column("matched by", 18, priority=3),
+    Column("stopped by", 18),
+    Column("where", grid=False),
     Column("note", grid=False),
 )
 
@@ -186,8 +186,8 @@ def _prompts(audit: Audit) -> Markup:
         if audit.undecided[row]:
             notes.append("counts as a mistake because a topic that matched has no label here")
         return [
-            audit.prompts[row],
             audit.outcome(row),
+            audit.prompts[row],
             labels_text(audit, row, str),
             ", ".join(audit.matched(row)),
             ", ".join(audit.stopped_by(row)),

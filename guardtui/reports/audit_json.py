@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from guardtui.domain.audit import Audit, Conflict, Label, Member
+from guardtui.domain.audit import CONTRADICTORY, Audit, Conflict, Label, Member
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.reports.audit_base import KIND_CODES, AuditReport
 from guardtui.reports.json_report import RATE_KEYS, dumps
 
@@ -15,16 +17,28 @@ SCHEMA_VERSION = 1
 
 
 def write(report: AuditReport) -> str:
-    """JSON, one line per entry of `results`; ends with a line feed.
+    """JSON, one line per entry of `conflicts` and `results`; ends with a line feed.
 
     Characters that do not show are escaped, so that the text is inert on a terminal and the same
     once it is read.
     """
     audit = report.audit
-    document = dumps(_document(report), indent=2)
-    results = ",\n".join(f"    {dumps(_result(audit, row))}" for row in range(len(audit)))
-    body = f"[\n{results}\n  ]" if results else "[]"
-    return f'{document[:-2]},\n  "results": {body}\n}}\n'
+    head = _dumps(_document(report), indent=2)[:-2]
+    conflicts = _lines(_conflict(audit, one) for one in audit.conflicts)
+    results = _lines(_results(audit))
+    return f'{head},\n  "conflicts": {conflicts},\n  "results": {results}\n}}\n'
+
+
+def _lines(entries: Iterable[dict[str, Any]]) -> str:
+    """A list with one line for each entry."""
+    body = ",\n".join(f"    {_dumps(one)}" for one in entries)
+    return f"[\n{body}\n  ]" if body else "[]"
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    """As `dumps`; a text of plain ASCII needs no search for what does not show."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return text if text.isascii() and "\x7f" not in text else dumps(value, indent)
 
 
 def _document(report: AuditReport) -> dict[str, Any]:
@@ -52,7 +66,6 @@ def _document(report: AuditReport) -> dict[str, Any]:
         },
         "topics": [_topic(audit, place) for place in range(len(audit.members))],
         "conflict_count": audit.conflict_count,
-        "conflicts": [_conflict(audit, one) for one in audit.conflicts],
         "cross_table": [
             {
                 "topic": audit.name(one.topic),
@@ -120,28 +133,45 @@ def _rates(metrics: Metrics) -> dict[str, float | None]:
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
-def _result(audit: Audit, row: int) -> dict[str, Any]:
-    stopped = int(audit.stopped[row])
-    labels: dict[str, bool | str] = {}
-    for one in audit.members:
-        label = int(one.labels[row])
-        if label != Label.UNLABELLED:
-            labels[one.topic.name] = "both" if label == Label.BOTH else label == Label.YES
-    result: dict[str, Any] = {
-        "number": row,
-        "prompt": audit.prompts[row],
-        "places": list(audit.places_of(row)),
-        "expected_labels": labels,
-        "matched": list(audit.matched(row)),
-        "should_stop": None if audit.contradictory[row] else bool(audit.should_stop[row]),
-        "stopped": None if stopped == Triggered.NO_VERDICT else bool(stopped),
-        "stopped_by": list(audit.stopped_by(row)),
-        "outcome": audit.outcome(row),
-        "undecided": bool(audit.undecided[row]),
-        "conflict": bool(audit.conflict_rows[row]),
-    }
-    if row in audit.errors:
-        result["error"] = audit.errors[row]
-    if row in audit.notes:
-        result["note"] = audit.notes[row]
-    return result
+def _results(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Every prompt, in order. Columns are read as lists: numpy is slow cell by cell."""
+    names = [one.topic.name for one in audit.members]
+    labels = list(zip(*(one.labels.tolist() for one in audit.members), strict=True))
+    matches = list(zip(*(one.matches.tolist() for one in audit.members), strict=True))
+    columns = (
+        audit.stopped.tolist(),
+        audit.should_stop.tolist(),
+        audit.contradictory.tolist(),
+        audit.undecided.tolist(),
+        audit.conflict_rows.tolist(),
+        audit.codes.tolist(),
+    )
+    for row, (stopped, wanted, contradictory, undecided, conflict, code) in enumerate(
+        zip(*columns, strict=True)
+    ):
+        result: dict[str, Any] = {
+            "number": row,
+            "prompt": audit.prompts[row],
+            "places": list(audit.places_of(row)),
+            "expected_labels": {
+                name: "both" if label == Label.BOTH else label == Label.YES
+                for name, label in zip(names, labels[row], strict=True)
+                if label != Label.UNLABELLED
+            },
+            "matched": [
+                name
+                for name, match in zip(names, matches[row], strict=True)
+                if match == Triggered.YES
+            ],
+            "should_stop": None if contradictory else wanted,
+            "stopped": None if stopped == Triggered.NO_VERDICT else bool(stopped),
+            "stopped_by": list(audit.stopped_by(row)) if stopped == Triggered.YES else [],
+            "outcome": CONTRADICTORY if contradictory else Outcome(code).name,
+            "undecided": undecided,
+            "conflict": conflict,
+        }
+        if row in audit.errors:
+            result["error"] = audit.errors[row]
+        if row in audit.notes:
+            result["note"] = audit.notes[row]
+        yield result

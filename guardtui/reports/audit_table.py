@@ -37,6 +37,7 @@ CONFLICT_LIMIT = 5
 
 _CHARACTERS = 100  # of one prompt
 _NAME_CHARACTERS = 30  # of a topic in a table
+_LABELS_SHOWN = 3  # of one prompt
 _TEXT_CHARACTERS = 200  # of a name or message in a sentence
 _LABELS = {
     "coverage": "coverage",
@@ -167,7 +168,7 @@ def _about(audit: Audit, row: int) -> str:
     place = ", ".join(_quote(one) for one in audit.places_of(row)[:2])
     text = display_start(audit.prompts[row], _CHARACTERS)
     text += "…" if len(audit.prompts[row]) > _CHARACTERS else ""
-    labels = labels_text(audit, row, _quote)
+    labels = labels_text(audit, row, _quote, _LABELS_SHOWN)
     return f"{place}  {labels}; {fate_text(audit, row, _quote)}  {text}"
 
 

@@ -1,0 +1,284 @@
+"""An audit held against the rule written out prompt by prompt, and its conflicts in small cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import jaccard_score
+
+from guardtui.domain.audit import (
+    CONTRADICTORY,
+    Audit,
+    Kind,
+    Label,
+    Member,
+    labels_over,
+    whole_profile,
+)
+from guardtui.domain.profile import NO_ALLOW
+from guardtui.domain.profile_answers import matches_told, seems_closed
+from guardtui.domain.topic import Intent, Topic
+
+BLOCK, ALLOW = Intent.BLOCK, Intent.ALLOW
+NONE, NO, YES, BOTH = Label.UNLABELLED, Label.NO, Label.YES, Label.BOTH
+
+
+def member(name: str, intent: Intent, labels: list[int], matches: list[int]) -> Member:
+    lines = np.array([place + 2 if label != NONE else 0 for place, label in enumerate(labels)])
+    source = f"{name}.csv" if any(label != NONE for label in labels) else ""
+    return Member(
+        Topic(name=name, intent=intent),
+        np.array(labels, np.int8),
+        np.array(matches, np.int8),
+        lines.astype(np.int32),
+        source,
+    )
+
+
+def audit(*members: Member, closed: bool = False) -> Audit:
+    count = len(members[0].labels)
+    stopped = whole_profile(members, closed=closed, count=count)
+    return Audit([f"prompt {row}" for row in range(count)], members, closed, stopped)
+
+
+def kinds(made: Audit) -> dict[Kind, list[tuple[str, str, list[int]]]]:
+    found: dict[Kind, list[tuple[str, str, list[int]]]] = {}
+    for one in made.conflicts:
+        names = made.name(one.first), made.name(one.second)
+        found.setdefault(one.kind, []).append((*names, one.rows.tolist()))
+    return found
+
+
+ROWS = st.integers(1, 12)
+
+
+@st.composite
+def audits(draw: st.DrawFn) -> Audit:
+    count = draw(ROWS)
+    members = [
+        member(
+            f"topic {place}",
+            draw(st.sampled_from([BLOCK, ALLOW])),
+            draw(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=count, max_size=count)),
+            draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=count, max_size=count)),
+        )
+        for place in range(draw(st.integers(1, 4)))
+    ]
+    return audit(*members, closed=draw(st.booleans()))
+
+
+@given(audits())
+@settings(max_examples=300, deadline=None)
+def test_the_whole_profile_is_that_of_each_prompt_by_itself(made: Audit) -> None:
+    counts = dict.fromkeys(("TP", "TN", "FP", "FN", "ERROR", CONTRADICTORY), 0)
+    for row in range(len(made)):
+        allows = [one for one in made.members if one.topic.intent is ALLOW]
+        blocks = [one for one in made.members if one.topic.intent is BLOCK]
+
+        def stops(matches: dict[str, bool], allows: list = allows, blocks: list = blocks) -> bool:
+            if any(matches[one.topic.name] for one in allows):
+                return False
+            return made.closed or any(matches[one.topic.name] for one in blocks)
+
+        wanted = stops({one.topic.name: one.labels[row] == YES for one in made.members})
+        assert bool(made.should_stop[row]) == wanted
+        # Without a verdict of some topic, both answers of it must lead to the same end.
+        ends = set()
+        unknown = [one for one in made.members if one.matches[row] == -1]
+        for number in range(2 ** len(unknown)):
+            matches = {one.topic.name: bool(one.matches[row] == 1) for one in made.members}
+            for place, one in enumerate(unknown):
+                matches[one.topic.name] = bool(number >> place & 1)
+            ends.add(stops(matches))
+        expected = ends.pop() if len(ends) == 1 else None
+        got = {-1: None, 0: False, 1: True}[int(made.stopped[row])]
+        assert got == expected
+        contradictory = any(one.labels[row] == BOTH for one in made.members) or (
+            any(one.labels[row] == YES for one in allows)
+            and any(one.labels[row] == YES for one in blocks)
+        )
+        if contradictory:
+            outcome = CONTRADICTORY
+        elif got is None:
+            outcome = "ERROR"
+        else:
+            outcome = {(1, 1): "TP", (0, 0): "TN", (0, 1): "FP", (1, 0): "FN"}[wanted, got]
+        assert made.outcome(row) == outcome
+        counts[outcome] += 1
+        assert bool(made.stopped_by(row)) == (got is True)
+    metrics = made.metrics
+    assert (metrics.tp, metrics.tn, metrics.fp, metrics.fn, metrics.errors) == tuple(
+        counts[name] for name in ("TP", "TN", "FP", "FN", "ERROR")
+    )
+    # Being right about what is undecided makes nothing worse, and changes no other row.
+    right = made.metrics_if_right
+    assert right.tp + right.tn == metrics.tp + metrics.tn + int(made.undecided.sum())
+    assert right.total == metrics.total
+    assert made.conflict_count >= int(made.conflict_rows.sum())
+
+
+def test_a_topic_alone_is_not_touched_by_the_others() -> None:
+    made = audit(
+        member("tax", BLOCK, [YES, NO, NO, NONE], [1, 0, 0, 0]),
+        member("harm", BLOCK, [NONE, NONE, NO, YES], [0, 1, 0, 1]),
+    )
+    alone, whole = made.members[0].alone, made.in_profile(0)
+    assert (alone.tp, alone.tn, alone.fp) == (1, 2, 0)
+    assert (whole.tp, whole.tn, whole.fp) == (1, 1, 1)
+    assert kinds(made) == {Kind.STOPPED: [("tax", "harm", [1])]}
+    # Nobody has said whether prompt 1 is about harm: it may rightly be stopped.
+    assert made.undecided.tolist() == [False, True, False, False]
+    assert made.metrics.fp == 1
+    assert (made.metrics_if_right.fp, made.metrics_if_right.tp) == (0, 3)
+
+
+def test_the_other_ones_label_settles_it() -> None:
+    def with_label(label: int) -> Audit:
+        return audit(
+            member("tax", BLOCK, [NO], [0]),
+            member("harm", BLOCK, [label], [1]),
+        )
+
+    rightly, wrongly = with_label(YES), with_label(NO)
+    assert rightly.outcome(0) == "TP"
+    assert not rightly.conflicts
+    assert wrongly.outcome(0) == "FP"
+    assert not wrongly.undecided.any()
+    assert kinds(wrongly) == {Kind.STOPPED: [("tax", "harm", [0])]}
+
+
+def test_what_a_topic_stops_itself_is_its_mistake_and_no_conflict() -> None:
+    made = audit(member("tax", BLOCK, [NO], [1]), member("harm", BLOCK, [NONE], [1]))
+    assert kinds(made) == {}
+    assert made.outcome(0) == "FP"
+    assert made.stopped_by(0) == ("tax", "harm")
+
+
+@pytest.mark.parametrize(("closed", "stopped_by"), [(False, ()), (True, (NO_ALLOW,))])
+def test_the_default_decides_on_what_no_topic_matches(
+    closed: bool, stopped_by: tuple[str, ...]
+) -> None:
+    made = audit(
+        member("flights", ALLOW, [NO, YES], [0, 1]),
+        member("harm", BLOCK, [NONE, NONE], [0, 0]),
+        closed=closed,
+    )
+    assert made.stopped_by(0) == stopped_by
+    assert made.stopped_by(1) == ()
+    assert [made.outcome(row) for row in (0, 1)] == (["TP", "TN"] if closed else ["TN", "TN"])
+    assert made.idle == ((1,) if closed else ())
+
+
+def test_an_allow_topic_wins_and_both_is_a_conflict() -> None:
+    made = audit(
+        member("flights", ALLOW, [NO, YES, YES, NONE], [1, 1, 0, 1]),
+        member("harm", BLOCK, [YES, NONE, NO, YES], [1, 1, 1, 0]),
+    )
+    assert made.stopped.tolist() == [0, 0, 1, 0]
+    assert [made.outcome(row) for row in range(4)] == ["FN", "TN", "FP", "FN"]
+    assert kinds(made) == {
+        Kind.STOPPED: [("flights", "harm", [2])],
+        Kind.BOTH: [("flights", "harm", [0, 1])],
+    }
+    # The sets say what should happen to each: nothing is undecided.
+    assert not made.undecided.any()
+    assert made.conflict_count == 3
+
+
+def test_contradicting_labels_are_in_no_rate() -> None:
+    made = audit(
+        member("flights", ALLOW, [YES, YES], [1, 1]),
+        member("harm", BLOCK, [YES, NO], [0, 0]),
+    )
+    assert made.outcome(0) == CONTRADICTORY
+    assert made.metrics.total == 1
+    assert kinds(made) == {Kind.LABELS: [("flights", "harm", [0])]}
+    # Two block topics may label one prompt differently: it belongs to one, and not to the other.
+    fine = audit(member("tax", BLOCK, [YES], [1]), member("harm", BLOCK, [NO], [0]))
+    assert fine.outcome(0) == "TP"
+    assert not fine.conflicts
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40),
+)
+@settings(deadline=None)
+def test_overlap_is_the_jaccard_index(rows: list[tuple[bool, bool]]) -> None:
+    first, second = ([int(row[place]) for row in rows] for place in (0, 1))
+    blank = [int(NONE)] * len(rows)
+    made = audit(member("a", BLOCK, blank, first), member("b", BLOCK, blank, second))
+    found = [one for one in made.conflicts if one.kind is Kind.OVERLAP]
+    either = sum(a or b for a, b in rows)
+    index = jaccard_score(first, second, zero_division=0)
+    assert bool(found) == (either >= 5 and index >= 0.5)
+    for one in found:
+        assert one.share == pytest.approx(index)
+        assert one.interval is not None
+        assert one.interval.low <= index <= one.interval.high
+
+
+def test_the_cross_table_counts_whose_prompts_are_matched() -> None:
+    made = audit(
+        member("tax", BLOCK, [YES, YES, NO, NONE], [1, 0, 0, 1]),
+        member("harm", BLOCK, [NONE, NO, NONE, YES], [0, 1, 1, -1]),
+    )
+    rows = [
+        (made.name(one.topic), one.belongs, one.prompts, one.matched, one.stopped, one.missing)
+        for one in made.cross_table
+    ]
+    assert rows == [
+        ("tax", True, 2, (1, 1), 2, 0),
+        ("tax", False, 1, (0, 1), 1, 0),
+        ("harm", True, 1, (1, 0), 1, 0),
+        ("harm", False, 1, (0, 1), 1, 0),
+    ]
+
+
+def test_labels_of_repeated_rows() -> None:
+    rows = np.array([0, 2, 0, 3, 2], np.intp)
+    expected = np.array([True, True, False, False, True])
+    labels, repeats = labels_over(rows, expected, 4)
+    assert labels.tolist() == [BOTH, NONE, YES, NO]
+    assert repeats == 2
+    with pytest.raises(ValueError, match="labels"):
+        labels_over(rows, expected[:2], 4)
+
+
+def told(
+    intents: dict[str, Intent],
+    stopped: list[int],
+    blocked: dict[int, tuple[str, ...]],
+    allowed: dict[int, tuple[str, ...]],
+    closed: bool,
+) -> dict[str, list[int]]:
+    topics = [Topic(name=name, intent=intent) for name, intent in intents.items()]
+    found = matches_told(topics, np.array(stopped, np.int8), blocked, allowed, closed=closed)
+    return {topic.name: one.tolist() for topic, one in zip(topics, found, strict=True)}
+
+
+def test_named_topics_match_and_others_do_not() -> None:
+    found = told({"a": BLOCK, "b": BLOCK}, [1, 0, -1], {0: ("a",), 2: ("b",)}, {}, closed=False)
+    assert found == {"a": [1, 0, -1], "b": [0, 0, -1]}
+
+
+def test_a_stop_without_a_name_is_the_default_or_unknown() -> None:
+    stopped = np.array([1, 0], np.int8)
+    assert seems_closed(stopped, {})
+    assert not seems_closed(stopped, {0: ("a",)})
+    assert told({"a": BLOCK, "b": ALLOW}, [1], {}, {}, closed=True) == {"a": [0], "b": [0]}
+    assert told({"a": BLOCK}, [1], {}, {}, closed=False) == {"a": [-1]}
+
+
+def test_an_allow_topic_that_is_not_named_follows_from_the_verdict_if_it_can() -> None:
+    one = {"flights": ALLOW, "harm": BLOCK}
+    two = {**one, "hotels": ALLOW}
+    # Nothing passes a closed profile but by an allow topic.
+    assert told(one, [0, 1], {}, {}, closed=True)["flights"] == [1, 0]
+    assert told(two, [0, 1], {}, {}, closed=True)["flights"] == [-1, 0]
+    # Nor does what a block topic matches pass an open one.
+    assert told(one, [0], {0: ("harm",)}, {}, closed=False)["flights"] == [1]
+    # A service that names allow topics at all would have named it.
+    assert told(one, [0, 0], {}, {1: ("flights",)}, closed=False)["flights"] == [0, 1]
+    assert told(one, [0], {}, {}, closed=False)["flights"] == [-1]
