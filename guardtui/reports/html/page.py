@@ -20,6 +20,7 @@ PRINTED = 200
 """Rows of each view that are there as a plain table: for paper, and without JavaScript."""
 
 _PRINTED_CHARACTERS = 1000  # of one cell on paper
+_SHORT = 16  # characters that a narrow column holds in a line
 _VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "wbr"})
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 # What could end the data block, or a line of a script: written in another way that JSON has.
@@ -56,7 +57,8 @@ def join(*parts: Content) -> Markup:
 def quoted(value: str, *, newlines: bool = False) -> Markup:
     """A text that is not ours, set apart from the sentence around it, also in its direction."""
     shown = text(value, newlines=newlines) if value else Markup("(empty)")
-    return Markup(f'<bdi class="quoted">{shown}</bdi>')
+    size = " long" if len(shown) > _SHORT else ""
+    return Markup(f'<bdi class="quoted{size}">{shown}</bdi>')
 
 
 def tag(name: str, /, *children: Content, **attributes: str | int | bool | None) -> Markup:
