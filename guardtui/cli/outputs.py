@@ -85,8 +85,15 @@ def check_outputs(paths: Sequence[Path], *inputs: Path) -> None:
     for path in paths or (None,):
         check_output(path, *inputs)
         # A scan takes long: that its report can go nowhere is not for the end.
-        if path is not None and not path.parent.is_dir():
+        if path is not None and not _is_folder(path.parent):
             raise InputError(f"{path}: there is no folder {path.parent}\n  make it first")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _file(path: Path) -> Path | None:

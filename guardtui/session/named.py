@@ -87,22 +87,18 @@ def find_evaluation(word: str) -> Named | Mistakes:
     content. Raises `RecordedError` and `StoreError`.
     """
     path = Path(word)
-    try:
-        there = path.exists()
-    except (OSError, ValueError):
-        there = False
-    if not there:
+    if not _exists(path):
         name, sign, which = word.rpartition(SIGN)
         if sign and name:
             return of_session(Path(name), which)
         if _in_session(path):  # the topic file is gone, its session is not
             return of_session(path, "best")
-    if path.suffix.lower() in _SESSION_ENDINGS and path.is_file():
+    elif path.suffix.lower() in _SESSION_ENDINGS and path.is_file():
         return of_session(path, "best")
     try:
         document = read_document(path)
     except RecordedError as error:
-        if path.is_file() and _in_session(path):
+        if _exists(path) and _in_session(path):
             return of_session(path, "best")
         raise RecordedError(f"{str(error).partition(chr(10))[0]}\n  {_REMEDY}") from error
     if isinstance(document, dict) and "schema_version" not in document:
@@ -162,7 +158,7 @@ def of_session(topic: Path, which: str, *, texts: bool = True) -> Named:
             f"  write {SIGN}N with a number, or {SIGN}{f', {SIGN}'.join(CHOICES)}"
         )
     there = _in_session(topic)
-    if not there and not topic.exists():
+    if not there and not _exists(topic):
         raise RecordedError(f"{topic}: there is no such file\n  {_REMEDY}")
     store = SessionStore(topic, reading=True) if there else None
     iterations = store.iterations() if store else []
@@ -179,11 +175,19 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) < 10
 
 
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a name that can be none names nothing."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def _in_session(topic: Path) -> bool:
     """Whether the topic file has iterations; looking leaves no trace of one that has none."""
     try:
         return has_session(topic) and topic.name in recorded_topics(topic.parent)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 

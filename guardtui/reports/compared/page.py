@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardtui.domain.metrics import RATES
-from guardtui.domain.significance import CHANGES
+from guardtui.domain.significance import CHANGES, ChangeInterval
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.reports.base import UNDEFINED, delta_text, rate_text
@@ -72,7 +72,7 @@ def _metrics(compared: Compared) -> Markup:
         cells.append(delta_text(compared.deltas.get(name)) or UNDEFINED)
         if comparison is not None:
             change = moved.get(name) if name in CHANGES else None
-            cells.append(f"{change.low:+.3f} to {change.high:+.3f}" if change else "")
+            cells.append(_span(change) if change else "")
         rows.append(cells)
     parts: list[Content] = [table(headers, rows), paragraph(f"{counts_text(before, after)}.")]
     if comparison is not None:
@@ -83,6 +83,10 @@ def _metrics(compared: Compared) -> Markup:
         parts.append(paragraph("To be kept in mind:", class_="warn"))
         parts.append(bullets(quoted(caveat) for caveat in compared.caveats))
     return join(*parts)
+
+
+def _span(interval: ChangeInterval) -> str:
+    return f"{interval.low:+.3f} to {interval.high:+.3f}".replace("-", "−")
 
 
 def _definition(compared: Compared) -> Markup:
