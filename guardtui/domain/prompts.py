@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -186,8 +185,8 @@ def keys_of(digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for place in again.tolist():
         occurrence = occurrence + 1 if place == before + 1 else 1
         before = place
-        content = int(ordered[place]).to_bytes(8, sys.byteorder)
-        repeat = hashlib.blake2b(content + occurrence.to_bytes(4, "little"), digest_size=8)
+        content = ordered[place].tobytes() + occurrence.to_bytes(4, "little")
+        repeat = hashlib.blake2b(content, digest_size=8)
         keys[order[place]] = np.frombuffer(repeat.digest(), np.uint64)[0]
     return keys
 

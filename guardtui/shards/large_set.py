@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -53,7 +53,8 @@ class LargeSet:
 
     `source` names the file it was cut from and `source_digest` is that file's sha256;
     `fingerprint` is that of the `PromptSet` the file would give, `columns` are its columns besides
-    prompt, expected and intent.
+    prompt, expected and intent. `strata` counts by category ("" without that column) the prompts
+    that belong to the topic, and those that do not.
     """
 
     folder: Path
@@ -64,11 +65,12 @@ class LargeSet:
     shards: int
     fingerprint: str
     columns: tuple[str, ...]
+    strata: Mapping[str, tuple[int, int]]
 
     @cached_property
     def category_column(self) -> str | None:
         """The column named category, in whatever case."""
-        return next((name for name in self.columns if name.lower() == "category"), None)
+        return _category_of(self.columns)
 
     def all_shards(self) -> list[Shard]:
         """Its shards in order."""
@@ -104,6 +106,7 @@ class LargeSet:
             "shards": self.shards,
             "fingerprint": self.fingerprint,
             "columns": list(self.columns),
+            "strata": {name: list(counts) for name, counts in self.strata.items()},
         }
 
 
@@ -132,10 +135,11 @@ def open_set(folder: Path) -> LargeSet:
             int(told["shards"]),
             str(told["fingerprint"]),
             tuple(map(str, told["columns"])),
+            {str(name): (int(yes), int(no)) for name, (yes, no) in told["strata"].items()},
         )
     except OSError as error:
         raise from_os_error(path, error) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileProblem(
             path, "this is no description of a large prompt set", "cut the prompts anew"
         ) from error
@@ -179,6 +183,7 @@ def cut(
         count,
         read.fingerprint,
         read.columns,
+        read.strata,
     )
     try:
         (folder / "rows").mkdir(parents=True, exist_ok=True)
@@ -220,6 +225,7 @@ class _Read:
     intent: Intent
     fingerprint: str
     columns: tuple[str, ...]
+    strata: Mapping[str, tuple[int, int]]
 
 
 def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) -> _Read | None:
@@ -229,6 +235,7 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
     labels: list[NDArray[np.bool_]] = []
     errors: list[Finding] = []
     columns: dict[str, None] = {}
+    strata: dict[str, list[int]] = {}
     intent: Intent | None = None
     wrong = count = 0
     for rows in prompt_blocks(source):
@@ -256,6 +263,7 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
         count += len(part)
         digests.append(part)
         labels.append(frame["expected"].to_numpy())
+        _count_strata(frame, strata)
         frame = frame.insert_column(0, row)
         frames.append(frame if only is None else frame.filter(only.holds(part)))
         advance(count)
@@ -276,7 +284,21 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
     )
     frame = frame.insert_column(1, pl.Series("key", keys[frame["row"].to_numpy()]))
     frame = frame.select(*_OWN, *columns)
-    return _Read(frame, every, intent, hashed.hexdigest(), tuple(columns))
+    counted = {name: (strata[name][0], strata[name][1]) for name in sorted(strata)}
+    return _Read(frame, every, intent, hashed.hexdigest(), tuple(columns), counted)
+
+
+def _count_strata(frame: pl.DataFrame, strata: dict[str, list[int]]) -> None:
+    column = _category_of(frame.columns)
+    category = pl.lit("") if column is None else pl.col(column)
+    counted = frame.group_by(category.alias("_category"), "expected").agg(pl.len().alias("_count"))
+    for name, expected, count in counted.select("_category", "expected", "_count").iter_rows():
+        strata.setdefault(name, [0, 0])[0 if expected else 1] += count
+
+
+def _category_of(columns: Iterable[str]) -> str | None:
+    """The column named category, in whatever case."""
+    return next((name for name in columns if name.lower() == "category"), None)
 
 
 def write_frame(path: Path, frame: pl.DataFrame) -> None:

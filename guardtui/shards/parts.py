@@ -198,7 +198,9 @@ def add_counts(parts: Sequence[Counts]) -> Counts:
 
 def metrics_of_counts(counts: Counts) -> Metrics:
     """Metrics over all categories."""
-    tp, fn, left, tn, fp, right = (sum(column) for column in zip(*counts.values(), strict=True))
+    tp, fn, left, tn, fp, right = (
+        sum(numbers[place] for numbers in counts.values()) for place in range(6)
+    )
     return Metrics(tp, tn, fp, fn, left + right)
 
 
@@ -274,7 +276,7 @@ def write_part(
         shard,
         len(rows),
         keys_digest(evaluation.keys),
-        _count(codes, evaluation.should_trigger, categories),
+        count_outcomes(codes, evaluation.should_trigger, *group_codes(categories, len(codes))),
         scored,
         {name: (run.folder / name).stat().st_size for name in names},
         {name: round(value, 3) for name, value in seconds.items()},
@@ -317,16 +319,25 @@ def _write_scores(path: Path, evaluation: Evaluation) -> int:
     return len(both[0])
 
 
-def _count(
-    codes: NDArray[np.int8], should: NDArray[np.bool_], categories: pl.Series | None
-) -> Counts:
+def group_codes(
+    categories: pl.Series | None, count: int
+) -> tuple[NDArray[np.int64], Sequence[str]]:
+    """Group of each row, int64 [n], and the groups' names, sorted; one called "" for None."""
     if categories is None:
-        names, groups = [""], np.zeros(len(codes), np.int64)
-    else:
-        values = categories.fill_null("")
-        names = values.unique().sort().to_list()
-        found = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
-        groups = found.to_numpy()
+        return np.zeros(count, np.int64), [""]
+    values = categories.fill_null("")
+    names = values.unique().sort().to_list()
+    codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
+    return codes.to_numpy(), names
+
+
+def count_outcomes(
+    codes: NDArray[np.int8],
+    should: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    names: Sequence[str],
+) -> Counts:
+    """Counts by category: outcome codes int8 [n], duties bool [n], groups [n] of `names`."""
     width = 2 * len(Outcome)
     index = groups * width + should * len(Outcome) + codes
     table = np.bincount(index, minlength=len(names) * width).reshape(len(names), 2, len(Outcome))
@@ -340,7 +351,7 @@ def _count(
             int(left[Outcome.ERROR]),
         )
         for name, (left, right) in zip(names, table, strict=True)
-    } or {"": (0, 0, 0, 0, 0, 0)}
+    }
 
 
 def _json(told: Mapping[str, Any]) -> bytes:

@@ -200,6 +200,18 @@ class LocalScanner:
                 return None
             return PromptVectors(prepared.matrix, prepared.prompt_terms)
 
+    def beside(self) -> LocalScanner:
+        """Another one with the same encoder and threshold, for other prompts."""
+        other = LocalScanner(
+            self.encoder_name, self._threshold, self._threshold_source, self._cache_folder
+        )
+        other._loaded = self.load()
+        return other
+
+    def follow(self, other: LocalScanner) -> None:
+        """Take the threshold of another."""
+        self.use_threshold(other._threshold, other._threshold_source)
+
     def adopt(self, keys: NDArray[np.uint64], vectors: PromptVectors) -> None:
         """Take prompts whose vectors are at hand; a scan of these keys embeds none of them."""
         with self._lock:

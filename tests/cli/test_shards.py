@@ -1,0 +1,206 @@
+"""Evaluations in shards, as commands: apart, together, killed, started twice, put together."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guardtui.shards.large_set import open_set
+from guardtui.shards.merge import merge
+from guardtui.shards.parts import runs_of
+from tests.shards.conftest import write_prompts
+from tests.shards.test_merge import said
+
+TOPIC = """\
+name: Tax advice
+description: Personal advice on taxes, deductions and returns
+examples:
+  - How do I deduct my car?
+  - Which taxes do I owe on my bonus?
+intent: block
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "topic.yaml").write_text(TOPIC, encoding="utf-8")
+    write_prompts(tmp_path / "prompts.csv", 400)
+    return tmp_path
+
+
+def begin(here: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
+    outside = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SLURM_", "JOB_COMPLETION", "GITHUB_"))
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "guardtui", *words],
+        cwd=here,
+        env={
+            **outside,
+            "GUARDTUI_CACHE": str(here / "cache"),
+            "GUARDTUI_DATA": str(here / "data"),
+            **environment,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(here: Path, *words: str, **environment: str) -> tuple[int, str, str]:
+    process = begin(here, *words, **environment)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def evaluate(*more: str, prompts: str = "prompts.csv") -> list[str]:
+    return ["eval", "topic.yaml", "--prompts", prompts, "--encoder", "static", *more]
+
+
+def sayings(folder: Path) -> tuple[bytes, object]:
+    (found,) = runs_of(open_set(folder))
+    return said(merge(found))
+
+
+def test_killed_and_started_twice_it_is_what_one_run_gives(here: Path) -> None:
+    assert run(here, *evaluate("--out", "one", "--shards", "1", "--jobs", "1"))[0] == 0
+    wanted = sayings(here / "one")
+
+    # One is killed as soon as a part of it stands there; of the others each is started twice.
+    victim = begin(here, *evaluate("--out", "many", "--shards", "40", "--jobs", "1"))
+    while not list((here / "many").glob("runs/*/*.json")):
+        assert victim.poll() is None
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    twice = [
+        begin(here, *evaluate("--out", "many", "--shard", f"{index}/40"))
+        for index in (0, 39)
+        for _ in range(2)
+    ]
+    for process in twice:
+        assert process.communicate()[1].startswith("shard ")
+        assert process.returncode == 0
+    code, _, err = run(here, *evaluate("--out", "many", "--shards", "40", "--jobs", "2"))
+    assert (code, err) == (0, "")
+    assert sayings(here / "many") == wanted
+
+
+def test_tasks_of_an_array_and_their_sum(here: Path) -> None:
+    for task in (1, 3):
+        code, out, err = run(
+            here,
+            *evaluate("--out", "set"),
+            SLURM_ARRAY_TASK_ID=str(task),
+            SLURM_ARRAY_TASK_MIN="1",
+            SLURM_ARRAY_TASK_COUNT="3",
+        )
+        assert (code, out) == (0, "")
+        assert err.startswith(f"shard {task - 1}/3: ")
+    code, out, err = run(here, "merge", "set")
+    assert (code, out) == (3, "")
+    assert "1 of 3 shards are missing: 1\n" in err
+    assert "--prompts prompts.csv --out set --shard 1/3" in err
+    code, _, err = run(
+        here, *evaluate("--out", "set", "--shard", "auto/3"), JOB_COMPLETION_INDEX="1"
+    )
+    assert code == 0, err
+    code, out, err = run(here, "merge", "set", "--format", "json", "--min-coverage", "0.99")
+    assert code == 1
+    report = json.loads(out)
+    assert len(report["results"]) == 400
+    assert "gate failed: coverage" in err
+    code, out, _ = run(here, "merge", "set", "--baseline", report_of(here, out))
+    assert code == 0
+    assert "coverage" in out
+
+
+def report_of(here: Path, text: str) -> str:
+    (here / "report.json").write_text(text, encoding="utf-8")
+    return "report.json"
+
+
+def test_the_report_is_that_of_an_ordinary_evaluation(here: Path) -> None:
+    code, ordinary, err = run(here, *evaluate("--format", "json"))
+    assert code == 0, err
+    code, by_shards, err = run(here, *evaluate("--out", "set", "--shards", "5", "--format", "json"))
+    assert code == 0, err
+    one, other = json.loads(ordinary), json.loads(by_shards)
+    keys = ("line", "prompt", "should_trigger", "outcome")
+    for left, right in zip(one["results"], other["results"], strict=True):
+        assert [left[key] for key in keys] == [right[key] for key in keys]
+        assert left["score"] == pytest.approx(right["score"], abs=0.1)
+    assert one["by_category"].keys() == other["by_category"].keys()
+    code, again, err = run(here, *evaluate("--format", "json", prompts="set"))
+    assert code == 0, err
+    assert json.loads(again)["results"] == other["results"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--shard", "0/3"], "--shard needs --out"),
+        (["--jobs", "2"], "--jobs needs --out"),
+        (["--out", "set", "--shard", "3/3"], "counted from 0 to 2"),
+        (["--out", "set", "--shard", "three"], "write 0/16"),
+        (["--out", "set", "--shard", "auto"], "no shard is told by the environment"),
+        (["--out", "set", "--shard", "0/3", "--jobs", "2"], "--jobs does not fit --shard"),
+        (["--out", "set", "--executor", "serial", "--jobs", "2"], "leave --jobs out"),
+        (["--out", "set", "--address", "ray://x:1"], "--address needs --executor ray"),
+        (["--out", "set", "--shard", "0/3", "--min-coverage", "0.5"], "guardtui merge"),
+        (["--out", "prompts.csv", "--shards", "2"], "prompts.csv"),
+        (["--out", "set", "--cluster", "note"], "--cluster does not fit prompts in shards"),
+    ],
+)
+def test_what_does_not_go_together_is_said(here: Path, words: list[str], says: str) -> None:
+    code, out, err = run(here, *evaluate(*words))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_a_service_with_a_quota_is_not_distributed(here: Path) -> None:
+    words = ["eval", "topic.yaml", "--prompts", "prompts.csv", "--out", "set", "--scanner", "airs"]
+    code, _, err = run(here, *words)
+    assert code == 2
+    assert "its rate limit is one for all" in err
+    assert not (here / "set").exists()
+
+
+@pytest.mark.parametrize("name", ["topic.yaml", "nowhere"])
+def test_merging_what_is_no_folder_of_shards(here: Path, name: str) -> None:
+    code, out, err = run(here, "merge", name)
+    assert (code, out) == (2, "")
+    assert name in err
+    assert "Traceback" not in err
+
+
+def test_a_folder_in_which_nothing_was_evaluated(here: Path) -> None:
+    assert run(here, *evaluate("--out", "set", "--shards", "2"))[0] == 0
+    for path in (here / "set" / "runs").glob("*/run.json"):
+        path.unlink()
+    code, _, err = run(here, "merge", "set")
+    assert code == 2
+    assert "nothing was evaluated here yet" in err
+
+
+def test_two_definitions_and_their_comparison(here: Path) -> None:
+    assert run(here, *evaluate("--out", "set", "--shards", "2"))[0] == 0
+    (first,) = (path.name for path in (here / "set" / "runs").iterdir())
+    edited = TOPIC.replace("Personal advice on taxes", "Soups and the weather in Paris, not")
+    (here / "topic.yaml").write_text(edited, encoding="utf-8")
+    assert run(here, *evaluate(prompts="set"))[0] == 0
+    code, out, err = run(here, "merge", "set", "--baseline", first, "--max-regressions", "0")
+    assert code == 1, err
+    assert "regressions" in out
+    assert f"others: {first}" in err
+    code, _, err = run(here, "merge", "set", "--run", "abc")
+    assert code == 2
+    assert first in err
