@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.cli.doctor import Fact
-from guardtui.cli.judge_scans import JudgeFlags, make_judge
+from guardtui.cli.judge_scans import JudgeFlags, endpoint_text, make_judge
 
 if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.verdicts import Verdicts
+    from guardtui.http.fleet import Member
     from guardtui.scanners.judge.attacks import Attack
     from guardtui.scanners.judge.scanner import JudgeScanner
 
@@ -30,12 +31,45 @@ def examine_judge(flags: JudgeFlags) -> list[Fact]:
     scanner = make_judge(flags, retries=2)
     known = attacks()
     try:
-        verdicts = asyncio.run(_asked(scanner, known))
+        listed, verdicts = asyncio.run(_looked(scanner, known))
     except ScannerError as error:
-        return [Fact("judge", "failed", str(error), _REMEDY)]
+        return [*_endpoints(scanner, {}), Fact("judge", "failed", str(error), _REMEDY)]
     finally:
         diagnostics.progress("")
-    return list(_told(scanner, known, verdicts))
+    return [*_endpoints(scanner, listed), *_told(scanner, known, verdicts)]
+
+
+async def _looked(
+    scanner: JudgeScanner, known: tuple[Attack, ...]
+) -> tuple[dict[Member, str], Verdicts]:
+    """What is wrong with the models that each endpoint lists, and what the judge says."""
+    told = await asyncio.gather(*(_listed(scanner, one) for one in scanner.members))
+    return dict(zip(scanner.members, told, strict=True)), await _asked(scanner, known)
+
+
+async def _listed(scanner: JudgeScanner, member: Member) -> str:
+    from guardtui.domain.text import display_text
+    from guardtui.http.chat_fleet import served_by
+    from guardtui.http.errors import ServiceError
+
+    try:
+        names = await served_by(member)
+    except ServiceError as error:
+        return f"lists no models: {error.message}"
+    missing = [one for one in scanner.names if names is not None and one not in names]
+    return f"does not list {display_text(', '.join(missing))}" if missing else ""
+
+
+def _endpoints(scanner: JudgeScanner, listed: dict[Member, str]) -> Iterator[Fact]:
+    """One fact for each endpoint: those that do not work are no failure while others do."""
+    for one in scanner.members:
+        told = endpoint_text(one)
+        if wrong := listed.get(one):
+            told += f"; {wrong}"
+        bad = bool(wrong or one.errors or one.out or one.refused)
+        yield Fact(
+            f"endpoint {one.endpoint}", "warning" if bad else "ok", told, _REMEDY if bad else ""
+        )
 
 
 async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:

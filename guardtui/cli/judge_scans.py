@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
+    from guardtui.http.fleet import Member
     from guardtui.scanners.base import Progress, VerdictCache
+    from guardtui.scanners.judge.endpoints import EndpointLine
     from guardtui.scanners.judge.options import JudgeOptions
     from guardtui.scanners.judge.reading import Form
     from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
@@ -33,6 +35,7 @@ class JudgeFlags:
     """What was given on the command line, by the names of the options."""
 
     models: tuple[str, ...] = ()
+    endpoints: Path | None = None
     judge_template: Path | None = None
     judge_form: str | None = None
     model_options: tuple[str, ...] = ()
@@ -47,6 +50,7 @@ class JudgeFlags:
         """The options that were given, by their names, None for the others."""
         values = {
             "--model": self.models,
+            "--endpoints": self.endpoints,
             "--judge-template": self.judge_template,
             "--judge-form": self.judge_form,
             "--model-option": self.model_options,
@@ -72,7 +76,12 @@ def make_judge(
 ) -> JudgeScanner:
     """The scanner that was asked for. Raises UsageError or `InputError` naming what is wrong."""
     options = judge_options(flags, concurrency=concurrency, rate=rate, retries=retries)
-    return options.scanner(cache, fresh=fresh)
+    return options.scanner(cache, fresh=fresh, went_out=_say_out)
+
+
+def _say_out(told: str) -> None:
+    diagnostics.progress("")
+    diagnostics.warn(told)
 
 
 def judge_options(
@@ -107,6 +116,7 @@ def judge_options(
         rate=rate,
         retries=5 if retries is None else retries,
         allow_http=flags.allow_http,
+        endpoints=_endpoints(flags),
     )
     try:
         options.scanner()
@@ -122,10 +132,37 @@ def _models(flags: JudgeFlags) -> list[ModelAddress]:
         raise click.UsageError(
             "the judge needs --model URL#name, for example http://localhost:11434/v1#qwen3"
         )
+    if flags.endpoints is not None:
+        return [ModelAddress("", _name(one)) for one in flags.models]
     try:
         return [ModelAddress.parse(one, allow_http=flags.allow_http) for one in flags.models]
     except ValueError as error:
         raise click.UsageError(f"--model: {error}") from error
+
+
+def _name(text: str) -> str:
+    """The name of a model that endpoints serve. Raises UsageError."""
+    name = text.strip()
+    if "://" in name:
+        alone = name.partition("#")[2] or "my-model"
+        raise click.UsageError(
+            f"--model: with --endpoints the name stands alone, as in --model {alone[:80]!r}"
+        )
+    if not name or len(name) > 256 or not name.isprintable():
+        raise click.UsageError(f"--model: {name[:80]!r} is no name of a model")
+    return name
+
+
+def _endpoints(flags: JudgeFlags) -> tuple[EndpointLine, ...]:
+    """The endpoints of the file. Raises `InputError` telling all that is wrong with it."""
+    from guardtui.scanners.judge.endpoints import EndpointsProblem, read_endpoints
+
+    if flags.endpoints is None:
+        return ()
+    try:
+        return read_endpoints(flags.endpoints, allow_http=flags.allow_http)
+    except EndpointsProblem as problem:
+        raise InputError(str(problem)) from problem
 
 
 def _template(path: Path | None) -> Template | None:
@@ -208,10 +245,35 @@ def progress_text(now: Progress) -> str:
     parts = [f"{now.phase} {now.done}/{now.total}"]
     if now.errors:
         parts.append(f"{now.errors} without a verdict")
-    used = None if now.traffic is None else now.traffic().used
-    if used is not None and used.calls:
-        parts.append(usage_text(used))
+    traffic = None if now.traffic is None else now.traffic()
+    if traffic is not None and traffic.used is not None and traffic.used.calls:
+        parts.append(usage_text(traffic.used))
+    if traffic is not None and traffic.endpoints[1]:
+        working, count = traffic.endpoints
+        parts.append(f"{traffic.in_flight} in flight, {working} of {count} endpoints work")
     return ", ".join(parts)
+
+
+def endpoint_text(member: Member) -> str:
+    """What was asked of an endpoint, and how it fared."""
+    parts = [f"{member.calls} call{'s' * (member.calls != 1)}"]
+    parts.append(f"{member.errors} error{'s' * (member.errors != 1)}")
+    if member.refused:
+        parts.append(f"{member.refused} refused (429)")
+    if member.aside:
+        parts.append(f"set aside {member.aside} time{'s' * (member.aside != 1)}")
+    if member.out:
+        parts.append(f"asked no more: {member.out}")
+    elif member.aside:
+        parts.append(f"the last failure: {member.last}")
+    return ", ".join(parts)
+
+
+def say_endpoints(scanner: JudgeScanner) -> None:
+    """Say of each endpoint what was asked of it; nothing when none was asked."""
+    if any(one.calls for one in scanner.members):
+        for one in scanner.members:
+            diagnostics.note(f"endpoint {one.endpoint}: {endpoint_text(one)}")
 
 
 def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> None:

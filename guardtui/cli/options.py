@@ -114,7 +114,7 @@ def address_options(function: Function) -> Function:
 
 
 def model_options(function: Function) -> Function:
-    """Add what names models and how they judge: --model, --judge-template and their like."""
+    """Add what names models and how they judge: --model, --endpoints and their like."""
     for option in reversed(
         (
             click.option(
@@ -123,6 +123,13 @@ def model_options(function: Function) -> Function:
                 multiple=True,
                 metavar="URL#NAME",
                 help="A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY.",
+            ),
+            click.option(
+                "--endpoints",
+                type=FILE,
+                metavar="FILE",
+                help="Lines URL [concurrency=N] [rate=R] [key_env=VARIABLE] of services with one "
+                "--model NAME; --concurrency and --rate then hold for each.",
             ),
             click.option(
                 "--judge-template",

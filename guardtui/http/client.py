@@ -118,13 +118,15 @@ class RemoteClient:
         headers: Mapping[str, str] | None = None,
         retry: Retries | bool = True,
         timeout: float | None = None,
+        permit: Permit | None = None,
     ) -> Reply:
         """What the service answers to a JSON value (or a form) sent to a path below its URL.
 
         `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
         repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
-        A service that was never reached is tried three times at most. Raises ServiceError for every
-        failure of the service or of the way to it, and ValueError for what cannot be sent at all.
+        A service that was never reached is tried three times at most. A `permit` of this client's
+        limit is used for the first attempt. Raises ServiceError for every failure of the service or
+        of the way to it, and ValueError for what cannot be sent at all.
         """
         call = self._call(method, path, json, form, params, credential, headers, timeout)
         if self._tls is None:
@@ -132,16 +134,17 @@ class RemoteClient:
         policy = self._retries if retry is True else ONCE if retry is False else retry
         start, attempt = math.inf, 0
         while True:
-            permit = await self._permit(policy.total - max(0.0, self._clock.now() - start))
-            if isinstance(permit, ServiceError):
-                permit.attempts = attempt
-                raise permit
+            ready = permit or await self._permit(policy.total - max(0, self._clock.now() - start))
+            permit = None
+            if isinstance(ready, ServiceError):
+                ready.attempts = attempt
+                raise ready
             attempt += 1
             if attempt == 1:
                 start = self._clock.now()
             else:
                 self.limit.totals.retried += 1
-            outcome = await self._attempt(call, permit, attempt)
+            outcome = await self._attempt(call, ready, attempt)
             if isinstance(outcome, Reply):
                 return outcome
             wait = policy.wait(outcome, attempt, self._draw)

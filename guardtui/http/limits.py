@@ -7,6 +7,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Protocol
 
 from guardtui.http.clock import CLOCK, Clock, Timer
 
@@ -78,6 +79,41 @@ class Totals:
     sent: int = 0
     refused: int = 0
     retried: int = 0
+
+
+class Gauge(Protocol):
+    """What a run looks at: the limit of one service, or of many endpoints together."""
+
+    @property
+    def allowed(self) -> int:
+        """How many requests may be under way at most."""
+
+    @property
+    def current(self) -> int:
+        """How many may be under way at present."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many are."""
+
+    @property
+    def paused(self) -> float:
+        """Seconds until anything is sent again; 0 when nothing hinders it."""
+
+    @property
+    def held(self) -> bool:
+        """Whether `hold` keeps everything back."""
+
+    @property
+    def totals(self) -> Totals:
+        """What happened so far."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time it goes by."""
+
+    def hold(self, held: bool) -> None:
+        """Send nothing more for now, or go on."""
 
 
 class Permit:
@@ -173,6 +209,16 @@ class AdaptiveLimit:
         return max(0.0, self._paused_until - self.clock.now())
 
     @property
+    def free(self) -> int:
+        """How many more permits may be out at present."""
+        return max(0, self.current - self._in_flight)
+
+    @property
+    def due(self) -> float:
+        """Seconds until a permit may be given, as far as time alone is concerned; 0 for now."""
+        return max(0.0, self._due() - self.clock.now())
+
+    @property
     def held(self) -> bool:
         """Whether `hold` keeps all permits back."""
         return self._held
@@ -213,6 +259,13 @@ class AdaptiveLimit:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
                 self._serve()
+
+    def take(self) -> Permit | None:
+        """A permit if there is one this very moment and nobody waits for it."""
+        now = self.clock.now()
+        if self._held or self._waiters or not self.free or self._due() > now:
+            return None
+        return self._give(now)
 
     def _due(self) -> float:
         paced = -math.inf if self._pace is None else self._pace.due()

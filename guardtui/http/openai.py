@@ -22,7 +22,7 @@ from guardtui.http.secret import Secret, bearer
 KEY_VARIABLE = "GUARDTUI_MODEL_KEY"
 OPENAI_VARIABLE = "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"
-_PATH = "/chat/completions"
+PATH = "/chat/completions"
 
 
 class MessageLike(Protocol):
@@ -97,6 +97,15 @@ def model_key(url: str, environment: Mapping[str, str] | None = None) -> Secret 
     return Secret(text, OPENAI_VARIABLE) if text else None
 
 
+def chat_endpoint(url: str, *, allow_http: bool = False) -> Endpoint:
+    """The endpoint below which /chat/completions is, whether the URL has it or not.
+
+    Raises AddressError.
+    """
+    endpoint = Endpoint.parse(url, allow_http=allow_http)
+    return replace(endpoint, path=endpoint.path.removesuffix(PATH))
+
+
 class ChatModel:
     """A model behind a URL such as https://host/v1, to which /chat/completions is added.
 
@@ -117,17 +126,27 @@ class ChatModel:
         allow_http: bool = False,
         clock: Clock = CLOCK,
     ) -> None:
-        endpoint = Endpoint.parse(url, allow_http=allow_http)
-        endpoint = replace(endpoint, path=endpoint.path.removesuffix(_PATH))
         self.model, self._options = model, dict(options or {})
         self.client = RemoteClient(
-            endpoint,
+            chat_endpoint(url, allow_http=allow_http),
             credential=None if key is None else bearer(key),
             limit=limit,
             retries=retries,
             timeout=timeout,
             clock=clock,
         )
+
+    elsewhere = False
+    """Whether a call that failed can be made in another place: there is but one."""
+
+    @property
+    def limit(self) -> AdaptiveLimit:
+        """The limit that its calls keep to."""
+        return self.client.limit
+
+    def one_call(self) -> ChatModel:
+        """What makes one call and its repetitions."""
+        return self
 
     async def generate(self, input: str | Sequence[MessageLike]) -> Completion:  # noqa: A002
         """What the model answers to a prompt, or to messages. Raises ServiceError.
@@ -141,7 +160,7 @@ class ChatModel:
     async def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Completion:
         """What the model answers to messages as the protocol has them. Raises ServiceError."""
         asked = {"model": self.model, "messages": list(messages), **self._options, **options}
-        reply = await self.client.request("POST", _PATH, json=asked)
+        reply = await self.client.request("POST", PATH, json=asked)
         return read_completion(reply.data)
 
     async def aclose(self) -> None:

@@ -25,7 +25,7 @@ class Traffic:
     `in_flight` of at most `limit` are under way; `sent`, `retries` and `refused` (answers with
     status 429) are counted since the scan began; `paused` is how many seconds the service asked to
     wait, `held` whether the author did; `rate` is prompts per second over the last seconds; `used`
-    is what a model has cost so far.
+    is what a model has cost so far; `endpoints` says how many work of how many, (0, 0) without any.
     """
 
     in_flight: int = 0
@@ -37,6 +37,7 @@ class Traffic:
     held: bool = False
     rate: float = 0.0
     used: Usage | None = None
+    endpoints: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import NOT_YET, UNTESTED, Triggered, Usage, Verdicts
 from guardtui.http.errors import Kind, ServiceError
-from guardtui.http.limits import AdaptiveLimit
+from guardtui.http.limits import Gauge
 from guardtui.http.pool import Counters
 from guardtui.scanners.base import (
     KeptVerdict,
@@ -52,7 +52,8 @@ class RemoteRun:
 
     A text that stands in several rows is asked for once. `waiting` are the texts that nothing is
     known of yet. `note` tells what an author should know of a verdict, `used` what a model has
-    cost. `errors`, `notes`, `stopped_by` and `reasons` are by row.
+    cost, `endpoints` how many of how many work. By row are `errors`, `notes`, `stopped_by` and
+    `reasons`.
     """
 
     def __init__(
@@ -60,10 +61,11 @@ class RemoteRun:
         prompts: PromptSet,
         rows: NDArray[np.intp] | None,
         report: Report,
-        limit: AdaptiveLimit,
+        limit: Gauge,
         *,
         note: Callable[[KeptVerdict], str] = lambda kept: kept.note,
         used: Callable[[], Usage | None] = lambda: None,
+        endpoints: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         texts = prompts.prompts.to_list()
         self._places: dict[str, list[int]] = {}
@@ -82,6 +84,7 @@ class RemoteRun:
         self.reasons: dict[int, str] = {}
         self.verdicts = 0
         self._report, self._limit, self._note, self._used = report, limit, note, used
+        self._endpoints = endpoints
         self._triggered = np.full(len(texts), Triggered.NO_VERDICT, np.int8)
         self._total = int(np.count_nonzero(self._wanted))
         self._done = self._known = 0
@@ -185,6 +188,7 @@ class RemoteRun:
             held=self._limit.held,
             rate=now.rate,
             used=self._used(),
+            endpoints=self._endpoints(),
         )
 
     def partial(self) -> Verdicts:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,8 +22,9 @@ from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import KeptVerdict, Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect
+from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect, note_sent
 from guardtui.scanners.judge.budget import Budget
+from guardtui.scanners.judge.endpoints import EndpointLine, members_of
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.template import Template, default_template
 from guardtui.scanners.remote import RemoteRun, Undecided
@@ -31,6 +32,9 @@ from guardtui.scanners.remote import RemoteRun, Undecided
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from guardtui.http.chat_fleet import ChatFleet
+    from guardtui.http.fleet import Fleet, Member
 else:
     np = late("numpy")
 
@@ -57,7 +61,10 @@ _Vote: TypeAlias = "KeptVerdict | _Unread"
 
 @dataclass(frozen=True, slots=True)
 class ModelAddress:
-    """Where a model is, what the service calls it, and the key for it."""
+    """Where a model is, what the service calls it, and the key for it.
+
+    Without a URL it is at the endpoints that the scanner is given.
+    """
 
     url: str
     name: str
@@ -78,7 +85,7 @@ class ModelAddress:
 
     @property
     def full(self) -> str:
-        """`URL#name`."""
+        """`URL#name`; `#name` at endpoints, which may move and remain the same service."""
         return f"{self.url}#{self.name}"
 
 
@@ -88,7 +95,9 @@ class JudgeScanner:
     `models` are asked side by side; where neither side has more than half, a tie or an answer that
     cannot be read among them, there is no verdict. `template` words the question, `form` reads the
     answer, `options` go with every call (temperature is 0 unless said otherwise). `concurrency`
-    calls at a time and `rate` calls a second hold for all models together. A `cache` is asked
+    calls at a time and `rate` calls a second hold for all models together; with `endpoints`, which
+    all serve every model, for each of them whose line says nothing else. `went_out` is told in
+    words when one of these is asked no more. A `cache` is asked
     before a model unless `fresh`, and keeps each answer as soon as it comes. `retries` repeat one
     call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model or for
     an option that cannot be set, ValueError for a rate that is none.
@@ -100,6 +109,7 @@ class JudgeScanner:
         self,
         models: Sequence[ModelAddress],
         *,
+        endpoints: Sequence[EndpointLine] = (),
         template: Template | None = None,
         form: Form | None = None,
         budget: Budget | None = None,
@@ -111,6 +121,7 @@ class JudgeScanner:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         allow_http: bool = False,
+        went_out: Callable[[str], None] = lambda told: None,
         clock: Clock = CLOCK,
     ) -> None:
         if not models:
@@ -126,7 +137,9 @@ class JudgeScanner:
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._allow_http = allow_http
-        self._limit: WatchedLimit | None = None
+        self.members = members_of(endpoints, concurrency, rate, allow_http=allow_http)
+        self._told_out = went_out
+        self._limit: WatchedLimit | Fleet | None = None
         self._held = False
         # What a server takes is learnt once, not in every scan.
         self._dialects = {model: first_dialect(self._form, self._options) for model in self._models}
@@ -144,6 +157,11 @@ class JudgeScanner:
         where = "\n".join(model.full for model in self._models)
         mark = hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
         return ScannerSettings("judge", identity, revision=f"addresses {mark}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the services call the models."""
+        return tuple(model.name for model in self._models)
 
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""
@@ -167,7 +185,7 @@ class JudgeScanner:
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
+        limit = self._new_limit()
         self._limit = limit
         limit.hold(self._held)
         before = self.budget.spent
@@ -175,8 +193,13 @@ class JudgeScanner:
         def used() -> Usage:
             return _difference(self.budget.spent, before)
 
-        run = RemoteRun(prompts, rows, report, limit, used=used)
+        def working() -> tuple[int, int]:
+            return (0, 0) if isinstance(limit, WatchedLimit) else (limit.working, len(self.members))
+
+        run = RemoteRun(prompts, rows, report, limit, used=used, endpoints=working)
         async with contextlib.AsyncExitStack() as opened:
+            if not isinstance(limit, WatchedLimit):
+                await opened.enter_async_context(limit)
             judges = {model: await self._open(opened, model, limit) for model in self._models}
 
             def find(text: str) -> KeptVerdict | str | None:
@@ -199,23 +222,51 @@ class JudgeScanner:
             await run.collect(waiting, run_all(waiting, call, limit, counters=run.counters))
         return run.finished()
 
+    def _new_limit(self) -> WatchedLimit | Fleet:
+        if not self.members:
+            return WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
+        from guardtui.http.fleet import Fleet
+
+        return Fleet(
+            self.members,
+            retries=self._retries,
+            timeout=self._timeout,
+            clock=self._clock,
+            given=note_sent,
+            went_out=self._say_out,
+        )
+
+    def _say_out(self, member: Member) -> None:
+        left = sum(not one.out for one in self.members)
+        self._told_out(
+            f"{member.endpoint} is asked no more: {member.out}; {left} of {len(self.members)} "
+            "endpoints are left"
+        )
+
     async def _open(
-        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit
+        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit | Fleet
     ) -> Judge:
         from guardtui.http.openai import ChatModel
 
         attempts = self._retries + 1
-        chat = ChatModel(
-            model.url,
-            model.name,
-            model.key,
-            limit=limit,
-            retries=Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE),
-            timeout=self._timeout,
-            allow_http=self._allow_http,
-            clock=self._clock,
-        )
-        await opened.enter_async_context(chat)
+        unsent = Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE)
+        chat: ChatModel | ChatFleet
+        if isinstance(limit, WatchedLimit):
+            chat = ChatModel(
+                model.url,
+                model.name,
+                model.key,
+                limit=limit,
+                retries=unsent,
+                timeout=self._timeout,
+                allow_http=self._allow_http,
+                clock=self._clock,
+            )
+            await opened.enter_async_context(chat)
+        else:
+            from guardtui.http.chat_fleet import ChatFleet
+
+            chat = ChatFleet(limit, model.name, retries=unsent)
         return Judge(
             model.full,
             chat,

@@ -1,0 +1,191 @@
+"""The file of endpoints that serve one model: a line for each, with a limit of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.domain.text import display_text
+from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.http.address import AddressError
+from guardtui.http.limits import Rate
+from guardtui.http.secret import Secret, bearer
+
+if TYPE_CHECKING:
+    from guardtui.http.fleet import Member
+
+MOST_AT_ONCE = 1024
+_LARGEST = 1024**2
+_SHOWN_PROBLEMS = 20
+_FORM = "write lines of the form 'http://host:8000/v1 concurrency=8 rate=20 key_env=MY_KEY'"
+_EMPTY = "write the URL of an endpoint on a line, such as http://localhost:8000/v1"
+# A key that stands here by mistake has small letters, and must not be shown.
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
+_COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLine:
+    """One endpoint: its URL, calls at once and a second (None: as for all), and its key."""
+
+    url: str
+    concurrency: int | None = None
+    rate: float | None = None
+    key: Secret | None = None
+
+
+class EndpointsProblem(Exception):  # noqa: N818 - it says what it is
+    """The file cannot be used; the text names all that is wrong with it, with lines."""
+
+    def __init__(self, problems: Sequence[FileProblem]) -> None:
+        self.problems = tuple(problems)
+        shown = [str(one) for one in self.problems[:_SHOWN_PROBLEMS]]
+        if (more := len(self.problems) - len(shown)) > 0:
+            shown.append(f"and {more} more")
+        super().__init__("\n".join(shown))
+
+
+def read_endpoints(
+    path: Path, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
+) -> tuple[EndpointLine, ...]:
+    """The endpoints of a file: `URL [concurrency=N] [rate=R] [key_env=VARIABLE]`, one on a line.
+
+    What stands behind # is a comment. The key is that of the variable, else the one that
+    `model_key` finds for the URL. Raises EndpointsProblem.
+    """
+    try:
+        content = read_bytes(path, pipes=True, if_empty=_EMPTY, limit=_LARGEST)
+        text = content.decode("utf-8-sig")
+    except FileProblem as problem:
+        raise EndpointsProblem([problem]) from problem
+    except UnicodeDecodeError as error:
+        at = content.count(b"\n", 0, error.start) + 1
+        raise EndpointsProblem([FileProblem(path, "no UTF-8", "save it as UTF-8", at)]) from error
+    variables = os.environ if environment is None else environment
+    found: list[EndpointLine] = []
+    problems: list[FileProblem] = []
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = _COMMENT.sub("", line).split()
+        if not words:
+            continue
+        try:
+            one = _endpoint(words, variables, allow_http)
+            if (first := lines.setdefault(one.url, number)) != number:
+                raise _Wrong(f"{one.url} stands twice, first in line {first}", "remove one of them")
+        except _Wrong as wrong:
+            problems.append(FileProblem(path, wrong.problem, wrong.remedy, number))
+        else:
+            found.append(one)
+    if not problems and not found:
+        problems.append(FileProblem(path, "no endpoint stands in it", _EMPTY))
+    if problems:
+        raise EndpointsProblem(problems)
+    return tuple(found)
+
+
+class _Wrong(Exception):  # noqa: N818 - caught here
+    def __init__(self, problem: str, remedy: str = _FORM) -> None:
+        self.problem, self.remedy = problem, remedy
+
+
+def _endpoint(words: Sequence[str], variables: Mapping[str, str], allow_http: bool) -> EndpointLine:
+    """The endpoint of one line. Raises _Wrong."""
+    from guardtui.http.openai import chat_endpoint
+
+    try:
+        endpoint = chat_endpoint(words[0], allow_http=allow_http)
+    except AddressError as error:
+        raise _Wrong(str(error)) from error
+    given: dict[str, str] = {}
+    for word in words[1:]:
+        name, sign, value = word.partition("=")
+        if name not in ("concurrency", "rate", "key_env"):
+            # What stands alone, or behind the sign, may be a key.
+            shown = f"{display_text(name[:40])!r} is no option" if sign else "a word without ="
+            raise _Wrong(f"{shown}; keys do not stand here", _FORM)
+        if not value:
+            raise _Wrong(f"{name} has no value")
+        if name in given:
+            raise _Wrong(f"{name} stands twice", "remove one of them")
+        given[name] = value
+    url = endpoint.join("")
+    return EndpointLine(
+        url,
+        _concurrency(given.get("concurrency")),
+        _rate(given.get("rate")),
+        _key(given["key_env"], variables) if "key_env" in given else _default_key(url, variables),
+    )
+
+
+def _concurrency(text: str | None) -> int | None:
+    if text is None:
+        return None
+    number = int(text) if re.fullmatch(r"[0-9]{1,6}", text) else 0
+    if not 1 <= number <= MOST_AT_ONCE:
+        shown = display_text(text[:40])
+        raise _Wrong(f"concurrency={shown} is no whole number from 1 to {MOST_AT_ONCE}")
+    return number
+
+
+def _rate(text: str | None) -> float | None:
+    if text is None:
+        return None
+    number = float(text) if re.fullmatch(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", text) else 0.0
+    if not 0 < number <= 10_000:
+        shown = display_text(text[:40])
+        raise _Wrong(f"rate={shown} is no number of calls a second above 0, at most 10000")
+    return number
+
+
+def _key(name: str, variables: Mapping[str, str]) -> Secret:
+    if not _VARIABLE.fullmatch(name):
+        raise _Wrong(
+            "key_env is no name of an environment variable",
+            "keys do not stand here: write key_env=MY_KEY, and put the key into that variable",
+        )
+    text = variables.get(name, "").strip()
+    if not text:
+        raise _Wrong(f"the environment variable {name} is not set", f"export {name}=…")
+    try:
+        return Secret(text, name)
+    except ValueError as error:
+        raise _Wrong(str(error), f"see what {name} holds") from error
+
+
+def _default_key(url: str, variables: Mapping[str, str]) -> Secret | None:
+    from guardtui.http.openai import model_key
+
+    try:
+        return model_key(url, variables)
+    except ValueError as error:
+        raise _Wrong(str(error), "see what the variable holds") from error
+
+
+def members_of(
+    endpoints: Sequence[EndpointLine],
+    concurrency: int,
+    rate: float | None = None,
+    *,
+    allow_http: bool = False,
+) -> tuple[Member, ...]:
+    """Members of a fleet; `concurrency` and `rate` are for those whose line says nothing."""
+    from guardtui.http.fleet import Member
+    from guardtui.http.openai import chat_endpoint
+
+    members = []
+    for one in endpoints:
+        per_second = rate if one.rate is None else one.rate
+        members.append(
+            Member(
+                chat_endpoint(one.url, allow_http=allow_http),
+                concurrency if one.concurrency is None else one.concurrency,
+                None if per_second is None else Rate.per_second(per_second),
+                None if one.key is None else bearer(one.key),
+            )
+        )
+    return tuple(members)
