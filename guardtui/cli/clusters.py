@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 PAIRS_SHOWN = 20
 """Pairs that the table lists; the JSON has up to 500."""
 
+REPORTED = 5_000
+"""Prompts up to which a report tells clusters unasked: it takes a second or two."""
+
 _PROMPT_CHARACTERS = 100
 
 
@@ -50,7 +53,8 @@ def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
     """The report with its clusters, for a form that tells of them; as it is where there are none.
 
     Whoever judged: the vectors are those of the embedded engine. None can be had when the prompts
-    are no longer those of the evaluation, or when the engine cannot be loaded.
+    are no longer those of the evaluation, or when the engine cannot be loaded; of more prompts than
+    `REPORTED` nobody waits for them.
     """
     from dataclasses import replace
 
@@ -59,7 +63,7 @@ def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
 
-    if report.prompts is None:
+    if report.prompts is None or len(report.prompts) > REPORTED:
         return report
     try:
         scanner = LocalScanner(encoder=encoder or ENCODERS[0])

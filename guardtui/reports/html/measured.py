@@ -231,8 +231,10 @@ def clusters_section(report: ReportInput) -> Markup:
     survey = report.survey
     if survey is None:
         return paragraph(
-            f"{UNDEFINED}: prompts are put together by the vectors of the embedded engine, "
-            "which were not at hand.",
+            f"{UNDEFINED}: nobody looked for groups of alike prompts here. Commands do, with the "
+            "embedded engine, for up to 5 000 prompts; for more, see ",
+            tag("code", "guardtui check --clusters"),
+            ".",
             class_="muted",
         )
     texts = survey.prompts.prompts
