@@ -12,11 +12,12 @@ from textual.widgets import Static
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.history import ImportedRow, with_imported
+from guardtui.session.history import ImportedRow, read_imported, with_imported
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.dialogs import Confirm, TextPage
+from guardtui.tui.screens.importing import ImportDialog
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.timeline import DefinitionPage, Timeline, TimelineScreen
 from guardtui.tui.screens.timeline_text import chart_text
@@ -235,3 +236,57 @@ async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, Timeline) and "plateau" in frame(app))
 
     await timeline(topic_path, run)
+
+
+LOG = (
+    "iteration\tcoverage\ttpr\ttnr\tf1\tstatus\tdescription\texamples\n"
+    "1\t0.5\t0.5\t0.6\t0.5\tkeep\tAdvice on [/INST] taxes\tone|two\n"
+    "2\t0.7\t0.7\t0.8\t0.7\tdiscard\tAdvice on taxes and fees\tone|two\n"
+)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_a_log_is_imported_from_the_timeline(topic_path: Path, size: tuple[int, int]) -> None:
+    log = topic_path.parent / "results.tsv"
+    log.write_text(LOG.replace("0.6", "six"), encoding="utf-8")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        dialog = app.screen
+        assert isinstance(dialog, ImportDialog)
+        assert dialog._path.value == str(log)  # it stands beside the topic
+        await pilot.press("enter")
+        await until(pilot, lambda: "is not a number from 0 to 1" in str(dialog._problem.render()))
+        log.write_text(LOG, encoding="utf-8")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Timeline) and "i2" in frame(app))
+        assert "2 iterations imported." in told(app)
+        # As from the command line, and what else was set is still there.
+        known = read_imported(main.workspace.store.settings())
+        assert [(one.number, one.coverage, one.file) for one in known] == [
+            (1, 0.5, "results.tsv"),
+            (2, 0.7, "results.tsv"),
+        ]
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, Timeline))
+
+    await timeline(topic_path, run, size, imported=False)
+
+
+async def test_a_path_that_is_none_is_told_and_nothing_is_imported(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportDialog))
+        dialog = app.screen
+        assert isinstance(dialog, ImportDialog)
+        for typed in ("", "nowhere.tsv", "a\0b", "~nobody-at-all/x", str(topic_path.parent)):
+            dialog._path.value = typed
+            await pilot.pause()
+            await pilot.press("enter")
+            await until(pilot, lambda: "! " in str(dialog._problem.render()))
+        assert read_imported(main.workspace.store.settings()) == ()
+
+    await timeline(topic_path, run, imported=False)

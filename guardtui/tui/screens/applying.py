@@ -99,9 +99,10 @@ class ApplyingScreen(TogetherScreen):
             text.append(f" r{self._in_effect.profile.revision}")
         return text
 
-    def _tell_scan(self, step: str, *, problem: bool = False) -> None:
+    def _tell_scan(self, step: str, *, problem: bool = False, who: str | None = None) -> None:
+        """Say what is done now, and by `who`: the remote scanner where nobody else is named."""
         self._step = "" if problem else step
-        state = ScanState(step, problem=problem, who=self.who) if step else None
+        state = ScanState(step, problem=problem, who=who or self.who) if step else None
         self._show_scan(state)
 
     @property

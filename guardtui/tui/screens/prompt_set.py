@@ -181,7 +181,7 @@ class PromptSetScreen(ScanningScreen):
         if found is None or found.evaluation is not evaluation or found.prompts is not prompts:
             told = not self._under_way  # a scan's own progress stays in sight
             if told:
-                self._tell_scan("the prompt set is looked through …")
+                self._tell_scan("the prompt set is looked through …", who="Engine")
             try:
                 found = await self._surveyed(evaluation, prompts)
             except ScannerError as error:

@@ -207,7 +207,7 @@ class RefiningScreen(ScanningScreen):
 
     @work(exclusive=True, group="dialog")
     async def action_what_if(self) -> None:
-        self._tell_scan("edits are measured …")
+        self._tell_scan("edits are measured …", who="Engine")
         stop = threading.Event()
         try:
             scorer = await self._scorer()
@@ -280,7 +280,7 @@ class RefiningScreen(ScanningScreen):
     async def action_show_effects(self) -> None:
         await self._take_typed()
         topic, prompts, scanner = self.session.topic, self.workspace.prompts, self.scanner
-        self._tell_scan("each part is left out and measured …")
+        self._tell_scan("each part is left out and measured …", who="Engine")
         stop = threading.Event()
 
         def work_out() -> tuple[Effect, ...] | None:

@@ -94,18 +94,18 @@ class SuggestingScreen(ScanningScreen):
         await self._take_typed()
         prompts = self.prompts
         topic = evaluation.topic
-        self._tell_scan("the model is asked for proposals …")
+        self._tell_scan("is asked for proposals …", who="Model")
         try:
             split = await asyncio.to_thread(split_prompts, prompts)
             messages = request(topic, evaluation, prompts, split.search)
             answer = await judge.complete(messages, ANSWER_TOKENS)
             proposals, refused = read_proposals(answer, topic)
-            self._tell_scan("the proposals are measured …")
+            self._tell_scan("the proposals are measured …", who="Engine")
             suggestions = await asyncio.to_thread(
                 measured, topic, proposals, self._engine(evaluation, prompts), split.report
             )
         except (SuggestionError, SplitError, ServiceError, ScannerError) as error:
-            self._warn(str(error), error=True)
+            self.notify(str(error), title="Model", severity="error", timeout=15)
             return
         finally:
             self._tell_scan("")
@@ -115,7 +115,8 @@ class SuggestingScreen(ScanningScreen):
             *refused,
         ]
         if not suggestions:
-            self._warn("; ".join(refused) or "the model proposed nothing", error=True)
+            told = "; ".join(refused) or "the model proposed nothing"
+            self.notify(told, title="Model", severity="error", timeout=15)
             return
         chosen = await self.app.push_screen_wait(SuggestionList(topic, suggestions, notes))
         if chosen is not None:

@@ -16,12 +16,13 @@ from textual.widgets.option_list import Option
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.session.history import Entry, history, read_imported
+from guardtui.session.history import IMPORTED, Entry, history, read_imported, with_imported
 from guardtui.session.session import PLATEAU_ADVICE
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.importing import ImportDialog
 from guardtui.tui.screens.timeline_text import (
     HEAD,
     chart_text,
@@ -34,9 +35,12 @@ from guardtui.tui.screens.timeline_text import (
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What the author wants of an entry: its definition back, or it as the baseline."""
+    """What the author wants of an entry: its definition back, or it as the baseline.
 
-    entry: Entry
+    Without an entry it is a log to be imported.
+    """
+
+    entry: Entry | None
     pin: bool = False
 
 
@@ -86,6 +90,7 @@ class Timeline(Modal[Wanted | None]):
         ("m,space", "mark", "Mark"),
         ("c", "compare", "Compare"),
         ("p", "pin", "Pin as baseline"),
+        ("i", "import_log", "Import results.tsv"),
     ]
 
     help_pane = "timeline"
@@ -107,7 +112,7 @@ class Timeline(Modal[Wanted | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Timeline"
-            page.border_subtitle = "Enter definition · m mark · c compare · p pin · Esc"
+            page.border_subtitle = "Enter · m mark · c compare · p pin · i import · Esc"
             if self._plateau:
                 yield Static(themed(Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")))
             yield Static("", id="timeline-chart", markup=False)
@@ -196,6 +201,10 @@ class Timeline(Modal[Wanted | None]):
         else:
             self.dismiss(Wanted(entry, pin=True))
 
+    def action_import_log(self) -> None:
+        """Leave for the dialog that imports a log; the timeline comes back."""
+        self.dismiss(Wanted(None))
+
     def action_close(self) -> None:
         self.dismiss(None)
 
@@ -232,9 +241,24 @@ class TimelineScreen(DecisionsScreen):
         )
         if wanted is None:
             return
-        if wanted.pin and wanted.entry.iteration is not None:
-            self._pin(wanted.entry.iteration.number)
-        elif session.edit(wanted.entry.topic):
+        entry = wanted.entry
+        if entry is None:
+            await self._import_log()
+            self.action_show_timeline()
+        elif wanted.pin and entry.iteration is not None:
+            self._pin(entry.iteration.number)
+        elif session.edit(entry.topic):
             session.end_group()
-            self.notify(f"Restored {wanted.entry.name}; Undo brings your edit back.")
+            self.notify(f"Restored {entry.name}; Undo brings your edit back.")
             self._topic_replaced()
+
+    async def _import_log(self) -> None:
+        """Put a results.tsv into the history, where the author names one."""
+        store = self.workspace.store
+        rows = await self.app.push_screen_wait(ImportDialog(self.workspace.topic_file.path.parent))
+        if rows is None:
+            return
+        with self._told_problems():
+            known = await asyncio.to_thread(store.settings)
+            self._remember({IMPORTED: with_imported(known, rows)[IMPORTED]})
+            self.notify(f"{len(rows)} iteration{'s' * (len(rows) != 1)} imported.")
