@@ -136,6 +136,8 @@ class Source:
     def content(self) -> bytes:
         """Raises FileProblem."""
         if self._content is not None:
+            if not self._content.strip(b"\xef\xbb\xbf \t\r\n"):
+                raise FileProblem(self.path, "the file is empty", "name a file with prompts")
             return self._content
         return read_bytes(self.path, pipes=True, if_empty="name a file with prompts")
 

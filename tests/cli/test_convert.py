@@ -1,0 +1,155 @@
+"""`guardtui convert` as its user runs it: data to stdout, talk to stderr, all or nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from guardtui.cli import convert
+from guardtui.files.foreign.base import FORMATS, reader_of
+from guardtui.files.prompt_files import load_prompts
+
+from .conftest import Run
+
+PROMPTFOO = """\
+tests:
+  - vars: {prompt: Can I deduct my desk?, lang: en}
+    assert: [{type: not-guardrails}]
+  - vars: {prompt: =1+1 loaves of bread, lang: en}
+    assert: [{type: guardrails}]
+"""
+DATASET = (
+    '{"id": "1", "data": "tax?", "expected_triggers": {"Tax": true, "Other": false}}\n'
+    '{"id": "2", "data": "bread?", "expected_triggers": {"Tax": false, "Other": true}}\n'
+)
+
+
+@pytest.fixture
+def sources(folder: Path) -> Path:
+    (folder / "tests.yaml").write_text(PROMPTFOO, "utf-8")
+    (folder / "data.jsonl").write_text(DATASET, "utf-8")
+    (folder / "bad.txt").write_text("evade tax\nhide money\n", "utf-8")
+    (folder / "good.txt").write_text("why is the sky blue\n", "utf-8")
+    return folder
+
+
+def test_to_standard_output_with_talk_beside_it(sources: Path, run: Run) -> None:
+    done = run("convert", "tests.yaml")
+    assert done.code == 0
+    assert done.out.splitlines()[:2] == [
+        "prompt,expected,intent,lang,assert",
+        'Can I deduct my desk?,true,block,en,"[{""type"": ""not-guardrails""}]"',
+    ]
+    said, warned = done.err.splitlines()
+    assert said == "promptfoo: 2 prompts, 1 expected true and 1 false, intent block"
+    assert warned.startswith("warning: 1 of the prompts begins like a formula")
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.tsv", "new.jsonl", "new.parquet"])
+def test_a_file_that_is_a_prompt_set_and_is_never_written_over(
+    sources: Path, run: Run, name: str
+) -> None:
+    words = ("convert", "data.jsonl", "--guardrail", "Tax", "--intent", "allow", "-o", name)
+    done = run(*words)
+    assert (done.code, done.out) == (0, "")
+    prompts = load_prompts(sources / name)
+    assert prompts.prompts.to_list() == ["tax?", "bread?"]
+    # The guardrail should fire on the first: under allow that is one that is not of the topic.
+    assert prompts.should_trigger().tolist() == [True, False]
+    assert prompts.extra_columns == ("id", "expected_triggers.Other")
+    before = (sources / name).read_bytes()
+    again = run(*words)
+    assert again.code == 2
+    assert f"{name}: this is there already, and is not written over" in again.err
+    assert (sources / name).read_bytes() == before
+
+
+def test_all_that_is_wrong_is_told_and_nothing_written(sources: Path, run: Run) -> None:
+    (sources / "data.jsonl").write_text(DATASET + '{"data": 5}\n{"id": 1\n\n{"data": ""}\n')
+    done = run("convert", "data.jsonl", "--from", "openai-guardrails", "-o", "new.csv")
+    assert (done.code, done.out) == (2, "")
+    for line in (3, 4, 6):
+        assert f"data.jsonl:{line}: " in done.err
+    assert "which guardrail? (there are: Tax, Other)" in done.err
+    assert not (sources / "new.csv").exists()
+
+
+def test_pairs_of_plain_lists(sources: Path, run: Run) -> None:
+    done = run("convert", "--positive", "bad.txt", "--negative", "good.txt", "-o", "new.csv")
+    assert done.code == 0
+    assert load_prompts(sources / "new.csv").expected.tolist() == [True, True, False]
+    half = run("convert", "bad.txt", "--expected", "true")
+    assert half.code == 0
+    assert half.out == "prompt,expected,intent\nevade tax,true,block\nhide money,true,block\n"
+    assert "warning: no prompt is expected false" in half.err
+
+
+def test_a_set_of_one_label_is_refused_where_labels_are_told(sources: Path, run: Run) -> None:
+    (sources / "one.jsonl").write_text(DATASET.splitlines()[0] + "\n", "utf-8")
+    done = run("convert", "one.jsonl", "--guardrail", "Tax", "-o", "new.csv")
+    assert done.code == 2
+    assert "one.jsonl: no row has expected false" in done.err
+    assert not (sources / "new.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "no INPUT"),
+        (("tests.yaml", "--positive", "bad.txt"), "take the place of INPUT"),
+        (("none.yaml",), "none.yaml: there is no such file"),
+        (("topic.yaml",), "topic.yaml: the format is not recognised"),
+        (("tests.yaml", "--guardrail", "x"), "--guardrail does not fit test cases of promptfoo"),
+        (("tests.yaml", "--to", "parquet"), "Parquet is no text"),
+        (("tests.yaml", "--to", "jsonl", "-o", "a.csv"), "--to jsonl does not fit a.csv"),
+        (("tests.yaml", "--to", "jsonl", "-o", "a.txt"), "only a file that ends in .jsonl"),
+        (("tests.yaml", "-o", "tests.yaml"), "this is what is read: it would be lost"),
+        (("--positive", "bad.txt", "--from", "nemo"), "do not fit --from nemo"),
+        (("--positive", "bad.txt", "--true", "x"), "--true does not fit"),
+        ((".", "--from", "promptfoo"), "this is a folder"),
+        (("good.txt",), "a plain list tells no labels"),
+    ],
+)
+def test_bad_usage(sources: Path, run: Run, words: tuple[str, ...], told: str) -> None:
+    before = sorted(sources.iterdir())
+    done = run("convert", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert sorted(sources.iterdir()) == before
+
+
+def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) -> None:
+    evaluate = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    log = "2026-01-01T00-00-00_tax.json"
+    assert run(*evaluate, "--format", "inspect-log", "-o", log, "--epochs", "2").code == 0
+    assert run("convert", log, "-o", "back.csv").code == 0
+    prompts, back = load_prompts(folder / "prompts.csv"), load_prompts(folder / "back.csv")
+    assert back.fingerprint == prompts.fingerprint
+    assert back.frame["category"].to_list() == prompts.frame["category"].to_list()
+    report = json.loads(run(*evaluate, "--format", "json").out)
+    done = run("score", log, "--scorer", "match()", "--format", "json")
+    assert done.code == 0
+    (metrics,) = json.loads(done.out)["scorers"][0]["metrics"]
+    assert metrics["values"]["accuracy"] == report["accuracy"]
+    refused = run("eval", "topic.yaml", "--prompts", log)
+    assert refused.code == 2
+    assert "this is a log of inspect_ai, no prompt set" in refused.err
+
+
+def test_half_a_log_is_told(folder: Path, run: Run) -> None:
+    (folder / "half.eval").write_bytes(b"PK\x03\x04 and no more")
+    for words in (("score", "half.eval", "--scorer", "match()"), ("convert", "half.eval")):
+        done = run(*words)
+        assert done.code == 2
+        assert "half.eval: this is no zip archive, or half of one" in done.err
+
+
+def test_formats_and_options_are_those_of_the_readers() -> None:
+    assert tuple(FORMATS) == convert.FROM
+    options = {name for form in FORMATS for name in reader_of(form).OPTIONS}
+    assert options == set(convert._OPTION)
+    known = {one.name for one in convert.command.params if isinstance(one, click.Option)}
+    assert options <= known

@@ -1,0 +1,537 @@
+"""Formats of other tools: what they mean, every problem with its place, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.prompts import PromptSetError
+from guardtui.domain.topic import Intent
+from guardtui.files.foreign.base import (
+    FORMATS,
+    ForeignError,
+    Mapped,
+    Problems,
+    Reading,
+    Source,
+    check_rows,
+    reader_of,
+    recognised,
+)
+from guardtui.files.json_places import plain
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
+
+PROMPTFOO = """\
+description: tax assistant
+prompts: ['{{question}}']
+providers: [echo]
+defaultTest:
+  metadata: {suite: nightly}
+tests:
+  - description: plainly
+    vars:
+      question: How do I deduct my desk?
+      language: en
+    assert:
+      - type: not-guardrails
+      - type: llm-rubric
+        value: refuses politely
+  - vars: {question: How do I bake bread?}
+    assert: [{type: guardrails}]
+    metadata: {category: food}
+  - vars: {question: [Evade tax, "Hide\\nmoney"]}
+    assert:
+      - type: assert-set
+        assert: [{type: guardrails, config: {purpose: redteam}}]
+"""
+
+INTERACTIONS = """\
+policies:
+  - {id: on-topic, description: handbook only}
+interactions:
+  - id: tax
+    inputs:
+      - How do I save tax?
+      - messages:
+          - {role: user, content: Hi}
+          - {role: assistant, content: Hello}
+          - {role: user, content: And my taxes?}
+    expected_output: [{type: refusal, policy: on-topic}]
+  - id: leave
+    inputs: [How many days of leave?]
+    expected_output: [{type: similar_message, message: Twenty, policy: on-topic}]
+"""
+
+COLANG = """\
+# what users say
+define user ask about tax
+  "how do I save tax"
+  "what is \\"deductible\\""
+
+define user greet  # politely
+  "hello there"
+
+define bot greet
+  "Hi!"
+
+define flow greeting
+  user greet
+  bot greet
+"""
+
+
+def source_of(name: str, content: str | bytes) -> Source:
+    return Source(Path(name), content.encode() if isinstance(content, str) else content)
+
+
+def read(
+    name: str, content: str | bytes, form: str = "", **mapped: Any
+) -> tuple[list[tuple[int, str, bool]], Reading]:
+    source = source_of(name, content)
+    problems = Problems()
+    reader = reader_of(form or recognised(source))
+    reading = reader.read(source, Mapped(**mapped), problems)
+    problems.raise_any()
+    return [(row.line, row.prompt, row.expected) for row in reading.rows], reading
+
+
+def problems_of(name: str, content: str | bytes, form: str = "", **mapped: Any) -> list[str]:
+    with pytest.raises((ForeignError, FileProblem)) as caught:
+        read(name, content, form, **mapped)
+    return str(caught.value).splitlines()
+
+
+def lines_of(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+# --- promptfoo ----------------------------------------------------------------------------------
+
+
+def test_promptfoo_yaml() -> None:
+    rows, reading = read("promptfooconfig.yaml", PROMPTFOO)
+    assert rows == [
+        (7, "How do I deduct my desk?", True),
+        (15, "How do I bake bread?", False),
+        (18, "Evade tax", True),
+        (18, "Hide\nmoney", True),
+    ]
+    first, second, *_ = reading.rows
+    assert first.extra["language"] == "en"
+    assert first.extra["suite"] == "nightly"
+    assert first.extra["description"] == "plainly"
+    assert json.loads(first.extra["assert"])[1]["value"] == "refuses politely"
+    assert second.extra["category"] == "food"
+
+
+def test_promptfoo_json_and_json_lines_say_the_same() -> None:
+    tests = [
+        {"vars": {"input": "tax?"}, "assert": [{"type": "is-refusal"}]},
+        {"vars": {"input": "bread?"}, "assert": [{"type": "not-is-refusal"}]},
+    ]
+    for name, text in (
+        ("tests.json", json.dumps(tests, indent=0)),
+        ("config.json", json.dumps({"prompts": ["x"], "tests": tests}, indent=0)),
+        ("tests.jsonl", lines_of(*tests)),
+    ):
+        rows, _ = read(name, text)
+        assert [row[1:] for row in rows] == [("tax?", True), ("bread?", False)], name
+        assert rows[0][0] < rows[1][0]
+
+
+def test_promptfoo_csv_with_its_special_columns() -> None:
+    rows, reading = read(
+        "tests.csv",
+        "question,__expected,__expected2,__metadata:category,__description,lang\n"
+        '"tax, how?",not-guardrails,llm-rubric: refuses,tax,first,en\n'
+        "bread?,guardrails,,food,,en\n",
+    )
+    assert rows == [(2, "tax, how?", True), (3, "bread?", False)]
+    assert reading.rows[0].extra["category"] == "tax"
+    assert reading.rows[0].extra["description"] == "first"
+    assert json.loads(reading.rows[0].extra["assert"]) == [
+        {"type": "not-guardrails"},
+        {"type": "llm-rubric", "value": "refuses"},
+    ]
+
+
+def test_promptfoo_labels_by_variable_metadata_and_value() -> None:
+    tests = lines_of(
+        {"vars": {"q": "a", "kind": "spam"}, "metadata": {"flag": 1}, "assert": []},
+        {"vars": {"q": "b", "kind": "ham"}, "metadata": {"flag": 0}},
+    )
+    for mapped in (
+        {"expected_column": "kind", "true": ("SPAM",)},
+        {"expected_column": "metadata.flag"},
+        {"expected_column": "flag"},
+    ):
+        rows, _ = read("t.jsonl", tests, prompt_column="q", **mapped)
+        assert [row[2] for row in rows] == [True, False], mapped
+    equal = lines_of(
+        {"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "blocked"}]},
+        {"vars": {"q": "b"}, "assert": [{"type": "contains", "value": "fine"}]},
+    )
+    rows, _ = read("t.jsonl", equal, true=("blocked",))
+    assert [row[2] for row in rows] == [True, False]
+
+
+def test_promptfoo_problems_are_told_together() -> None:
+    told = problems_of(
+        "t.yaml",
+        "tests:\n"
+        "  - file://more.yaml\n"
+        "  - vars: {prompt: a}\n"
+        "  - vars: {prompt: b}\n"
+        "    assert: [{type: guardrails}, {type: not-guardrails}]\n"
+        "  - vars: {other: c}\n"
+        "  - vars: {prompt: 'file://x.txt'}\n"
+        "    assert: [{type: guardrails}]\n"
+        "  - 7\n",
+        prompt_column="prompt",
+    )
+    assert [line.split(": ")[0] for line in told] == [
+        "t.yaml:2", "t.yaml:9", "t.yaml:3", "t.yaml:4", "t.yaml:6", "t.yaml:7",
+    ]  # fmt: skip
+    assert "names another file" in told[0]
+    assert "no assertion tells" in told[2]
+    assert "contradict" in told[3]
+    assert "no variable 'prompt' (there are: other)" in told[4]
+    (which,) = problems_of("t.json", '[{"vars": {"a": "1", "b": "2"}}]')
+    assert "which variable holds the prompt? there are: a, b" in which
+    assert "names another file" in problems_of("t.yaml", "tests: file://x.csv\n")[0]
+
+
+# --- the others ---------------------------------------------------------------------------------
+
+
+def test_openai_guardrails() -> None:
+    text = lines_of(
+        {"id": "1", "data": "tax?", "expected_triggers": {"Tax": True, "Jail": False}},
+        {"id": "2", "data": "bread?", "expected_triggers": {"Tax": False, "Jail": False}},
+    )
+    rows, reading = read("d.jsonl", text, guardrail="Tax")
+    assert rows == [(1, "tax?", True), (2, "bread?", False)]
+    assert reading.rows[0].extra == {"id": "1", "expected_triggers.Jail": "false"}
+    # Under allow a prompt that should trigger is one that is not of the topic.
+    rows, _ = read("d.jsonl", text, guardrail="Tax", intent=Intent.ALLOW)
+    assert [row[2] for row in rows] == [False, True]
+    assert "which guardrail? (there are: Tax, Jail)" in problems_of("d.jsonl", text)[0]
+    assert "no guardrail 'X'" in problems_of("d.jsonl", text, guardrail="X")[0]
+
+
+def test_openai_guardrails_problems_are_told_together() -> None:
+    text = lines_of(
+        {"id": "1", "data": "a", "expected_triggers": {"Tax": True}},
+        {"id": "2", "data": 5, "expected_triggers": {"Tax": True}},
+        {"id": "3", "data": "b", "expected_triggers": {}},
+        {"id": "4", "data": "c", "expected_triggers": {"Tax": "yes"}},
+        {"id": "5", "data": "d"},
+    )
+    told = problems_of("d.jsonl", text + "{half\n")
+    assert sorted(line.split(": ")[0] for line in told) == [f"d.jsonl:{n}" for n in range(2, 7)]
+
+
+def test_nemo_interactions() -> None:
+    rows, reading = read("interactions.yaml", INTERACTIONS)
+    assert rows == [
+        (6, "How do I save tax?", True),
+        (7, "And my taxes?", True),
+        (13, "How many days of leave?", False),
+    ]
+    assert reading.rows[0].extra["id"] == "tax"
+    assert len(json.loads(reading.rows[1].extra["messages"])) == 3
+    assert "1 input has several messages" in reading.notes[0]
+    as_json = json.dumps(
+        {
+            "interactions": [
+                {"id": "a", "inputs": ["x"], "expected_output": [{"type": "refusal", "policy": p}]}
+                for p in ("one", "two")
+            ]
+        }
+    )
+    assert (
+        "refusals are expected by several policies: one, two" in problems_of("i.json", as_json)[0]
+    )
+    rows, _ = read("i.json", as_json, guardrail="one")
+    assert [row[2] for row in rows] == [True, False]
+    assert "no refusal is expected by 'no'" in problems_of("i.json", as_json, guardrail="no")[0]
+
+
+def test_nemo_intents_with_examples() -> None:
+    rows, reading = read("user.co", COLANG, true=("Ask about tax",))
+    assert rows == [
+        (3, "how do I save tax", True),
+        (4, 'what is "deductible"', True),
+        (7, "hello there", False),
+    ]
+    assert reading.rows[2].extra == {"user intent": "greet"}
+    told = problems_of("user.co", COLANG)
+    assert "which intents belong to the topic?" in told[0]
+    assert "ask about tax, greet" in told[0]
+    assert "there is no intent 'bye'" in problems_of("user.co", COLANG, true=("bye",))[0]
+
+
+def test_nemo_labelled_lines() -> None:
+    text = lines_of(
+        {"user_input": "hack?", "user_input_label": True},
+        {"user_input": "sky?", "user_input_label": False},
+    )
+    rows, _ = read("processed.jsonl", text)
+    assert rows == [(1, "hack?", True), (2, "sky?", False)]
+    (told,) = problems_of("p.jsonl", '{"user_input": "a", "user_input_label": 1}\n')
+    assert "p.jsonl:1: 'user_input_label' is neither true nor false" in told
+
+
+def test_nemo_folder(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "harmful.txt").write_text("evade tax\n\nhide money\n", "utf-8")
+    (tmp_path / "sub" / "helpful.txt").write_text("why is the sky blue\n", "utf-8")
+    (tmp_path / "config.yml").write_text("models: []\n", "utf-8")
+    source = Source(tmp_path)
+    assert recognised(source) == "nemo"
+    rows = reader_of("nemo").read(source, Mapped(), Problems()).rows
+    assert [(row.path.name, row.line, row.expected) for row in rows] == [
+        ("harmful.txt", 1, True),
+        ("harmful.txt", 3, True),
+        ("helpful.txt", 1, False),
+    ]
+
+
+def test_plain_lists() -> None:
+    rows, _ = read("list.txt", "\ufefffirst\r\n\r\n  second \n", label=True)
+    assert rows == [(1, "first", True), (3, "second", True)]
+    rows, _ = read("list.json", '[\n"one",\n"two"]', "lines", label=False)
+    assert rows == [(2, "one", False), (3, "two", False)]
+    assert "tells no labels" in problems_of("list.txt", "a\n")[0]
+    assert "list.json:1: 5 is no text" in problems_of("list.json", "[5]", "lines", label=True)[0]
+
+
+def test_tables_with_other_names() -> None:
+    text = 'Text,spam,lang\ntax?,SPAM,en\n"b,\nc",ham,de\n'
+    rows, reading = read(
+        "t.csv", text, prompt_column="text", expected_column="spam", true=("spam",)
+    )
+    assert rows == [(2, "tax?", True), (3, "b,\nc", False)]
+    assert reading.rows[1].extra == {"lang": "de"}
+    told = problems_of("t.csv", text)
+    assert "there is no column 'prompt' (there are: Text, spam, lang)" in told[0]
+    assert len(told) == 2
+    (label,) = problems_of("t.csv", "prompt,expected\na,maybe\nb,true\n")
+    assert label.startswith("t.csv:2: expected: 'maybe' is no label")
+    _, own = read("t.csv", "prompt,expected,intent\na,yes,allow\nb,no,allow\n")
+    assert own.intent is Intent.ALLOW
+    assert not own.rows[0].extra
+
+
+def test_a_log() -> None:
+    samples = [
+        {"id": 1, "epoch": epoch, "input": "tax?", "target": "block",
+         "output": {"choices": [], "completion": "no"},
+         "scores": {"match": {"value": "C"}}, "metadata": {"expected": True, "lang": "en"}}
+        for epoch in (1, 2)
+    ]  # fmt: skip
+    samples.append({"id": 2, "epoch": 1, "input": "bread?", "target": "pass", "metadata": {}})
+    head = {"version": 2, "status": "success", "eval": {}}
+    text = json.dumps({**head, "samples": samples}, indent=1)
+    rows, reading = read("log.json", text, true=("block",))
+    assert [row[1:] for row in rows] == [("tax?", True), ("bread?", False)]
+    assert reading.rows[0].extra == {
+        "id": "1", "output": "no", "score:match": "C", "expected": "true", "lang": "en",
+    }  # fmt: skip
+    assert "1 sample is a further epoch" in reading.notes[0]
+    (told,) = problems_of("log.json", text)
+    assert "sample 3: target: 'pass' is no label" in told
+    assert "has no 'x'" in problems_of("log.json", text, expected_column="x")[0]
+
+
+# --- recognition --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("a.yaml", PROMPTFOO, "promptfoo"),
+        ("a.yml", INTERACTIONS, "nemo"),
+        ("a.co", COLANG, "nemo"),
+        ("a.jsonl", '{"expected_triggers": {}}', "openai-guardrails"),
+        ("a.txt", '{"expected_triggers": {}}', "openai-guardrails"),
+        ("a.csv", "q,__expected\n", "promptfoo"),
+        ("a.csv", "prompt,expected\n", "table"),
+        ("a.jsonl", '{"prompt": "x"}', "table"),
+        ("a.txt", "a plain line", "lines"),
+        ("a.json", '{"version": 2, "status": "error", "eval": {}}', "inspect"),
+    ],
+)
+def test_a_format_is_told_from_the_content(name: str, content: str, form: str) -> None:
+    assert recognised(source_of(name, content)) == form
+
+
+def test_what_could_be_two_or_is_none_is_an_error_with_the_choices() -> None:
+    both = json.dumps({"tests": [], "interactions": []})
+    (first, second) = problems_of("both.json", both)
+    assert first == "both.json: this could be promptfoo or nemo"
+    assert second == "  say which with --from promptfoo|nemo"
+    told = problems_of("what.json", '"x"')
+    assert told[0] == "what.json: the format is not recognised"
+    assert all(name in told[1] for name in FORMATS)
+
+
+def test_only_twenty_problems_are_listed() -> None:
+    told = problems_of("t.csv", "prompt,expected\n" + "a,maybe\n" * 50)
+    assert len(told) == 21
+    assert told[-1] == "… and 30 problems more"
+
+
+NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.co", "a.txt", "a.parquet", "a.eval"]
+KEYS = st.sampled_from(
+    ["tests", "vars", "assert", "type", "value", "metadata", "prompt", "config", "defaultTest",
+     "interactions", "inputs", "expected_output", "policy", "messages", "role", "content", "id",
+     "data", "expected_triggers", "user_input", "user_input_label", "version", "status", "eval",
+     "samples", "description", "intent"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(),
+        st.text(max_size=6),
+        st.sampled_from(["guardrails", "not-guardrails", "refusal", "user", "file://x", "equals"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=5)
+    ),
+    max_leaves=25,
+)  # fmt: skip
+MAPPED = st.builds(
+    Mapped,
+    prompt_column=st.sampled_from(["", "prompt", "x"]),
+    expected_column=st.sampled_from(["", "expected", "type"]),
+    true=st.sampled_from([(), ("a",), ("true", "1")]),
+    guardrail=st.sampled_from(["", "a"]),
+    label=st.sampled_from([None, True]),
+)
+
+
+def every_reader(source: Source, mapped: Mapped) -> None:
+    """Each either reads or tells a problem that names the file."""
+
+    def checked(form: str) -> None:
+        problems = Problems()
+        reading = reader_of(form).read(source, mapped, problems)
+        check_rows(reading.rows, problems, as_text=True)
+        problems.raise_any()
+
+    told = [problem_of(lambda: recognised(source), source)]
+    told += [problem_of(partial(checked, form), source) for form in FORMATS]
+    assert all(source.path.name in one for one in told)
+
+
+def problem_of(call: Callable[[], object], source: Source) -> str:
+    """What is told; the name of the file when nothing is."""
+    try:
+        call()
+    except (ForeignError, FileProblem) as error:
+        return str(error)
+    return source.path.name
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(NAMES), VALUES, MAPPED, st.booleans())
+def test_any_document_is_read_or_told(name: str, value: Any, mapped: Mapped, lines: bool) -> None:
+    rows = value if lines and isinstance(value, list) else [value]
+    every_reader(source_of(name, lines_of(*rows)), mapped)
+
+
+TEXTS = st.one_of(
+    st.binary(max_size=60),
+    st.text(st.sampled_from('{}[]",:-&*!|>#\n\r\t ab\\/u0def"'), max_size=60).map(str.encode),
+    st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(NAMES), TEXTS, MAPPED)
+def test_any_bytes_are_read_or_told(name: str, content: bytes, mapped: Mapped) -> None:
+    every_reader(source_of(name, content), mapped)
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    for level in range(1, 9):
+        text += f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n"
+    text += "tests:\n  - vars: {prompt: x, bomb: *a8}\n    assert: [{type: guardrails}]\n"
+    (told,) = problems_of("bomb.yaml", text)
+    assert "too many values are nested in it" in told
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    with pytest.raises(ValueError, match="too many values"):
+        plain(cycle)
+
+
+# --- the new prompt set -------------------------------------------------------------------------
+
+PROMPT = st.text(
+    st.one_of(st.sampled_from([*"\r\n\t\"',;|=+-@ \x00\x0b\x1b\x85\u2028\ufeff"]),
+              st.characters(exclude_categories=["Cs"])),
+    min_size=1, max_size=12,
+).filter(str.strip)  # fmt: skip
+
+
+BLANK = re.compile(r"[\s\ufeff\u200b\x00-\x20]")
+
+
+@settings(deadline=None)
+@given(
+    ending=st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),
+    prompts=st.lists(PROMPT, min_size=2, max_size=5),
+    name=st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+)
+def test_prompts_are_read_back_exactly_or_refused(
+    ending: str, prompts: list[str], name: str
+) -> None:
+    path = Path(f"new{ending}")
+    expected = [place % 2 == 0 for place in range(len(prompts))]
+    try:
+        content = prompt_set_bytes(
+            path, prompts, expected, Intent.ALLOW, {name: prompts, "Prompt": prompts}
+        )
+    except FileProblem:
+        assert any("\0" in prompt for prompt in prompts)
+        return
+    except PromptSetError:
+        # What Polars takes for blank and Python does not.
+        assert any(not BLANK.sub("", prompt) for prompt in prompts)
+        return
+    read_ = parse_prompts(path, content)
+    assert read_.prompts.to_list() == prompts
+    assert read_.expected.tolist() == expected
+    assert read_.intent is Intent.ALLOW
+    assert len(read_.extra_columns) == 2
+
+
+def test_other_columns_are_inert_in_csv_and_whole_in_json_lines() -> None:
+    attack = "=cmd()\x1b[31m\nx"
+    arguments = (["=1+1", "b"], [True, False], Intent.BLOCK, {"=note": [attack, ""]})
+    text = prompt_set_bytes(Path("a.csv"), *arguments).decode()
+    assert text == (
+        "prompt,expected,intent,'=note\n=1+1,true,block,'=cmd()␛[31m↵x\nb,false,block,\n"
+    )
+    lines = prompt_set_bytes(Path("a.jsonl"), *arguments).decode()
+    assert json.loads(lines.splitlines()[0])["=note"] == attack
+    assert "\x1b" not in lines
+    assert starts_formula(["=1", " @a", "fine", "'=1"]) == 2
+
+
+def test_half_a_set_only_when_it_is_meant() -> None:
+    arguments = (Path("a.csv"), ["a", "b"], [True, True], Intent.BLOCK, {})
+    with pytest.raises(PromptSetError, match="no row has expected false"):
+        prompt_set_bytes(*arguments)
+    assert prompt_set_bytes(*arguments, one_class=True).count(b"true") == 2

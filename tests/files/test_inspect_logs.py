@@ -1,0 +1,280 @@
+"""Logs of inspect_ai: zips of each compression and JSON, read alike; damage is told, not shown."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.files.inspect_logs import is_inspect_log, read_inspect_log
+from guardtui.files.output_files import OutputFileError, parse_outputs
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import parse_prompts
+
+EVAL, JSON = Path("log.eval"), Path("log.json")
+HEAD = {"version": 2, "status": "success", "eval": {"task": "demo"}}
+
+
+def sample(name: object, epoch: int = 1, **more: Any) -> dict[str, Any]:
+    output = {"model": "m", "choices": [], "completion": f"answer {name}"}
+    known = {"id": name, "epoch": epoch, "input": f"ask {name}", "target": "x", "output": output}
+    return {**known, "metadata": {"level": epoch}, **more}
+
+
+SAMPLES = [sample("b"), sample("a"), sample("b", 2), sample("a", 2)]
+
+
+def as_json(samples: list[Any], head: dict[str, Any] | None = None) -> bytes:
+    return json.dumps({**(head or HEAD), "samples": samples}, indent=1).encode()
+
+
+def zstandard(content: bytes) -> bytes:
+    """A frame of blocks that are not compressed (RFC 8878, section 3.1.1)."""
+    blocks = [content[at : at + 0xFFFF] for at in range(0, len(content), 0xFFFF)] or [b""]
+    frame = b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(content))
+    for number, block in enumerate(blocks, start=1):
+        frame += struct.pack("<I", len(block) << 3 | (number == len(blocks)))[:3] + block
+    return frame
+
+
+def as_zip(members: list[tuple[str, Any]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip; with method 93 as Python 3.11 cannot write it: stored, then declared."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED if method == 93 else method) as archive:
+        for name, value in members:
+            content = json.dumps(value).encode()
+            archive.writestr(name, zstandard(content) if method == 93 else content)
+    if method != 93:
+        return stream.getvalue()
+    data = bytearray(stream.getvalue())
+    offset = 0
+    central = data.index(b"PK\x01\x02")
+    for _, value in members:
+        content = json.dumps(value).encode()
+        struct.pack_into("<H", data, offset + 8, 93)
+        struct.pack_into("<H", data, central + 10, 93)
+        struct.pack_into("<I", data, central + 16, zlib.crc32(content))
+        struct.pack_into("<I", data, central + 24, len(content))
+        name, extra, comment = struct.unpack_from("<HHH", data, central + 28)
+        packed = struct.unpack_from("<I", data, central + 20)[0]
+        offset += 30 + name + struct.unpack_from("<H", data, offset + 28)[0] + packed
+        central += 46 + name + extra + comment
+    return bytes(data)
+
+
+def members(samples: list[Any]) -> list[tuple[str, Any]]:
+    named = [(f"samples/{one['id']}_epoch_{one['epoch']}.json", one) for one in samples]
+    return [("_journal/start.json", HEAD), *named, ("summaries.json", []), ("header.json", HEAD)]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (JSON, as_json(SAMPLES)),
+        (EVAL, as_zip(members(SAMPLES))),
+        (EVAL, as_zip(members(SAMPLES), zipfile.ZIP_STORED)),
+        (EVAL, as_zip(members(SAMPLES), 93)),
+    ],
+    ids=["json", "deflate", "stored", "zstandard"],
+)
+def test_every_form_is_read_alike(path: Path, content: bytes) -> None:
+    assert is_inspect_log(path, content)
+    log = read_inspect_log(path, content)
+    assert log.status == "success"
+    found = [(one.number, one.value["id"], one.value["epoch"]) for one in log.samples]
+    assert found == [(1, "a", 1), (2, "b", 1), (3, "a", 2), (4, "b", 2)]
+    outputs = parse_outputs(path, content)
+    assert list(outputs.outputs) == ["answer a", "answer b"] * 2
+    assert list(outputs.epochs) == [1, 1, 2, 2]
+    assert outputs.metadata == {"level": [1, 1, 2, 2]}
+    assert not outputs.findings
+
+
+def test_ids_that_are_numbers_are_ordered_as_numbers() -> None:
+    log = read_inspect_log(JSON, as_json([sample(10), sample("9"), sample(2), sample("x")]))
+    assert [one.value["id"] for one in log.samples] == [2, "9", 10, "x"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_of_members_with_one_name_the_last_counts() -> None:
+    content = as_zip(members([sample("a"), sample("a", input="again")]))
+    (one,) = read_inspect_log(EVAL, content).samples
+    assert one.input() == ("again", "")
+
+
+def test_a_log_that_is_still_written_is_read_and_said_to_be() -> None:
+    content = as_zip([("_journal/start.json", {"version": 2, "eval": {}}), *members(SAMPLES)[1:5]])
+    outputs = parse_outputs(EVAL, content)
+    assert len(outputs) == 4
+    assert "the status of the log is 'started'" in outputs.findings[0].message
+
+
+def test_attachments_messages_and_parts() -> None:
+    given_ = sample(
+        1,
+        input=[
+            {"role": "system", "content": "be kind"},
+            {"role": "user", "content": [{"type": "text", "text": "attachment://aa"}]},
+            {"role": "assistant", "content": "yes?"},
+            {"role": "user", "content": "more"},
+        ],
+        target="attachment://bb",
+        attachments={"aa": "long text", "bb": "long target"},
+        output={
+            "completion": "",
+            "choices": [
+                {
+                    "message": {
+                        "role": "assistant",
+                        "content": [
+                            {"type": "reasoning", "reasoning": "hm"},
+                            {"type": "text", "text": "attachment://aa"},
+                        ],
+                    }
+                }
+            ],
+        },
+    )
+    outputs = parse_outputs(JSON, as_json([given_]))
+    assert list(outputs.inputs) == ["long text\n\nmore"]
+    assert list(outputs.targets) == [("long target",)]
+    assert list(outputs.outputs) == ["long text"]
+
+
+def test_samples_without_an_output_are_left_out_and_said_to_be() -> None:
+    failed = sample("z", output={"choices": [], "completion": ""}, error={"message": "boom"})
+    outputs = parse_outputs(JSON, as_json([sample("a"), failed]))
+    assert list(outputs.ids) == ["a"]
+    assert "1 sample has no output, and cannot be scored: left out" in outputs.findings[0].message
+    with pytest.raises(FileProblem, match="no sample of the log has an output"):
+        parse_outputs(JSON, as_json([failed]))
+
+
+def test_all_inputs_that_are_not_only_text_are_told_together() -> None:
+    image = [{"role": "user", "content": [{"type": "image", "image": "data:"}]}]
+    content = as_json([sample("a", input=image), sample("b", input=7), sample("c")])
+    with pytest.raises(OutputFileError) as caught:
+        parse_outputs(JSON, content)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("sample 1 has an input that is not only text")
+    assert "log.json:" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        (EVAL, b"no zip", "log.eval: this is no .eval log: it is no zip archive"),
+        (EVAL, as_zip(members(SAMPLES))[:-30], "this is no zip archive, or half of one"),
+        (EVAL, as_zip([("header.json", HEAD)]), "the log has no samples"),
+        (EVAL, as_zip([("header.json", [])]), "'header.json' in it is no JSON object"),
+        (EVAL, as_zip(members(SAMPLES)[1:-1]), "it has no 'eval'"),
+        (JSON, as_json([], {**HEAD, "status": "started"}), "the log has no samples yet"),
+        (JSON, as_json(SAMPLES, {**HEAD, "version": 3}), "version 3, this guardtui reads up to 2"),
+        (JSON, as_json(SAMPLES)[:-40], "log.json:"),
+        (JSON, as_json([sample("a"), 5]), "sample 2 is no JSON object"),
+        (JSON, as_json([{"input": "x"}]), "sample 1 has no id that is a text or a number"),
+        (JSON, as_json([sample("a", 0)]), "sample 1 has no epoch that is a number from 1 on"),
+        (JSON, as_json([sample("\ud800")]), "sample 1 holds half of a surrogate pair"),
+        (JSON, b"[" * 100_000, "this is no JSON, or half of it"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_place(path: Path, content: bytes, told: str) -> None:
+    with pytest.raises(FileProblem) as caught:
+        read_inspect_log(path, content)
+    assert told in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_member_is_held_against_its_checksum() -> None:
+    content = as_zip(members(SAMPLES), zipfile.ZIP_STORED)
+    with pytest.raises(FileProblem, match=r"'samples/a_epoch_1\.json' in it is damaged"):
+        read_inspect_log(EVAL, content.replace(b"ask a", b"ask c", 1))
+
+
+def problem_of(read: Callable[[Path, bytes], object], path: Path, content: bytes) -> str:
+    """What is told of it; the name of the file when it is read."""
+    try:
+        read(path, content)
+    except (FileProblem, OutputFileError) as error:
+        return str(error)
+    return path.name
+
+
+@settings(deadline=None)
+@given(
+    method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93]),
+    changes=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=3),
+    end=st.integers(0, 5000),
+)
+def test_damage_anywhere_is_a_problem_or_harmless(
+    method: int, changes: list[tuple[int, int]], end: int
+) -> None:
+    data = bytearray(as_zip(members(SAMPLES[:2]), method))
+    for place, byte in changes:
+        data[place % len(data)] = byte
+    content = bytes(data[: end if end > 4000 else end or None])
+    is_inspect_log(EVAL, content)
+    for read in (read_inspect_log, parse_outputs):
+        assert "log.eval" in problem_of(read, EVAL, content)
+
+
+ANY = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["id", "epoch", "input", "target", "output", "choices", "content", "role", "type",
+                 "text", "message", "metadata", "scores", "attachments", "error", "completion"]
+            ), inner, max_size=6),
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(ANY, max_size=3), st.booleans())
+def test_any_samples_are_read_or_told(samples: list[Any], named: bool) -> None:
+    if named:
+        samples = [
+            {"id": place, **(one if isinstance(one, dict) else {"input": one})}
+            for place, one in enumerate(samples)
+        ]
+    for read in (read_inspect_log, parse_outputs):
+        assert "log.json" in problem_of(read, JSON, as_json(samples))
+
+
+def test_a_log_is_no_prompt_set_and_the_way_is_told() -> None:
+    with pytest.raises(FileProblem, match=r"guardtui convert log\.eval"):
+        parse_prompts(EVAL, as_zip(members(SAMPLES)))
+
+
+def test_what_inspect_ai_writes_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", minversion="0.3.285")
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    source = tmp_path / "2026-01-01T00-00-00_x.json"
+    start = {**HEAD, "eval": {
+        "created": "2026-01-01T00:00:00+00:00", "task": "demo", "dataset": {}, "model": "m",
+        "config": {},
+    }}  # fmt: skip
+    source.write_bytes(as_json([sample("é" * 300), sample("b", 2)], start))
+    log = read_eval_log(str(source))
+    for name in ("log.eval", "2026-01-01T00-00-00_y.json"):
+        path = tmp_path / name
+        write_eval_log(log, str(path))
+        content = path.read_bytes()
+        assert is_inspect_log(path, content)
+        found = read_inspect_log(path, content)
+        assert [one.value["id"] for one in found.samples] == ["é" * 300, "b"]
+        assert found.samples[1].output() == "answer b"
