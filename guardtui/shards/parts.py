@@ -327,6 +327,8 @@ def group_codes(
         return np.zeros(count, np.int64), [""]
     values = categories.fill_null("")
     names = values.unique().sort().to_list()
+    if not names:
+        return np.zeros(0, np.int64), names
     codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
     return codes.to_numpy(), names
 
