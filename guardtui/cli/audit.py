@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli import diagnostics, github
+from guardtui.cli import diagnostics
 from guardtui.cli.audit_gates import AuditGates, gate_options
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
@@ -164,7 +164,7 @@ def command(
     for one, writer in zip(chosen, writers, strict=True):
         text = writer(report)
         for_people = one.path is None and one.format_name == "table"
-        write(github.defused(text) if for_people else text, one.path)
+        write(diagnostics.defused(text) if for_people else text, one.path)
     results = gates.results(audit)
     for result in results:
         diagnostics.gate(result.state, result.text)

@@ -32,7 +32,7 @@ def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs:
     cannot be written is said, and changes nothing else.
     """
     if diagnostics.is_github():
-        for line in annotations(report, results, prompts):
+        for line in annotation_lines(report, results, prompts):
             diagnostics.workflow_command(line)
     if name := os.environ.get(SUMMARY):
         problem = _append(Path(name), _summary(report, results), (prompts, *inputs))
@@ -40,7 +40,9 @@ def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs:
             diagnostics.warn(f"{name}: no summary of the step is written: {problem}")
 
 
-def annotations(report: ReportInput, results: Sequence[Result], prompts: Path) -> Iterator[str]:
+def annotation_lines(
+    report: ReportInput, results: Sequence[Result], prompts: Path
+) -> Iterator[str]:
     """Commands of the workflow that show gates and regressions beside the prompt file's lines."""
     from guardtui.domain.comparison import Change
     from guardtui.reports.base import verdict_text

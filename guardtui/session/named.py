@@ -270,7 +270,8 @@ def _mistakes(path: Path, document: Mapping[str, Any]) -> Mistakes:
             _text(document["topic"]),
             Intent(_text(document["intent"])),
             metrics,
-            *lists,
+            lists[0],
+            lists[1],
             profile=_text(document.get("profile", "")),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
