@@ -24,7 +24,7 @@ from tests.tui.frames_app import make_app as app_of
 from tests.tui.test_loop import ROWS, TOPIC, drive, frame, ready, settled, until
 from tests.tui.test_loop import topic_path as topic_path
 
-REPORTS = "guardtui.reports.base.write_report"
+REPORTS = "guardtui.reports.apart.report_bytes"
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> ExportDialog:
@@ -279,10 +279,10 @@ async def test_the_screen_goes_on_while_a_report_is_written(
 ) -> None:
     let, began = threading.Event(), threading.Event()
 
-    def slow(name: str, report: ReportInput, path: Path) -> None:
+    def slow(name: str, report: ReportInput) -> bytes:
         began.set()
         assert let.wait(20)
-        path.write_text("done", "utf-8")
+        return b"done"
 
     monkeypatch.setattr(REPORTS, slow)
 

@@ -13,7 +13,7 @@ from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
-from guardtui.files.atomic import refuse_overwriting
+from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.free_name import names_in
 from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.session.session import Decision, Iteration, Session
@@ -129,7 +129,7 @@ class ExportingScreen(DecisionsScreen):
         self, evaluation: Evaluation, wanted: Wanted, target: Path, *, write_over: bool = False
     ) -> None:
         """Make and write the report; blocks. Raises FileProblem, ReportError and ExistsError."""
-        from guardtui.reports.base import write_report
+        from guardtui.reports.apart import report_bytes
 
         workspace = self.workspace
         known = self._companions
@@ -137,13 +137,12 @@ class ExportingScreen(DecisionsScreen):
         refuse_overwriting(target, workspace.topic_file.path, workspace.prompts_path, *companions)
         if workspace.store.path.parent in target.parents:
             raise FileProblem(target, "this is where sessions are kept", "name another folder")
-        try:
-            there = target.exists()
-        except OSError as error:
-            raise from_os_error(target, error) from error
-        if there and not target.is_dir() and not write_over:
-            raise ExistsError(f"There is a file {display_text(target.name)} already.")
-        write_report(wanted.format, self._report(evaluation, wanted.subject), target)
+        if not write_over:
+            _require_free(target)
+        data = report_bytes(wanted.format, self._report(evaluation, wanted.subject))
+        if not write_over:
+            _require_free(target)  # that took a while
+        write_atomically(target, data)
 
     def _report(self, evaluation: Evaluation, subject: Subject) -> ReportInput:
         """All that a report may tell of the definition as it is, or of an iteration."""
@@ -194,6 +193,18 @@ class ExportingScreen(DecisionsScreen):
             dialog.failed(problem)
         else:
             self.notify(f"Not written: {problem}", severity="error", markup=False, timeout=15)
+
+
+def _require_free(target: Path) -> None:
+    """Raise ExistsError when there is a file of this name, FileProblem when that is not known."""
+    try:
+        there = target.exists()
+    except OSError as error:
+        raise from_os_error(target, error) from error
+    if target.is_dir():
+        raise FileProblem(target, "this is a folder", "name a file in it")
+    if there:
+        raise ExistsError(f"There is a file {display_text(target.name)} already.")
 
 
 def baseline_of(session: Session, iteration: Iteration) -> Iteration | None:
