@@ -8,7 +8,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ _STORED, _DEFLATED = 0, 8
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _HEADERS = ("header.json", "_journal/start.json")
 _PROTOCOL = "attachment://"
+_AT_ONCE = 500
+"""Samples that are unpacked together."""
+
 _WRITE_AGAIN = "copy it again, or write it anew with 'inspect log convert'"
 _NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
 
@@ -226,21 +229,26 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
     header: dict[str, Any] = {}
     for name in _HEADERS:
         if name in members:
-            header = _object(path, content, members[name])
+            header = _object(path, content, members[name], None)
             header.setdefault("status", "started")
             break
-    samples = [
-        _checked(path, _object(path, content, member), name)
-        for name, member in members.items()
-        if _SAMPLE.fullmatch(name)
-    ]
+    wanted = [member for name, member in members.items() if _SAMPLE.fullmatch(name)]
+    samples = []
+    for at in range(0, len(wanted), _AT_ONCE):
+        part = wanted[at : at + _AT_ONCE]
+        for member, known in zip(part, _unpacked_at_once(content, part), strict=True):
+            value = _object(path, content, member, known)
+            samples.append(_checked(path, value, member.filename))
     return header, samples
 
 
-def _object(path: Path, content: bytes, member: zipfile.ZipInfo) -> dict[str, Any]:
+def _object(
+    path: Path, content: bytes, member: zipfile.ZipInfo, known: bytes | None
+) -> dict[str, Any]:
+    """What is in a member, whose bytes may be known. Raises FileProblem."""
     place = f"{member.filename!r:.200} in it"
     try:
-        value = json.loads(_unpacked(content, member))
+        value = json.loads(_unpacked(content, member) if known is None else known)
     except _UnknownMethodError as error:
         problem = f"{place} is compressed by a method that is not known ({member.compress_type})"
         raise FileProblem(path, problem, "convert it: inspect log convert --to json") from error
@@ -287,17 +295,45 @@ class _UnknownMethodError(Exception):
     pass
 
 
-def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member, held against its checksum. Raises ValueError when it is damaged.
-
-    Not by `zipfile`, which knows zstandard from Python 3.14 on only.
-    """
+def _packed(content: bytes, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member as they stand in the archive. Raises ValueError."""
     start = member.header_offset
     if start < 0 or content[start : start + 4] != _ZIP or start + 30 > len(content):
         raise ValueError("no member begins here")
     name, extra = struct.unpack("<HH", content[start + 26 : start + 30])
     start += 30 + name + extra
-    packed = content[start : start + member.compress_size]
+    return content[start : start + member.compress_size]
+
+
+def _unpacked_at_once(content: bytes, members: Sequence[zipfile.ZipInfo]) -> Sequence[bytes | None]:
+    """The bytes of each member, None where it must be looked at by itself.
+
+    Frames of zstandard that follow each other unpack to what they hold, one after the other: once
+    for hundreds of samples is fifty times as fast.
+    """
+    nothing = [None] * len(members)
+    if any(one.compress_type != _ZSTANDARD or one.flag_bits & 1 for one in members):
+        return nothing
+    try:
+        whole = _zstandard(b"".join(_packed(content, one) for one in members))
+    except ValueError:
+        return nothing
+    unpacked: list[bytes | None] = []
+    at = 0
+    for one in members:
+        part = whole[at : at + one.file_size]
+        at += one.file_size
+        sound = len(part) == one.file_size and zlib.crc32(part) == one.CRC
+        unpacked.append(part if sound else None)
+    return unpacked
+
+
+def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member, held against its checksum. Raises ValueError when it is damaged.
+
+    Not by `zipfile`, which knows zstandard from Python 3.14 on only.
+    """
+    packed = _packed(content, member)
     if member.flag_bits & 1:
         raise _UnknownMethodError
     if member.compress_type == _STORED:
