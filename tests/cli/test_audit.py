@@ -1,0 +1,332 @@
+"""`guardtui audit` as its user runs it: what is found, told and refused; gates; the sandbox."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import NEGATIVE, POSITIVE, Run
+from .test_eval_airs import Cloud, cloud
+
+__all__ = ["cloud"]
+
+AUDIT = ("audit", "--encoder", "static")
+AIRS = ("audit", "--scanner", "airs", "--profile", "sandbox")
+BREAD, HOME = NEGATIVE[0], POSITIVE[2]
+
+
+def topic(folder: Path, stem: str, name: str, text: str, intent: str = "block") -> str:
+    """A topic file that is about one text."""
+    (folder / f"{stem}.yaml").write_text(
+        f"name: '{name}'\ndescription: {text}\nexamples: ['{text}', '{text}']\nintent: {intent}\n",
+        "utf-8",
+    )
+    return f"{stem}.yaml"
+
+
+def prompts(folder: Path, name: str, rows: list[tuple[str, bool]], intent: str = "block") -> str:
+    with (folder / name).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["prompt", "expected", "intent"])
+        writer.writerows((text, str(label).lower(), intent) for text, label in rows)
+    return name
+
+
+@pytest.fixture
+def profile(folder: Path) -> Path:
+    """Tax with its prompts beside it, and baking, which stops one of them."""
+    (folder / "topic.yaml").rename(folder / "tax.yaml")
+    (folder / "prompts.csv").rename(folder / "tax.csv")
+    topic(folder, "baking", "Baking", BREAD)
+    prompts(folder, "baking.csv", [("How do I bake a loaf of bread?", True), ("Hello", False)])
+    return folder
+
+
+def document(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    assert (found["schema_version"], found["report"]) == (1, "audit")
+    return dict(found)
+
+
+def test_prompts_beside_the_topics_are_found(run: Run, profile: Path) -> None:
+    done = run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    found = document(done.out)
+    assert [one["prompt_file"] for one in found["topics"]] == ["tax.csv", "baking.csv"]
+    alone = run(
+        "eval", "tax.yaml", "--prompts", "tax.csv", "--encoder", "static", "--format", "json"
+    )
+    metrics, tax = json.loads(alone.out)["metrics"], found["topics"][0]["alone"]
+    assert {name: tax[name] for name in ("tp", "fn", "fp", "tn")} == {
+        name: metrics[name] for name in ("tp", "fn", "fp", "tn")
+    }
+    (conflict,) = [one for one in found["conflicts"] if one["kind"] == "stopped_by_another"]
+    assert (conflict["first"], conflict["second"]) == ("Tax advice", "Baking")
+    assert [found["results"][row]["prompt"] for row in conflict["results"]] == [BREAD]
+    row = found["results"][conflict["results"][0]]
+    assert row["stopped_by"] == ["Baking"]
+    assert (row["outcome"], row["undecided"], row["should_stop"]) == ("FP", True, False)
+    assert row["places"] == ["tax.csv:7"]
+    assert run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out == done.out
+
+
+def test_the_other_ones_label_ends_the_conflict(run: Run, profile: Path) -> None:
+    rows = [("How do I bake a loaf of bread?", True), ("Hello", False), (BREAD, True)]
+    prompts(profile, "baking.csv", rows)
+    found = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
+    assert found["conflict_count"] == 0
+    (row,) = [one for one in found["results"] if one["prompt"] == BREAD]
+    assert row["expected_labels"] == {"Tax advice": False, "Baking": True}
+    assert (row["outcome"], row["places"]) == ("TP", ["tax.csv:7", "baking.csv:4"])
+
+
+def test_every_way_to_name_them_gives_the_same(run: Run, profile: Path) -> None:
+    base = run(*AUDIT, "baking.yaml", "tax.yaml", "--format", "json")
+    assert run(*AUDIT, ".", "--format", "json").out == base.out
+    (profile / "profile.yml").write_text(
+        "name: bank\ntopics:\n  - topic: baking.yaml\n    prompts: baking.csv\n  - tax.yaml\n",
+        "utf-8",
+    )
+    for word in ("profile.yml", "."):
+        found = document(run(*AUDIT, word, "--format", "json").out)
+        assert found.pop("profile") == "bank"
+        assert found == {k: v for k, v in document(base.out).items() if k != "profile"}
+    (profile / "tax.csv").rename(profile / "other.csv")
+    found = document(
+        run(*AUDIT, "baking.yaml", "tax.yaml", "--prompts", "tax=other.csv", "--format", "json").out
+    )
+    assert found["composite"] == document(base.out)["composite"]
+    rows: list[dict[str, str]] = []
+    for name, file in (("Tax advice", "other.csv"), ("baking", "baking.csv")):
+        with (profile / file).open(newline="", encoding="utf-8") as stream:
+            rows += [{"topic": name, **row} for row in csv.DictReader(stream)]
+    with (profile / "all.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, ["topic", "prompt", "expected"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    shared = run(*AUDIT, "baking.yaml", "tax.yaml", "--prompts", "all.csv", "--format", "json")
+    assert shared.code == 0
+    assert document(shared.out)["composite"] == document(base.out)["composite"]
+
+
+def test_the_prompts_used_last_in_the_app_go_before_those_beside(run: Run, profile: Path) -> None:
+    from guardtui.session.store import SessionStore
+
+    prompts(profile, "used.csv", [(HOME, True), ("Hello", False)])
+    SessionStore(profile / "tax.yaml").use_prompt_file(str(profile / "used.csv"))
+    found = document(run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json").out)
+    assert found["topics"][0]["prompts"] == 2
+
+
+def test_a_topic_without_prompts_takes_part(run: Run, profile: Path) -> None:
+    (profile / "baking.csv").unlink()
+    done = run(*AUDIT, "tax.yaml", "baking.yaml", "--format", "json")
+    assert done.code == 0
+    assert "baking.yaml: no prompt set is known" in done.err
+    found = document(done.out)
+    assert found["topics"][1]["alone"]["coverage"] is None
+    assert found["conflict_count"] == 1
+    (profile / "tax.csv").unlink()
+    none = run(*AUDIT, "tax.yaml", "baking.yaml")
+    assert (none.code, none.out) == (2, "")
+    assert "--prompts tax=FILE" in none.err
+
+
+def test_an_allow_topic_and_the_default(run: Run, profile: Path) -> None:
+    topic(profile, "home", "Home office", HOME, "allow")
+    prompts(profile, "home.csv", [(HOME, True), ("Hello", False)], "allow")
+    opened = run(*AUDIT, "tax.yaml", "home.yaml", "--default", "allow", "--format", "json")
+    found = document(opened.out)
+    (row,) = [one for one in found["results"] if one["prompt"] == HOME]
+    assert row["stopped"] is False
+    assert (row["outcome"], row["should_stop"]) == ("contradictory", None)
+    assert {one["kind"] for one in found["conflicts"]} >= {"matched_by_both", "labels_contradict"}
+    closed = run(*AUDIT, "tax.yaml", "home.yaml")
+    assert "what no topic matches is stopped" in closed.out
+    assert "block topics change no verdict here" in closed.out
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "told"),
+    [
+        (("--max-conflicts", "1"), 0, "gate passed: 1 conflict, at most 1 allowed"),
+        (("--max-conflicts", "0"), 1, "gate failed: 1 conflict, at most 0 allowed"),
+        (("--min-coverage", "1"), 1, "gate failed: coverage of the profile "),
+        (("--min-coverage", "0.1"), 0, "gate passed: coverage of the profile "),
+        (("--min-topic-coverage", "1"), 0, "gate passed: coverage of Baking 1.000"),
+        (
+            ("--min-topic-coverage", "1", "--threshold", "0.999"),
+            1,
+            "gate failed: coverage of Tax advice 0.000 is below 1",
+        ),
+        (("--max-errors", "0"), 0, "gate passed: 0 prompts without a verdict"),
+    ],
+)
+def test_gates(run: Run, profile: Path, gate: tuple[str, ...], code: int, told: str) -> None:
+    done = run(*AUDIT, "tax.yaml", "baking.yaml", *gate)
+    assert done.code == code
+    assert told in done.err
+    assert done.out
+
+
+def test_bad_input_is_told_all_at_once_and_nothing_is_written(run: Run, profile: Path) -> None:
+    (profile / "broken.yaml").write_text("name: [", "utf-8")
+    prompts(profile, "bad.csv", [("", True)])
+    named = ("--prompts", "baking=bad.csv", "--prompts", "nobody=tax.csv", "-o", "out.json")
+    done = run(*AUDIT, "tax.yaml", "baking.yaml", "broken.yaml", "gone.yaml", "tax.yaml", *named)
+    assert (done.code, done.out) == (2, "")
+    for told in (
+        "broken.yaml:1: ",
+        "gone.yaml: there is no such file",
+        "tax.yaml: this topic file is named twice",
+        "bad.csv:2: empty prompt",
+        "--prompts nobody=…: there is no such topic",
+    ):
+        assert told in done.err
+    assert not (profile / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("topics: []\n", "profile.yaml:1: topics is no list"),
+        ("topics:\n- tax.yaml\n- 7\n", "profile.yaml:3: this is no file name"),
+        ("topics:\n- tax.yaml\ndefault: maybe\n", "profile.yaml:3: default is 'maybe'"),
+        ("topics:\n- {topic: tax.yaml, prompt: x}\n", "profile.yaml:2: unknown key 'prompt'"),
+        ("topic: 1\ntopics:\n- tax.yaml\n", "profile.yaml:1: unknown key 'topic'"),
+        ("topics:\n- {prompts: tax.csv}\n", "profile.yaml:2: this entry names no topic file"),
+        ("topics:\n- gone.yaml\n", "gone.yaml: there is no such file"),
+        ("topics: [\n", "profile.yaml:2: "),
+    ],
+)
+def test_a_profile_file_that_is_wrong(run: Run, profile: Path, text: str, told: str) -> None:
+    (profile / "profile.yaml").write_text(text, "utf-8")
+    done = run(*AUDIT, "profile.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("prompt,expected\nhello,true\n", "all.csv:1: there is no column topic"),
+        ("topic,prompt,expected\ntax,hello,true\n,bye,false\n", "all.csv:3: this row names no"),
+        (
+            "topic,prompt,expected\ntax,hello,true\ntax,bye,false\nsmell,x,true\n",
+            "all.csv:4: rows name topics that are not in this audit: 'smell'",
+        ),
+        ("topic,prompt,expected\ntax,hello,maybe\ntax,bye,false\n", "all.csv:2: "),
+        ("topic,prompt,expected\ntax,hello,true\n", "in the rows of topic 'tax'"),
+    ],
+)
+def test_a_shared_prompt_set_that_is_wrong(run: Run, profile: Path, text: str, told: str) -> None:
+    (profile / "all.csv").write_text(text, "utf-8")
+    done = run(*AUDIT, "tax.yaml", "baking.yaml", "--prompts", "all.csv")
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_names_and_intents_must_fit(run: Run, profile: Path) -> None:
+    topic(profile, "same", "Baking", HOME)
+    done = run(*AUDIT, "baking.yaml", "same.yaml")
+    assert "another topic is called 'Baking' already: baking.yaml" in done.err
+    prompts(profile, "baking.csv", [("a", True), ("b", False)], "allow")
+    done = run(*AUDIT, "tax.yaml", "baking.yaml")
+    assert (done.code, "make the two agree" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["tax.yaml", "baking.csv"])
+def test_no_input_is_written_over(run: Run, profile: Path, name: str) -> None:
+    before = (profile / name).read_bytes()
+    done = run(*AUDIT, ".", "--format", "json", "-o", name)
+    assert (done.code, done.out) == (2, "")
+    assert (profile / name).read_bytes() == before
+
+
+def test_options_that_do_not_fit(run: Run, profile: Path) -> None:
+    for line in ((*AUDIT, ".", "--fresh"), (*AIRS, ".", "--encoder", "static")):
+        done = run(*line)
+        assert (done.code, done.out) == (2, "")
+        assert "does not fit --scanner" in done.err
+
+
+def test_files_have_the_form_of_their_ending(run: Run, profile: Path) -> None:
+    done = run(*AUDIT, ".", "-o", "a.json", "-o", "a.html", "-o", "a.md", "-o", "a.txt")
+    assert (done.code, done.out) == (0, "")
+    document((profile / "a.json").read_text("utf-8"))
+    assert (profile / "a.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert (profile / "a.md").read_text("utf-8").startswith("# Guardrail profile audit")
+    assert (profile / "a.txt").read_text("utf-8") == run(*AUDIT, ".").out
+
+
+# --- AIRS ---------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+
+@posix
+def test_the_service_is_asked_once_for_all_topics(cloud: Cloud, run: Run, profile: Path) -> None:
+    pytest.importorskip("aiohttp")
+    topic(profile, "home", "Home office", HOME, "allow")
+    prompts(profile, "home.csv", [(HOME, True), ("Hello", False)], "allow")
+    for name in ("tax.yaml", "baking.yaml", "home.yaml"):
+        cloud.apply(name)
+    local = document(run(*AUDIT, ".", "--default", "allow", "--format", "json").out)
+    done = run(*AIRS, ".", "--format", "json", **cloud.all)
+    assert done.code == 0
+    remote = document(done.out)
+    count = remote["composite"]["prompts"]
+    assert cloud.prompts["asked"]["total"] == count
+    assert done.err == f"{count} calls for {count} prompts\n"
+    assert remote["notices"] == []
+    for name in ("default", "composite", "topics", "conflicts", "cross_table", "results"):
+        assert remote[name] == local[name], name
+    again = run(*AIRS, ".", "--format", "json", **cloud.all)
+    assert (again.out, cloud.prompts["asked"]["total"]) == (done.out, count)
+    # Without an account the default is learnt, and the topics are those that were named.
+    blind = document(run(*AIRS, ".", "--format", "json", **cloud.scans).out)
+    assert blind["results"] == remote["results"]
+    assert "was not looked up" in blind["notices"][0]
+
+
+@posix
+def test_what_is_not_as_in_the_files_is_told(cloud: Cloud, run: Run, profile: Path) -> None:
+    pytest.importorskip("aiohttp")
+    cloud.apply("tax.yaml")
+    topic(profile, "other", "Other", "Something else entirely")
+    cloud.apply("other.yaml")
+    (profile / "other.yaml").unlink()
+    text = (profile / "tax.yaml").read_text("utf-8")
+    (profile / "tax.yaml").write_text(text.replace("Advice on", "Help with"), "utf-8")
+    done = run(*AIRS, ".", "--format", "json", **cloud.all)
+    assert done.code == 0
+    assert "warning: topic Tax advice has another text there" in done.err
+    assert "warning: topic Baking is not in the profile" in done.err
+    found = document(done.out)
+    assert len(found["notices"]) == 2
+    (stranger,) = [one for one in found["topics"] if not one["given"]]
+    assert (stranger["name"], stranger["prompts"]) == ("Other", 0)
+
+
+@posix
+def test_no_verdict_is_never_a_pass(cloud: Cloud, run: Run, profile: Path) -> None:
+    pytest.importorskip("aiohttp")
+    for name in ("tax.yaml", "baking.yaml"):
+        cloud.apply(name)
+    cloud.faults(faults=["topic-error=every:2"])
+    done = run(*AIRS, ".", "--format", "json", **cloud.all)
+    assert done.code == 3
+    found = document(done.out)
+    missing = [one for one in found["results"] if one["stopped"] is None]
+    assert found["composite"]["no_verdict"] == len(missing) == 6
+    assert all(one["outcome"] == "ERROR" and one["error"] for one in missing)
+    assert "6 of 12 prompts have no verdict" in done.err
+    cloud.faults(faults=[])
+    whole = run(*AIRS, ".", "--max-errors", "0", "--format", "json", **cloud.all)
+    assert whole.code == 0
+    assert "6 calls for 12 prompts, 6 of them from the cache" in whole.err

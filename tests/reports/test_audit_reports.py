@@ -1,0 +1,122 @@
+"""Reports of an audit: nothing foreign acts in any form, and figures agree between them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.audit import Audit, Member, whole_profile
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.topic import Intent, Topic
+from guardtui.reports.audit_base import FORMATS, AuditReport, format_of_name, load_writer
+from guardtui.reports.base import ReportError
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\x1b]52;c;aGk=\x07\x9b31m",
+    "</script><img src=x onerror=alert(1)>",
+    "`` ` | [x](javascript:alert(1)) | <b>",
+    "\u202eevil\u2066 \ud800 \U000e0041",
+    "line\nbreak\r\n# heading",
+    "[/INST] {{7*7}} ${7*7}",
+)
+
+
+def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport:
+    count = len(prompts)
+    rows = np.arange(count)
+    members = tuple(
+        Member(
+            Topic(name=f"{name} {place}", description=name, examples=(name,), intent=intent),
+            np.where(rows % 2 == 0, 1, 0).astype(np.int8),
+            ((rows + place) % 3 > 0).astype(np.int8),
+            (rows + 2).astype(np.int32),
+            f"{name}.csv",
+        )
+        for place, intent in enumerate((Intent.BLOCK, Intent.ALLOW, Intent.BLOCK))
+    )
+    stopped = whole_profile(members, closed=False, count=count)
+    stopped[-1] = -1
+    audit = Audit(prompts, members, False, stopped, {count - 1: note or "failed"}, {0: note})
+    settings_ = ScannerSettings("local", f"engine {name}", 0.5, "default")
+    return AuditReport(audit, settings_, f"profile {name}", (note,) if note else ())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_are_inert(form: str, text: str) -> None:
+    made = load_writer(form)(report([text, "x", text + "2", "y"], text, text))
+    made.encode("utf-8")  # no half characters
+    controls = re.sub("[\n\t]" if form == "html" else "\n", "", made)
+    assert not re.search("[\x00-\x1f\x7f-\x9f]", controls)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", made)
+    if form == "html":
+        # Scripts are those of the page, and none of them is foreign.
+        assert made.count("<script") == load_writer(form)(report(["a", "b", "c", "d"])).count(
+            "<script"
+        )
+        assert "<img" not in made
+        assert "<b>" not in made
+    if form == "md":
+        outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", made)
+        assert "<" not in outside
+        assert "javascript" not in outside
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8, unique=True), st.text())
+@settings(max_examples=60, deadline=None)
+def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], name: str) -> None:
+    for form in FORMATS:
+        first = load_writer(form)(report(prompts, name))
+        assert first == load_writer(form)(report(prompts, name))
+        if form == "json":
+            assert [one["prompt"] for one in json.loads(first)["results"]] == prompts
+        if form == "table":
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", first)
+
+
+def test_figures_agree_between_forms() -> None:
+    made = report([f"prompt {row}" for row in range(12)])
+    found = json.loads(load_writer("json")(made))
+    composite = found["composite"]
+    counts = (
+        f"TP {composite['tp']}  FN {composite['fn']}  FP {composite['fp']}  TN {composite['tn']}  "
+        f"no verdict {composite['no_verdict']}"
+    )
+    assert counts in load_writer("table")(made)
+    assert counts.replace("  ", ", ") in load_writer("md")(made)
+    assert counts in load_writer("html")(made)
+    codes = [one["outcome"] for one in found["results"]]
+    assert codes.count("TP") == composite["tp"]
+    assert codes.count("FP") == composite["fp"]
+    assert codes.count("contradictory") == composite["contradictory"] > 0
+    assert sum(one["conflict"] for one in found["results"]) <= found["conflict_count"]
+    for one in found["conflicts"]:
+        assert len(one["results"]) == one["prompts"]
+        if one["kind"] == "matched_by_both":
+            for row in one["results"]:
+                assert {one["first"], one["second"]} <= set(found["results"][row]["matched"])
+    for one in found["cross_table"]:
+        rows = [
+            row
+            for row in found["results"]
+            if row["expected_labels"].get(one["topic"]) is one["expected_label"]
+        ]
+        assert len(rows) == one["prompts"]
+        assert sum(bool(row["stopped"]) for row in rows) == one["stopped"]
+        for name, count in one["matched"].items():
+            assert sum(name in row["matched"] for row in rows) == count
+
+
+def test_endings_and_unknown_formats() -> None:
+    endings = {
+        name: format_of_name(name) for name in ("a.HTML", "a.htm", "a.md", "a.txt", "a.pdf", "a")
+    }
+    assert list(endings.values()) == ["html", "html", "md", "table", None, None]
+    with pytest.raises(ReportError, match="choose one of"):
+        load_writer("pdf")
