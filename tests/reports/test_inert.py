@@ -1,0 +1,293 @@
+"""In no format can a text act, two runs write the same bytes, and what was written reads back."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import HIDDEN, display_text
+from guardtui.reports.base import ReportInput, load_writer, report_formats
+
+from .hostile import COUNT, hostile_report, plain_prompts, storable
+from .test_texts import outside_code
+
+TOKENS = (
+    *"=+-@＝＋－＠\t\r\n\0\x0b\x1b\x7f\x85\x9b\u2028\u2029\u200b\u200d\u202e\u2066\ufeff\ufffe\uffff",
+    *(
+        "\ud800",
+        "\udc00",
+        "\U000e0041",
+        "\U0001d173",
+        "\u17b4",
+        "\r\n",
+        " ",
+        "",
+        "a",
+        "ä",
+        "字",
+        "é́",
+    ),
+    *("]]>", "<!--", "-->", "```", "``", "`", "|", "||", "\\", "'", '"', "&", "&lt;", "&#x1b;"),
+    *("<script>xevil()</script>", "</script><xevil>", "<xevil onload=xevil()>", "</title><xevil>"),
+    *('" onload="xevil()', "' onload='xevil()", "<![CDATA[", "]]", "<?xevil?>", "</testsuite>"),
+    *("\x1b]52;c;aGk=\x07", "\x1b[2J", "[/INST]", "[x](javascript:x)", "![x](http://e/x)", "{0}"),
+    *('=HYPERLINK("http://e","x")', "@SUM(1+1)*cmd|' /C calc'!A0", "# x", "- x", "1. x", "> x"),
+    *("https://evil.example/", "@someone", "**b**", "~~s~~", '"results": []', '"tpr": 7,\n'),
+)
+ATTACK = st.lists(st.sampled_from(TOKENS), max_size=6).map("".join)
+TEXTS = st.lists(ATTACK, min_size=5, max_size=40)
+SLOW = {"html"}
+"""Formats that take half a second for each report: fewer of them are made."""
+
+LINES_HAVE_TABS = {"tsv"}
+
+
+@pytest.fixture(scope="module")
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> PromptSet:
+    return plain_prompts(tmp_path_factory.mktemp("hostile"))
+
+
+class Page(HTMLParser):
+    """Every element and attribute of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.odd: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_pi(self, data: str) -> None:
+        self.odd.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        self.odd.append(data)
+
+
+def check_html(text: str, report: ReportInput) -> None:
+    page = Page(text)
+    assert "xevil" not in page.tags
+    assert page.tags.count("script") == harmless_scripts()
+    assert not page.odd
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
+    links = [value or "" for name, value in page.attributes if name in ("href", "src", "action")]
+    assert not [link for link in links if not link.startswith(("#", "data:"))]
+
+
+@cache
+def harmless_scripts() -> int:
+    """How many scripts a page has whose texts are all harmless."""
+    with TemporaryDirectory() as folder:
+        report = hostile_report(plain_prompts(Path(folder)), ["x"])
+    return Page(load_writer("html")(report)).tags.count("script")
+
+
+def check_csv(text: str, report: ReportInput) -> None:
+    assert report.prompts is not None
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert len(rows) == COUNT + 1 == text.count("\n")
+    assert {len(row) for row in rows} == {len(rows[0])}
+    read = pl.read_csv(io.StringIO(text), infer_schema=False, has_header=False)
+    assert [[cell or "" for cell in row] for row in read.rows()] == rows
+    for row in rows:
+        for cell in row:
+            assert not re.match(r"\s*[=+@＝＋－＠]|\s*-(?![0-9.]+$)", cell), cell
+
+
+def check_tsv(text: str, report: ReportInput) -> None:
+    rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+    assert [len(row) for row in rows] == [8] * (len(report.iterations) + 1)
+    for cell in (cell for row in rows for cell in row):
+        assert not re.match(r"\s*[=+@＝＋－＠-]", cell), cell
+
+
+def check_markdown(text: str, report: ReportInput) -> None:
+    ours = "\n".join(map(outside_code, text.splitlines()))
+    for sign in ("<", ">", "](", "http", "@", "**", "~~", "xevil", "&"):
+        assert sign not in ours, sign
+    assert all(line[:1] in ("", "#", "-", "|") or line[0].isalnum() for line in ours.split("\n"))
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.count("|") in (5, 8)
+
+
+def check_json(text: str, report: ReportInput) -> None:
+    document = json.loads(text)
+    assert report.prompts is not None
+    # The way back is without a loss, half characters of a definition too.
+    assert [one["prompt"] for one in document["results"]] == report.prompts.frame[
+        "prompt"
+    ].to_list()
+    assert document["topic"] == report.topic.name
+    assert document["definition"]["examples"] == list(report.topic.examples)
+    assert [one["reason"] for one in document["results"] if "reason" in one] == [
+        reason for reason in report.evaluation.verdicts.reasons.values() if reason
+    ]
+
+
+def check_airs(text: str, report: ReportInput) -> None:
+    document = json.loads(text)
+    assert document["topic"] == report.topic.name
+    assert document["metrics"]["tpr"] == report.evaluation.metrics.true_positive_rate
+    assert len(document["false_negatives"]) == report.evaluation.metrics.fn
+
+
+def check_junit(text: str, report: ReportInput) -> None:
+    root = ET.fromstring(text.encode())
+    tags = {element.tag for element in root.iter()}
+    assert tags == {
+        "testsuites", "testsuite", "properties", "property", "testcase", "failure", "error",
+    }  # fmt: skip
+    assert len(root.findall("testsuite/testcase")) == COUNT
+    assert "]]>" not in text
+    shown = " ".join(element.get("name", "") for element in root.iter("testcase"))
+    assert not HIDDEN.search(shown)
+
+
+def check_sarif(text: str, report: ReportInput) -> None:
+    (run,) = json.loads(text)["runs"]
+    metrics = report.evaluation.metrics
+    assert len(run["results"]) == metrics.fp + metrics.fn + metrics.errors
+    notes = [one["message"]["text"] for one in run["invocations"][0]["toolExecutionNotifications"]]
+    for message in [one["message"]["text"] for one in run["results"]] + notes:
+        assert not HIDDEN.search(message)
+        assert "\n" not in message
+        assert not re.search(r"(?<!\\)[\[\]]", message)
+        assert not re.search(r"(?<!\{)\{(\{\{)*(?!\{)", message.replace("{{", ""))
+    assert re.fullmatch(r"guardtui/[A-Za-z0-9%._~-]*/", run["automationDetails"]["id"])
+
+
+def check_inspect(text: str, report: ReportInput) -> None:
+    assert len(json.loads(text)["samples"]) >= COUNT
+
+
+def check_table(text: str, report: ReportInput) -> None:
+    assert "coverage" in text
+
+
+CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
+    "html": check_html,
+    "csv": check_csv,
+    "tsv": check_tsv,
+    "md": check_markdown,
+    "json": check_json,
+    "airs-json": check_airs,
+    "junit": check_junit,
+    "sarif": check_sarif,
+    "inspect-log": check_inspect,
+    "table": check_table,
+}
+
+
+def test_every_format_is_checked() -> None:
+    assert set(report_formats()) <= set(CHECKS), "a new format needs a check of its own here"
+
+
+def check(name: str, prompts: PromptSet, texts: list[str]) -> None:
+    report = hostile_report(prompts, texts)
+    text = load_writer(name)(report)
+    # What controls a terminal, turns the direction or does not show is nowhere in the file.
+    assert not HIDDEN.search(text), (texts, HIDDEN.search(text))
+    assert "\t" not in text or name in LINES_HAVE_TABS
+    text.encode("utf-8")  # no half character is left
+    assert text.endswith("\n")
+    CHECKS[name](text, report)
+
+
+@pytest.mark.parametrize("name", report_formats())
+def test_no_text_acts(name: str, prompts: PromptSet) -> None:
+    @settings(max_examples=8 if name in SLOW else 80, deadline=None)
+    @given(texts=TEXTS)
+    def fuzzed(texts: list[str]) -> None:
+        check(name, prompts, texts)
+
+    fuzzed()
+
+
+@pytest.mark.parametrize("name", report_formats())
+def test_each_attack_is_harmless_in_many_places(name: str, prompts: PromptSet) -> None:
+    together = 12 if name in SLOW else 1
+    for start in range(0, len(TOKENS), together):
+        check(name, prompts, list(TOKENS[start : start + together]))
+
+
+def test_what_a_spreadsheet_gets_is_the_prompt_as_it_is_shown(prompts: PromptSet) -> None:
+    texts = [f"{token} x" for token in TOKENS]
+    for start in range(0, len(texts), COUNT):
+        report = hostile_report(prompts, texts[start:] + texts[:start])
+        assert report.prompts is not None
+        rows = list(csv.DictReader(io.StringIO(load_writer("csv")(report), newline="")))
+        for row, prompt in zip(rows, report.prompts.frame["prompt"].to_list(), strict=True):
+            # Signs that were put in are all that differs.
+            assert row["prompt"].replace("'", "") == display_text(prompt).replace("'", "")
+
+
+SCRIPT = """
+import hashlib, sys
+from pathlib import Path
+from guardtui.reports.base import load_writer, report_formats
+from tests.reports.hostile import hostile_report, plain_prompts
+texts = [f"{word}<b>\\u202e=1" for word in "one two three four five six seven".split()]
+for name in report_formats():
+    report = hostile_report(plain_prompts(Path(sys.argv[1])), texts)
+    print(name, hashlib.sha256(load_writer(name)(report).encode()).hexdigest())
+"""
+
+
+def test_the_same_input_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    said = set()
+    for seed in ("0", "1", "4711"):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(tmp_path)],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "PYTHONPATH": str(root),
+                "TZ": f"UTC+{seed[0]}",
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.add(done.stdout)
+    (once,) = said
+    assert [line.split()[0] for line in once.splitlines()] == list(report_formats())
+
+
+@pytest.mark.parametrize("name", report_formats())
+def test_a_report_does_not_change_by_being_written(name: str, prompts: PromptSet) -> None:
+    report = hostile_report(prompts, list(TOKENS))
+    digests = {hashlib.sha256(load_writer(name)(report).encode()).hexdigest() for _ in range(2)}
+    assert len(digests) == 1
+
+
+def test_the_prompts_of_these_tests_are_hostile(prompts: PromptSet) -> None:
+    report = hostile_report(prompts, ["<b>\x1b\u202e"])
+    assert report.prompts is not None
+    assert set(report.prompts.frame["prompt"].to_list()) == {"<b>\x1b\u202e"}
+    assert report.topic.examples == ("<b>\x1b\u202e",) * 2
+    assert storable("\ud800") == "?"
