@@ -262,8 +262,9 @@ def test_nemo_interactions() -> None:
     assert (
         "refusals are expected by several policies: one, two" in problems_of("i.json", as_json)[0]
     )
-    rows, _ = read("i.json", as_json, guardrail="one")
-    assert [row[2] for row in rows] == [True, False]
+    for text in (as_json, json.dumps(json.loads(as_json), indent="\t")):
+        rows, _ = read("i.json", text, guardrail="one")
+        assert [row[2] for row in rows] == [True, False]
     assert "no refusal is expected by 'no'" in problems_of("i.json", as_json, guardrail="no")[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -162,8 +164,16 @@ class Source:
 
     @cached_property
     def yaml(self) -> Any:
-        """The document, JSON or YAML, with lines. Raises FileProblem."""
-        return load_yaml(self.path, self.text)
+        """The document, JSON or YAML, with lines where it is YAML too. Raises FileProblem."""
+        try:
+            return load_yaml(self.path, self.text)
+        except FileProblem:
+            if not self.looks_like_json:
+                raise
+            # JSON may be indented by tabs, which YAML forbids.
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(self.text)
+            raise
 
 
 class Reader(Protocol):
