@@ -43,7 +43,8 @@ class Effect:
 class Remark:
     """One finding, wherever it is: `severity` is `error` or `warning`; `lines` are of the file.
 
-    `effect` is None where nothing was measured, or nothing is to be.
+    `effect` is None where nothing was measured, or nothing is to be. `field` is the part of the
+    definition that is meant, as `examples.2`, or "".
     """
 
     file: str
@@ -52,6 +53,7 @@ class Remark:
     message: str
     lines: tuple[int, ...] = ()
     effect: Effect | None = None
+    field: str = ""
 
 
 @click.command("check")
@@ -65,7 +67,7 @@ class Remark:
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["table", "json"]),
+    type=click.Choice(["table", "json", "sarif"]),
     default="table",
     help="Form of the result (default: table).",
 )
@@ -111,14 +113,18 @@ def command(
         remarks = [remark for path in topics for remark in _definition_alone(path)]
     else:
         remarks = _remarks(topic, prompts, encoder, threshold)
-    render = _json if format_name == "json" else _table
     survey = None
     if clusters and prompts is not None:
         from guardtui.cli.clusters import survey_of_files
 
         survey = survey_of_files(topic, prompts)
-    text = render(remarks, survey)
-    write(text if format_name == "json" or output else defused(text), output)
+    if format_name == "sarif":
+        from guardtui.cli.check_sarif import sarif
+
+        text = sarif(remarks, [*topics, *filter(None, [prompts])])
+    else:
+        text = (_json if format_name == "json" else _table)(remarks, survey)
+    write(text if format_name != "table" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
     return Exit.GATE_FAILED if strict and remarks else Exit.DONE
@@ -162,7 +168,13 @@ def _remarks(
     topic = agreed_topic(file, prompts)
     if topic is None:
         remarks.append(
-            Remark(str(topic_path), "error", "intent", disagreement(file, prompts, prompts_path))
+            Remark(
+                str(topic_path),
+                "error",
+                "intent",
+                disagreement(file, prompts, prompts_path),
+                field="intent",
+            )
         )
     findings = check_prompt_set(prompts, topic or file.topic)
     advice = _linted(topic or file.topic, prompts, encoder, threshold)
@@ -207,17 +219,23 @@ def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
     # Where there are lines, it is those of equal prompts.
     path = prompts_path if one.lines else topic_path
     code = one.code if one.code == "leakage" else f"lint.{one.code}"
-    return Remark(str(path), "warning", code, one.line, one.lines, effect)
+    return Remark(str(path), "warning", code, one.line, one.lines, effect, one.field)
 
 
 def _definition(path: Path, topic: Topic) -> list[Remark]:
     from guardtui.domain.topic import line_breaks, violations
 
     return [
-        Remark(str(path), "error", f"limit.{violation.field}", violation.message)
+        Remark(
+            str(path),
+            "error",
+            f"limit.{violation.field}",
+            violation.message,
+            field=violation.field,
+        )
         for violation in violations(topic)
     ] + [
-        Remark(str(path), "warning", f"line-break.{found.field}", found.message)
+        Remark(str(path), "warning", f"line-break.{found.field}", found.message, field=found.field)
         for found in line_breaks(topic)
     ]
 

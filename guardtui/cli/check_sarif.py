@@ -1,0 +1,76 @@
+"""What `guardtui check` found, as SARIF: findings at their lines, for code scanning."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guardtui.cli.check import Remark
+
+_HELP = {
+    "limit": "A definition that breaks a limit is never sent to AIRS. Make the text shorter, or "
+    "give the number of examples that is asked for.",
+    "line-break": "An editor of one line cannot hold a line break. Write the text in one line.",
+    "lint": "Known to go wrong with definitions that are matched by meaning. The property "
+    "`effect` says what coverage does without it, where that was measured.",
+    "intent": "The topic file and the prompt set name different intents. Make the two agree.",
+    "file": "The file cannot be read as a topic. Correct it as the message says.",
+}
+_OTHERS = "A finding about the labelled prompts. The lines are those of the prompt file."
+
+
+def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
+    """All findings as one run, named by the files that were checked."""
+    from guardtui.cli.inputs import path_from_here
+    from guardtui.files.topic_places import field_lines
+    from guardtui.reports.sarif_log import Finding, Rule, sarif_log
+
+    lines = {str(path): field_lines(path) for path in files}
+    levels: dict[str, str] = {}
+    findings = []
+    for remark in remarks:
+        rule = re.sub(r"\.\d+$", "", remark.code)
+        level = "error" if remark.severity == "error" else "warning"
+        levels.setdefault(rule, level)
+        places = remark.lines
+        # Lines of prompts are told by the finding itself; a field of a definition has its own.
+        known = lines.get(remark.file, {})
+        if not places and remark.field:
+            line = known.get(remark.field) or known.get(remark.field.partition(".")[0])
+            places = () if line is None else (line,)
+        # What is measured changes with every edit, and stands in the messages about a field.
+        about = f"{remark.code}\n{remark.field or remark.message}"
+        findings.append(
+            Finding(
+                rule=rule,
+                level=level,
+                message=remark.message,
+                path=path_from_here(Path(remark.file)),
+                lines=places or (() if _has_no_lines(remark.file) else (1,)),
+                fingerprint=hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:16],
+                properties={} if remark.effect is None else {"effect": asdict(remark.effect)},
+            )
+        )
+    rules = [
+        Rule(code, _name(code), f"{code.replace('.', ': ').replace('-', ' ')}", _help(code), level)
+        for code, level in sorted(levels.items())
+    ]
+    checked = " ".join(path_from_here(path) for path in files)
+    return sarif_log(rules, findings, run=f"check {checked}")
+
+
+def _has_no_lines(file: str) -> bool:
+    return file.lower().endswith(".parquet")
+
+
+def _name(code: str) -> str:
+    return "".join(word.capitalize() for word in re.split(r"[^A-Za-z0-9]+", code))
+
+
+def _help(code: str) -> str:
+    return _HELP.get(code.partition(".")[0], _OTHERS)

@@ -1,0 +1,144 @@
+"""Forms of reports on the command line: by ending and by name, and findings of `check` as SARIF."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft7Validator
+
+from guardtui.cli.outputs import format_of_name
+from guardtui.reports.formats import FORMATS
+
+from .conftest import Run
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_bytes())
+BAD = """\
+# a comment
+name: Tax advice
+description: Not about stories, except [x](http://e) and {0}
+intent: block
+examples:
+  - How do I deduct my home office?
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.html", "html"),
+        ("A.HTM", "html"),
+        ("r.md", "md"),
+        ("r.json", "json"),
+        ("r.airs.json", "airs-json"),
+        ("r.csv", "csv"),
+        ("results.tsv", "tsv"),
+        ("junit.xml", "junit"),
+        ("r.junit.xml", "junit"),
+        ("r.sarif", "sarif"),
+        ("r.sarif.json", "sarif"),
+        ("r.txt", "table"),
+        ("report", None),
+        ("html", None),
+        (".json", "json"),
+        ("r.pdf", None),
+    ],
+)
+def test_the_ending_of_a_file_tells_the_format(name: str, expected: str | None) -> None:
+    assert format_of_name(name) == expected
+
+
+def test_the_help_names_every_format(run: Run) -> None:
+    for command, left_out in (("eval", {"tsv"}), ("export", set[str]())):
+        text = " ".join(run(command, "--help").out.split())
+        named = text.partition("Form of the report: ")[2].partition(".")[0].split(", ")
+        assert set(named) == set(FORMATS) - left_out
+
+
+def test_one_run_writes_the_forms_of_the_endings(run: Run, folder: Path) -> None:
+    names = ("r.xml", "r.sarif", "r.airs.json", "r.json", "r.md")
+    outputs = [word for name in names for word in ("-o", name)]
+    prompts = str(folder / "prompts.csv")  # not relative, and told as relative all the same
+    done = run("eval", "topic.yaml", "--prompts", prompts, "--threshold", "0.97", *outputs)
+    assert (done.code, done.out) == (0, "")
+    root = ET.fromstring((folder / "r.xml").read_bytes())
+    assert root.get("tests") == "10"
+    assert {suite.get("file") for suite in root} == {"prompts.csv"}
+    sarif = json.loads((folder / "r.sarif").read_bytes())
+    Draft7Validator(SCHEMA).validate(sarif)
+    results = sarif["runs"][0]["results"]
+    assert len(results) == int(root.get("failures", "")) > 0
+    airs = json.loads((folder / "r.airs.json").read_bytes())
+    assert list(airs)[:4] == ["profile", "topic", "intent", "metrics"]
+    assert len(airs["false_negatives"]) == len(results)
+    assert (folder / "r.md").read_text("utf-8").startswith("# Guardrail topic report\n\nCoverage ")
+    lines = (folder / "prompts.csv").read_text("utf-8").splitlines()
+    for one in results:
+        place = one["locations"][0]["physicalLocation"]
+        prompt = one["message"]["text"].rpartition("): ")[2]
+        assert prompt in lines[place["region"]["startLine"] - 1]
+        assert place["artifactLocation"]["uri"] == "prompts.csv"
+
+
+def test_an_ending_of_no_report_is_refused_before_the_work(run: Run, folder: Path) -> None:
+    for command in (("eval", "topic.yaml", "--prompts", "prompts.csv"), ("export", "topic.yaml")):
+        done = run(*command, "-o", "r.pdf")
+        assert done.code == 2
+        assert "r.pdf: .pdf is the ending of no report" in done.err
+        assert "--format" in done.err
+        assert not (folder / "r.pdf").exists()
+
+
+def test_findings_of_check_as_sarif_at_the_lines_of_the_fields(run: Run, folder: Path) -> None:
+    (folder / "topic.yaml").write_text(BAD, "utf-8")
+    done = run("check", "topic.yaml", "--format", "sarif")
+    assert done.code == 2
+    document = json.loads(done.out)
+    Draft7Validator(SCHEMA).validate(document)
+    (log,) = document["runs"]
+    rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
+    found = {one["ruleId"]: one for one in log["results"]}
+    assert set(found) == set(rules)
+    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in log["results"])
+    places = {
+        rule: one["locations"][0]["physicalLocation"]["region"]["startLine"]
+        for rule, one in found.items()
+    }
+    assert places["limit.examples"] == 5
+    assert places["lint.exclusion"] == 3
+    assert found["limit.examples"]["level"] == "error"
+    assert found["lint.exclusion"]["level"] == "warning"
+    assert "\\[x\\]" in done.out or "[x]" not in done.out
+
+
+def test_check_as_sarif_points_at_lines_of_prompts(run: Run, folder: Path) -> None:
+    text = (folder / "prompts.csv").read_text("utf-8")
+    (folder / "prompts.csv").write_text(text + text.splitlines()[1] + "\n", "utf-8")
+    done = run(
+        "check", "topic.yaml", "--prompts", "prompts.csv", "--format", "sarif", "-o", "c.sarif"
+    )
+    assert done.code == 0
+    document = json.loads((folder / "c.sarif").read_bytes())
+    Draft7Validator(SCHEMA).validate(document)
+    twice = [one for one in document["runs"][0]["results"] if "duplicate" in one["ruleId"]]
+    (one,) = twice
+    lines = [
+        place["physicalLocation"]["region"]["startLine"]
+        for place in (*one["locations"], *one.get("relatedLocations", ()))
+    ]
+    assert lines == [2, 12]
+    assert one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "prompts.csv"
+
+
+def test_several_topics_and_a_broken_one(run: Run, folder: Path) -> None:
+    (folder / "broken.yaml").write_text("name: [\n", "utf-8")
+    done = run("check", "topic.yaml", "broken.yaml", "--format", "sarif")
+    assert done.code == 2
+    document = json.loads(done.out)
+    Draft7Validator(SCHEMA).validate(document)
+    (one,) = [one for one in document["runs"][0]["results"] if one["ruleId"] == "file"]
+    place = one["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "broken.yaml"
+    assert place["region"]["startLine"] >= 1
