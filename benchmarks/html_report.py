@@ -3,9 +3,10 @@
     python benchmarks/html_report.py [--prompts 20000] [--json]
 
 `first` is the whole report in a new process, with the packages for charts loaded and begun: what
-`guardtui eval --format html` adds. `again` is the next one of the same process (the app's second
-export), the median of several. The floor is `json.dumps` of the same rows as plain lists. The exit
-code is 1 when 20 000 prompts take 2 s or more, or 10 MB.
+`guardtui eval --format html` adds, on the clock and as CPU time (on a machine that does other work
+only the second is of use); the best of three. `again` is the next one of the same process (the
+app's second export), the median of several. The floor is `json.dumps` of the same rows as plain
+lists. The exit code is 1 when 20 000 prompts take 2 s of CPU time or more, or 10 MB.
 """
 
 from __future__ import annotations
@@ -34,44 +35,7 @@ from guardtui.session.session import Decision, Iteration
 
 RUNS = 5
 SECONDS, BYTES = 2.0, 10_000_000
-WORDS = [
-    "how",
-    "do",
-    "i",
-    "deduct",
-    "my",
-    "home",
-    "office",
-    "cost",
-    "on",
-    "the",
-    "return",
-    "when",
-    "a",
-    "client",
-    "pays",
-    "me",
-    "late",
-    "for",
-    "consulting",
-    "work",
-    "in",
-    "another",
-    "state",
-    "and",
-    "what",
-    "can",
-    "we",
-    "do",
-    "about",
-    "it",
-    "without",
-    "paying",
-    "more",
-    "than",
-    "is",
-    "due",
-]
+WORDS = "how do i deduct my home office cost on the return when a client pays me late for work"
 
 
 def made_up(count: int) -> ReportInput:
@@ -79,7 +43,7 @@ def made_up(count: int) -> ReportInput:
     random = np.random.default_rng(1)
     lines = ["prompt,expected,intent,category,source"]
     for number in range(count):
-        words = " ".join(random.choice(WORDS, random.integers(8, 46)))
+        words = " ".join(random.choice(WORDS.split(), random.integers(8, 46)))
         label = "true" if random.random() < 0.5 else "false"
         lines.append(f"{number} {words},{label},block,category {number % 12},file {number % 7}")
     with tempfile.TemporaryDirectory() as folder:
@@ -127,17 +91,18 @@ def main() -> int:
     report = made_up(options.prompts)
     write = load_writer("html")
 
-    def timed() -> float:
+    def timed() -> tuple[float, float]:
+        """Seconds on the clock, and of the processor: they differ when others work too."""
         fresh = replace(report)  # nothing worked out before
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         write(fresh)
-        return time.perf_counter() - start
+        return time.perf_counter() - start, time.process_time() - used
 
     if options.once:
-        print(timed())
+        print(*timed())
         return 0
     command = [sys.executable, __file__, "--once", "--prompts", str(options.prompts)]
-    first = [float(subprocess.check_output(command)) for _ in range(3)]
+    first = [subprocess.check_output(command, text=True).split() for _ in range(3)]
     timed()
     again, floor = [], []
     rows = [
@@ -145,16 +110,17 @@ def main() -> int:
         for row in report.rows()
     ]
     for _ in range(RUNS):
-        again.append(timed())
-        start = time.perf_counter()
+        again.append(timed()[1])
+        start = time.process_time()
         json.dumps(rows)
-        floor.append(time.perf_counter() - start)
+        floor.append(time.process_time() - start)
     page = write(report)
     figures = {
         "prompts": options.prompts,
-        "first_s": statistics.median(first),
-        "again_s": statistics.median(again),
-        "json_dumps_s": statistics.median(floor),
+        "first_s": min(float(seconds) for seconds, _ in first),
+        "first_cpu_s": min(float(seconds) for _, seconds in first),
+        "again_cpu_s": statistics.median(again),
+        "json_dumps_cpu_s": statistics.median(floor),
         "ratio": statistics.median(a / b for a, b in zip(again, floor, strict=True)),
         "bytes": len(page.encode()),
         "json_dumps_bytes": len(json.dumps(rows).encode()),
@@ -164,7 +130,7 @@ def main() -> int:
     else:
         for name, value in figures.items():
             print(f"{name:<17} {value:.3f}" if isinstance(value, float) else f"{name:<17} {value}")
-    missed = figures["first_s"] >= SECONDS or figures["bytes"] >= BYTES
+    missed = figures["first_cpu_s"] >= SECONDS or figures["bytes"] >= BYTES
     return int(options.prompts <= 20_000 and missed)
 
 

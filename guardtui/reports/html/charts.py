@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,57 +58,33 @@ _CONFIG = {
 
 
 class ChartRenderer:
-    """Draws charts, when the packages for it are there; else every drawing is None.
-
-    The first drawing takes half a second, which goes by in a thread of its own from the moment
-    this is made.
-    """
+    """Draws charts, when the packages for it are there; else every drawing is None."""
 
     def __init__(self) -> None:
-        self._convert: Any = None
-        self._warming: threading.Thread | None = None
+        self._packages: tuple[Any, Any] | None = None
         try:
+            import altair
             import vl_convert
         except ImportError:
             return
-        self._convert = vl_convert
-        self._warming = threading.Thread(target=self._warm, name="charts", daemon=True)
-        self._warming.start()
-
-    def _warm(self) -> None:
-        # What is wrong with it will show in the first real drawing.
-        with_nothing = {"data": {"values": [{"x": 0}]}, "mark": "point"}
-        try:
-            self._convert.vegalite_to_svg(with_nothing, allowed_base_urls=[])
-        except ValueError:
-            self._convert = None
+        self._packages = (altair, vl_convert)
 
     def draw(self, make: Callable[[Any], Any], label: str, **data: Values) -> Markup | None:
         """The chart that `make` gives for the module altair, as an image called `label`.
 
         `data` are its values by name: of plain values nothing has to be checked.
         """
-        if self._convert is None:
+        if self._packages is None:
             return None
-        try:
-            import altair
-        except ImportError:
-            return None
+        altair, convert = self._packages
         specification = make(altair).to_dict(validate=False)
         specification["config"] = _CONFIG
         specification["datasets"] = data
-        if self._warming is not None:
-            self._warming.join()
-            self._warming = None
-        if self._convert is None:
-            return None
         version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
         try:
-            drawn = self._convert.vegalite_to_svg(
-                specification, vl_version=version, allowed_base_urls=[]
-            )
+            drawn = convert.vegalite_to_svg(specification, vl_version=version, allowed_base_urls=[])
         except ValueError:  # the one does not know the other's version
-            drawn = self._convert.vegalite_to_svg(specification, allowed_base_urls=[])
+            drawn = convert.vegalite_to_svg(specification, allowed_base_urls=[])
         return _themed(drawn, label)
 
 

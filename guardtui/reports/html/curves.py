@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from guardtui.advice.curves import CurvePoint
     from guardtui.advice.sweep import Best, Sweep
 
-_POINTS = 200
+_POINTS = 150
 _LISTED = 20
 _SERIES = ("TPR", "TNR", "coverage")
 

@@ -22,8 +22,7 @@ _NAME = 120  # characters of the topic's name in the title
 
 def write(report: ReportInput) -> str:
     """The whole page. Charts are drawn when the packages of the extra `html` are there."""
-    renderer = ChartRenderer()  # begins while the rows are made
-    rows = rows_section(report)
+    renderer = ChartRenderer()
     sections = [
         Section("Definition", "definition", definition_section(report)),
         Section("Metrics", "metrics", metrics_section(report)),
@@ -34,7 +33,7 @@ def write(report: ReportInput) -> str:
     if report.by_category:
         sections.append(Section("By category", "categories", categories_section(report)))
     sections.append(Section("Clusters", "clusters", clusters_section(report)))
-    sections.append(Section("Prompts", "prompts", rows))
+    sections.append(Section("Prompts", "prompts", rows_section(report)))
     sections.append(Section("Provenance", "provenance", provenance_section(report)))
     name = display_start(report.topic.name, _NAME)
     return page(f"Guardrail topic report: {name}", sections, lead=verdict(report))
