@@ -107,12 +107,15 @@ def _comparison(result: SearchResult) -> str | None:
 
 def _chance(proposals: Sequence[Proposal]) -> str:
     """How many of the listed edits may look better, or worse, by chance."""
-    doubtful = sum(one.worth.could_be_chance for one in proposals)
+    from guardtui.advice.worth import coverage_could_be_same
+
+    doubtful = sum(coverage_could_be_same(one.worth) for one in proposals)
     if not doubtful:
-        return "None of these differences is likely to be chance, each taken by itself."
+        return "The 95 % interval of none of these held-out gains holds 0, each taken by itself."
     which = "all" if doubtful == len(proposals) else str(doubtful)
     return (
-        f"Of these {len(proposals)} differences {which} could well be chance (p of 0.05 or more)."
+        f"Of these {len(proposals)} held-out gains {which} could well be chance: the 95 % interval "
+        "holds 0."
     )
 
 

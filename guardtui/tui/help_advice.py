@@ -35,9 +35,9 @@ n/a: it could not be measured. A rule is no law: where coverage falls without it
 Edits of the definition, each measured by the embedded engine: a missed prompt taken as an example,
 an example swapped or dropped, a clause dropped, a word replaced, and the like. They are chosen on
 one half of your prompts; the figures are of the other half, which had no part in the choice: its
-coverage before and after, ✓ fixes and ✗ regressions, and "chance?" where these could be chance.
-They are in the order of the half they were chosen on. How much better an edit looks where it was
-chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
+coverage before and after, ✓ fixes and ✗ regressions, and "chance?" where the interval of the gain
+holds 0. They are in the order of the half they were chosen on. How much better an edit looks where
+it was chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
         ("coverage", "fix", "regression"),
         (),
         (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from guardtui.advice.effects import change_in_words, effects, no_effect
 from guardtui.advice.lint import LintEngine, open_lint_engine
+from guardtui.advice.worth import coverage_could_be_same, worth_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
@@ -88,3 +90,16 @@ def test_a_topic_that_tells_nothing_apart_is_told() -> None:
     assert no_effect(Metrics(tp=45, tn=5, fp=45, fn=5)) is None
     assert no_effect(Metrics(tp=50, tn=50, fp=0, fn=0)) is None
     assert no_effect(Metrics(tp=0, tn=50, fp=0, fn=0)) is None
+
+
+def test_a_trade_of_one_kind_of_mistake_for_the_other_is_no_chance() -> None:
+    # 17 negatives broken, 15 positives fixed: balanced in sum, and TNR fell by 0.17.
+    duty = np.arange(200) < 100
+    before = np.r_[np.ones(70), np.zeros(30), np.ones(55), np.zeros(45)].astype(bool)
+    after = before.copy()
+    after[70:85] = True
+    after[100:117] = False
+    worth = worth_of(duty, before, after)
+    assert (worth.fixes, worth.regressions, worth.could_be_chance) == (15, 17, True)
+    assert not coverage_could_be_same(worth)
+    assert coverage_could_be_same(worth_of(duty, before, before))

@@ -207,7 +207,7 @@ async def test_effects_need_no_halves_and_count_every_prompt(sample: Path) -> No
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
         assert f"on all {len(main.prompts)} prompts" in shown
-        assert "chance" in shown
+        assert "interval of the change holds 0" in shown
 
 
 async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
@@ -228,3 +228,17 @@ async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
         if len(screen._proposals) > 1:
             search, single = screen._proposals
             assert f"{search.held_out_gain - single.held_out_gain:+.3f} more held out" in shown
+
+
+async def test_a_search_that_is_ended_at_once_does_not_say_that_nothing_can_be_tried(
+    sample: Path, held: threading.Event
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        main.action_refine()
+        await until(pilot, lambda: isinstance(app.screen, SearchDialog))
+        await pilot.press("escape")
+        held.set()
+        await until(pilot, lambda: app.screen is main)
+        assert "no edit to try" not in told(app)

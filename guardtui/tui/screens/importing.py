@@ -21,6 +21,8 @@ from guardtui.tui.widgets.score_line import PathSuggester
 
 LOG = "results.tsv"
 """The name that such a log has, as a rule."""
+_LINES = 6
+"""Of what is wrong with a file, as much as a short screen has room for."""
 _ABOUT = (
     "A log of iterations that another tool kept, or another session exported. Its rows have rates "
     "and a definition, but no verdicts. A file of the same name that was imported before is "
@@ -98,7 +100,11 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
         return read_results(beside if not path.exists() and beside.exists() else path)
 
     def _tell(self, problem: str) -> None:
-        self._problem.update(Text(f"! {display_text(problem, newlines=True)}"))
+        lines = problem.splitlines()
+        if len(lines) > _LINES:  # the last one says what to do
+            more = f"  and {len(lines) - _LINES + 1} more lines"
+            lines = [*lines[: _LINES - 2], more, lines[-1]]
+        self._problem.update(Text(f"! {display_text(chr(10).join(lines), newlines=True)}"))
 
     def action_close(self) -> None:
         self.dismiss(None)

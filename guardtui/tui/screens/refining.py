@@ -20,6 +20,7 @@ from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import CurvePoint, Search, SearchResult, Snapshot
 from guardtui.advice.splits import SplitError, split_prompts
 from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.advice.worth import coverage_could_be_same
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -82,7 +83,7 @@ class ProposalList(EditList):
 def proposal_line(one: Proposal) -> Text:
     """One edit: its held-out coverage, what it fixes and breaks there, and what it is.
 
-    `chance?` stands where McNemar's test does not tell the difference from chance.
+    `chance?` stands where the interval of the change of coverage holds 0.
     """
     before, after = one.before.report, one.after.report
     sign, style = delta(one.held_out_gain)
@@ -90,7 +91,7 @@ def proposal_line(one: Proposal) -> Text:
     line.append(f"{number(before.coverage)} → {number(after.coverage)} ", "bold")
     line.append(f"{sign:<9}", style)
     line.append(f"✓{one.report_fixes:<3} ✗{one.report_regressions:<3} ")
-    line.append("chance? " if one.worth.could_be_chance else "", "$text-warning")
+    line.append("chance? " if coverage_could_be_same(one.worth) else "", "$text-warning")
     return line.append(display_start("; ".join(one.changes), 300), "$text-muted")
 
 
@@ -243,11 +244,13 @@ class RefiningScreen(ScanningScreen):
         result = await self.app.push_screen_wait(SearchDialog(scorer, topic))
         if result is None:
             return
-        if result.proposal is None and result.measured < 2:
-            self.notify(NO_EDITS)
-            return
         if result.proposal is None:
-            self.notify(f"No edit is worth its cost ({result.measured} definitions measured).")
+            told = f"No edit is worth its cost ({result.measured} definitions measured)."
+            if result.ended != "exhausted":
+                told = f"Ended before an edit worth its cost was found. {told}"
+            elif result.measured < 2:
+                told = NO_EDITS
+            self.notify(told)
             return
         single = result.single
         notes = [
@@ -268,6 +271,8 @@ class RefiningScreen(ScanningScreen):
 
     async def _offer(self, topic: Topic, found: Sequence[Proposal], notes: Sequence[str]) -> None:
         prompts = self.workspace.prompts.prompts
+        # Worked out here, not while the screen is drawn.
+        await asyncio.to_thread(lambda: [(one.interval, one.sentence) for one in found])
         chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts))
         if chosen is not None:
             told = "The edit is in the editor; Undo takes it back."
@@ -285,7 +290,10 @@ class RefiningScreen(ScanningScreen):
 
         def work_out() -> tuple[Effect, ...] | None:
             engine = open_lint_engine(scanner, prompts, lambda progress: None, stop.is_set)
-            return None if engine is None else effects(engine, topic, stop.is_set)
+            found = None if engine is None else effects(engine, topic, stop.is_set)
+            for one in found or ():
+                _ = one.worth.intervals  # not while the screen is drawn
+            return found
 
         try:
             found = await asyncio.to_thread(work_out)
@@ -305,16 +313,15 @@ class RefiningScreen(ScanningScreen):
             sign, style = delta(one.coverage_change)
             text.append(f"{sign:<9}", style)
             text.append(f" {display_text(one.sentence)}")
-            if one.worth.fixes or one.worth.regressions:
-                chance = "could be chance" if one.worth.could_be_chance else "hardly chance"
-                text.append(f" ({chance})", "$text-muted")
+            if (one.worth.fixes or one.worth.regressions) and coverage_could_be_same(one.worth):
+                text.append(" chance?", "$text-warning")
             text.append("\n")
             if one.part.startswith("example"):
                 text.append(f"          {display_start(one.text, _SHOWN)}\n", "$text-muted")
         text.append(
             f"\nThe figure is the change of coverage by the embedded engine on all {len(prompts)} "
-            "prompts; ▲ means that the definition is better without that part. Could be chance: "
-            "McNemar's exact p-value of the verdicts that changed is 0.05 or more.\n",
+            "prompts; ▲ means that the definition is better without that part. Where the 95 % "
+            "interval of the change holds 0 it may be chance: chance?\n",
             "$text-muted",
         )
         await self.app.push_screen_wait(TextPage("What each part of the definition does", text))
