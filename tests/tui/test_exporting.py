@@ -57,7 +57,7 @@ def told(dialog: ExportDialog) -> str:
 
 
 def name_of(dialog: ExportDialog) -> str:
-    return dialog._name.value
+    return dialog._file.value
 
 
 async def test_every_format_is_offered_with_what_it_is_for(topic_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_file_that_is_there_is_asked_about(topic_path: Path) -> None:
         dialog = await opened(pilot, app)
         await choose(pilot, dialog, "md")
         await pilot.press("tab")
-        dialog._name.value = "mine.md"
+        dialog._file.value = "mine.md"
         for answer in ("escape", "y"):
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(app.screen, Confirm) and app.screen.is_mounted)
@@ -137,7 +137,7 @@ async def test_what_guardtui_reads_is_never_written_over(topic_path: Path, name:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)
         await pilot.press("tab")
-        dialog._name.value = name
+        dialog._file.value = name
         assert "✗" in await write(pilot, dialog)
         assert app.screen is dialog
 
@@ -155,9 +155,9 @@ async def test_a_name_that_cannot_be_used_is_told_and_can_be_corrected(
         dialog = await opened(pilot, app)
         await choose(pilot, dialog, "md")
         await pilot.press("tab")
-        dialog._name.value = name
+        dialog._file.value = name
         assert "✗" in await write(pilot, dialog)
-        dialog._name.value = "good.md"
+        dialog._file.value = "good.md"
         assert "good.md" in await write(pilot, dialog)
 
     await drive(topic_path, run)
@@ -377,10 +377,10 @@ async def test_another_format_changes_the_ending_of_a_name_of_one_s_own(topic_pa
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = await opened(pilot, app)
         await choose(pilot, dialog, "md")
-        dialog._name.value = "mine.md"
+        dialog._file.value = "mine.md"
         await choose(pilot, dialog, "csv")
         assert name_of(dialog) == "mine.csv"
-        dialog._name.value = "no ending"
+        dialog._file.value = "no ending"
         await choose(pilot, dialog, "md")
         assert name_of(dialog) == "no ending"
 

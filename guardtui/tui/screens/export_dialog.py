@@ -92,7 +92,7 @@ class ExportDialog(Modal[str | None]):
         """What was written last."""
         self._about = Static("", id="export-about", markup=False)
         self._list = OptionList(id="export-formats", markup=False, compact=True)
-        self._name = LineInput(id="export-name", compact=True)
+        self._file = LineInput(id="export-name", compact=True)
         self._told = Static("", id="export-told", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -103,7 +103,7 @@ class ExportDialog(Modal[str | None]):
             yield self._list
             with Horizontal(id="export-file"):
                 yield Label("File ")
-                yield self._name
+                yield self._file
             yield self._told
 
     def on_mount(self) -> None:
@@ -135,11 +135,11 @@ class ExportDialog(Modal[str | None]):
     def _propose(self) -> None:
         """A name that is free, unless the author wrote one: that gets the other ending only."""
         if self._format == PICTURE:
-            self._name.disabled = True
+            self._file.disabled = True
             return
-        self._name.disabled = False
+        self._file.disabled = False
         ending = format_of(self._format).ending
-        typed = self._name.value
+        typed = self._file.value
         if typed != self._proposed:
             before = next(
                 (
@@ -150,11 +150,11 @@ class ExportDialog(Modal[str | None]):
                 None,
             )
             if before is not None:
-                self._name.value = f"{typed.removesuffix(before)}{ending}"
+                self._file.value = f"{typed.removesuffix(before)}{ending}"
             return
         stem = f"{self._stem}-report-{self.subject.tag}"
-        self._proposed = self._name.value = free_name(stem, ending, self._taken)
-        self._name.cursor_position = len(self._proposed)
+        self._proposed = self._file.value = free_name(stem, ending, self._taken)
+        self._file.cursor_position = len(self._proposed)
 
     @on(OptionList.OptionHighlighted)
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -180,7 +180,7 @@ class ExportDialog(Modal[str | None]):
         if self._format == PICTURE:
             self.dismiss(PICTURE)
             return
-        name = self._name.value.strip()
+        name = self._file.value.strip()
         wanted = Wanted(self._format, self.subject, name)
         if not name:
             self.failed("write a name for the file")
@@ -202,7 +202,7 @@ class ExportDialog(Modal[str | None]):
         """It was not, as the author wished."""
         self._busy = False
         self._hide_told()
-        self._name.focus()
+        self._file.focus()
 
     def failed(self, problem: str) -> None:
         """It could not be."""
@@ -221,7 +221,7 @@ class ExportDialog(Modal[str | None]):
             way = "o downloads it once more, y copies its path"
         elif self._not_opened:
             way = f"y copies its path; it cannot be opened from here: {self._not_opened}"
-        in_name = " (not in the name: Shift+Tab leaves it)" if self._name.has_focus else ""
+        in_name = " (not in the name: Shift+Tab leaves it)" if self._file.has_focus else ""
         text.append(f"\n{way}{in_name}", "not bold $text-muted")
         self._tell(text)
 

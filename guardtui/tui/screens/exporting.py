@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.free_name import names_in
 from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.store import StoreError
 from guardtui.tui.delivering import Delivering
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import Confirm
@@ -52,7 +54,7 @@ class ExportingScreen(DecisionsScreen):
         path = self.workspace.topic_file.path
         taken = await asyncio.to_thread(names_in, path.absolute().parent)
         remembered = None
-        with self._told_problems():
+        with contextlib.suppress(StoreError):  # of a full disk the report itself tells
             remembered = self.workspace.store.settings().get(SETTING)
 
         def write(wanted: Wanted) -> None:
@@ -178,7 +180,9 @@ class ExportingScreen(DecisionsScreen):
         return str(self.remote_options.flags.get("profile") or "")
 
     def _tell_exported(self, dialog: ExportDialog, wanted: Wanted, target: Path) -> None:
-        self._remember({SETTING: wanted.format})
+        store = self.workspace.store
+        with contextlib.suppress(StoreError):
+            store.save_settings({**store.settings(), SETTING: wanted.format})
         note = self.app.send_to_browser(target) if isinstance(self.app, Delivering) else ""
         missing = wanted.subject.note
         note = "\n".join(filter(None, (missing and f"⚠ {missing}", note)))
