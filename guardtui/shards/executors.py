@@ -24,7 +24,7 @@ _BUILT_IN = {
     "ray": "guardtui.shards.ray_executor:RayExecutor",
 }
 
-_ONE_THREAD = {
+ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -111,7 +111,7 @@ class Processes:
         context = multiprocessing.get_context("spawn")
         stop = context.Event()
         count = max(1, min(self.jobs, len(shards)))
-        with _environment(_ONE_THREAD):
+        with _environment(ONE_THREAD):
             pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
             waiting: set[Future[Manifest | None]] = {pool.submit(_evaluate, one) for one in shards}
         try:
