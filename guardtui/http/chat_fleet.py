@@ -109,9 +109,9 @@ async def served_by(
         try:
             data = (await client.request("GET", _MODELS, retry=False)).data
         except ServiceError as error:
-            if error.kind is not Kind.REQUEST:
-                raise
-            return None
+            if error.kind is Kind.REQUEST or error.status == 501:
+                return None
+            raise
     listed = data.get("data") if isinstance(data, Mapping) else None
     if not isinstance(listed, list):
         return None

@@ -293,9 +293,13 @@ def test_those_that_were_there_are_waited_for_but_not_for_ever() -> None:
         fleet = fleet_of(some, retries=2)
         for one in await turns(fleet, 2):
             fleet.answered(one)
-        with pytest.raises(ServiceError, match=r"none of 2 endpoints answers.*it broke"):
+
+        async def fail_on() -> None:
             while True:
                 fleet.failed(await fleet.acquire(), BROKEN)
+
+        with pytest.raises(ServiceError, match=r"none of 2 endpoints answers.*it broke"):
+            await fail_on()
         # Three failures in a row, then one after 1 s, one after 2 s.
         assert 3 <= asyncio.get_running_loop().time() < 4
         assert [one.errors for one in some] == [5, 5]

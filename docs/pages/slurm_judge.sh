@@ -1,0 +1,58 @@
+#!/bin/bash
+#SBATCH --job-name=guardtui-judge
+#SBATCH --array=0-7
+#SBATCH --gres=gpu:1
+#SBATCH --time=04:00:00
+#SBATCH --output=judge-%A-%a.log
+
+# One server and one shard for each task of the array. When all are done: guardtui merge judged
+# Tasks that failed, of an array of 8: sbatch --array=3,5 --export=ALL,SHARDS=8 slurm_judge.sh
+set -euo pipefail
+
+TOPIC=${TOPIC:-tax.yaml}
+PROMPTS=${PROMPTS:-tax.csv}
+OUT=${OUT:-judged}
+WEIGHTS=${WEIGHTS:-Qwen/Qwen3-8B}
+NAME=${NAME:-judge}
+AT_ONCE=${AT_ONCE:-64}
+LOADING=${LOADING:-900} # seconds until the server has to answer
+SHARDS=${SHARDS:-$SLURM_ARRAY_TASK_COUNT}
+
+work=$(mktemp -d)
+server=
+stop() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 143' TERM
+
+# Several tasks may share a node: each server gets a port of its own.
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+url="http://127.0.0.1:$port/v1"
+vllm serve "$WEIGHTS" --served-model-name "$NAME" --host 127.0.0.1 --port "$port" >&2 &
+server=$!
+
+started=$SECONDS
+until curl --silent --fail --max-time 5 --output "$work/models.json" "$url/models"; do
+    if ! kill -0 "$server" 2>/dev/null; then
+        echo "the server ended before it answered" >&2
+        exit 3
+    fi
+    if [ $((SECONDS - started)) -ge "$LOADING" ]; then
+        echo "the server does not answer after $LOADING s" >&2
+        exit 3
+    fi
+    sleep 1
+done
+
+# By --endpoints the judge is called by its name alone, so that the parts fit together although
+# every server has another address. The cache is a database: one for each task, not one for all.
+echo "$url concurrency=$AT_ONCE" >"$work/endpoints.txt"
+export GUARDTUI_CACHE="$OUT.cache/$SLURM_ARRAY_TASK_ID"
+guardtui eval "$TOPIC" --prompts "$PROMPTS" --scanner judge \
+    --model "$NAME" --endpoints "$work/endpoints.txt" \
+    --shard "$SLURM_ARRAY_TASK_ID/$SHARDS" --out "$OUT"
