@@ -53,8 +53,8 @@ _LABELS = {
 _COLUMNS = (
     Column("outcome", 8),
     Column("prompt"),
-    Column("labels", 20, priority=2),
-    Column("matched by", 18, priority=3),
+    Column("labels", 24, priority=2),
+    Column("matched by", grid=False),
     Column("stopped by", 18),
     Column("where", grid=False),
     Column("note", grid=False),

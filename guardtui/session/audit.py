@@ -109,7 +109,9 @@ class Auditor:
         notes: dict[int, str] = {}
         for number, source in enumerate(sources, start=1):
             verdicts = await self.scanner.scan(
-                source.topic, together.prompts, self._telling(number, len(sources))
+                source.topic,
+                together.prompts,
+                self._telling(number, len(sources), len(together.prompts)),
             )
             matches.append(matches_of(source.topic, verdicts))
             for row, reason in verdicts.errors.items():
@@ -120,13 +122,13 @@ class Auditor:
         stopped = whole_profile(members, closed=closed, count=len(together.prompts))
         return made(together, members, stopped, closed=closed, errors=reasons, notes=notes)
 
-    def _telling(self, number: int, count: int) -> Report:
+    def _telling(self, number: int, count: int, prompts: int) -> Report:
         def tell(progress: Progress) -> None:
             phase = f"topic {number} of {count}: {progress.phase}"
             self.progress = replace(progress, phase=phase)
 
         # A scan by the embedded engine tells of prompts only, which it embeds for the first topic.
-        tell(Progress("scanning", 0, 0))
+        tell(Progress("scanning", 0, prompts))
         return tell
 
 
