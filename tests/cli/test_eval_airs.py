@@ -131,7 +131,7 @@ def test_an_incomplete_scan_says_how_to_resume(cloud: Cloud, run: Run) -> None:
     cloud.faults(faults=[])
     allowed = run(*NAMED, "--max-errors", "0", "--min-coverage", "0.1", **cloud.all)
     told = f"{missing} calls for {COUNT} prompts, {COUNT - missing} of them from the cache\n"
-    assert (allowed.code, allowed.err) == (0, told)
+    assert (allowed.code, allowed.err.startswith(told)) == (0, True)
     assert cloud.prompts["asked"]["total"] == COUNT + missing
 
 

@@ -141,6 +141,10 @@ def test_rows_without_a_verdict_and_going_on(run: Run, home: dict[str, str]) -> 
         assert allowed.code == 0
         gate = run(*JUDGE, *named(server), "--max-errors", "1", **home)
         assert gate.code == 1
+        complete = run(*JUDGE, *named(server), "--require-complete", "--min-coverage", "1", **home)
+        assert complete.code == 3
+        assert "gate failed: 2 prompts without a verdict, at most 0 allowed" in complete.err
+        assert complete.err.splitlines()[-1].endswith("; exit code 3")
         judge.fails.clear()
         judge.prompts.clear()
         rest = run(*JUDGE, *named(server), **home)

@@ -1,0 +1,114 @@
+"""`guardtui check` of topic files alone, the hook for pre-commit, and the workflows shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from guardtui.cli.main import cli
+
+from .conftest import ROOT, TOPIC, Run
+
+HOOKS = ROOT / ".pre-commit-hooks.yaml"
+PAGE = ROOT / "docs" / "pages" / "ci.md"
+
+
+def load(text: str) -> Any:
+    return YAML(typ="safe").load(text)
+
+
+def test_several_files_are_told_together(run: Run, folder: Path) -> None:
+    (folder / "not.yaml").write_text(TOPIC.replace("Advice", "Not advice"), "utf-8")
+    (folder / "long.yaml").write_text(TOPIC.replace("Advice", "x" * 300), "utf-8")
+    (folder / "cut.yaml").write_text("name: [\n", "utf-8")
+    (folder / "other.yaml").write_text("steps: 1\n", "utf-8")
+    names = ("topic.yaml", "not.yaml", "long.yaml", "cut.yaml", "other.yaml", "gone.yaml")
+    done = run("check", *names, "--format", "json")
+    assert (done.code, done.err) == (2, "")
+    found = [
+        (one["file"], one["severity"], one["code"]) for one in json.loads(done.out)["findings"]
+    ]
+    assert ("not.yaml", "warning", "lint.exclusion") in found
+    assert ("long.yaml", "error", "limit.description") in found
+    assert [file for file, _, code in found if code == "file"] == list(names[3:])
+    assert not [one for one in found if one[0] == "topic.yaml"]
+    table = run("check", *names)
+    assert table.code == 2
+    assert re.search(r"^error: cut\.yaml:\d+: ", table.out, re.MULTILINE)
+
+
+def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
+    assert run("check", "topic.yaml", "--strict").code == 0
+    (folder / "not.yaml").write_text(TOPIC.replace("Advice", "Not advice"), "utf-8")
+    assert run("check", "topic.yaml", "not.yaml").code == 0
+    strict = run("check", "topic.yaml", "not.yaml", "--strict")
+    assert (strict.code, "warning: not.yaml: " in strict.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing argument 'TOPIC…'"),
+        (["topic.yaml", "--clusters"], "--clusters needs --prompts"),
+        (["topic.yaml", "--threshold", "0.5"], "--threshold needs --prompts"),
+        (["topic.yaml", "--encoder", "static"], "--encoder needs --prompts"),
+        (["topic.yaml", "topic.yaml", "--prompts", "prompts.csv"], "--prompts fits one topic"),
+        (["topic.yaml", "--output", "topic.yaml"], "it would be lost"),
+    ],
+)
+def test_bad_usage(run: Run, arguments: list[str], said: str) -> None:
+    done = run("check", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_nothing_in_a_log_of_github_acts(run: Run, folder: Path) -> None:
+    (folder / "::error::x.yaml").write_text("name: [\n", "utf-8")
+    (folder / "x.yaml").write_text("##[group]x: 1\nname: ##[add-mask]x\n", "utf-8")
+    (folder / "y.yaml").write_text("name: x\ndescription: not ##[add-mask]x\n", "utf-8")
+    names = ("::error::x.yaml", "x.yaml", "y.yaml", "##[group]gone.yaml")
+    done = run("check", *names, GITHUB_ACTIONS="true")
+    assert done.code == 2
+    assert "##[" not in done.out + done.err
+    assert not re.search(r"^\s*::", done.out + done.err, re.MULTILINE)
+
+
+def test_the_hook_runs_the_command_on_topic_files(run: Run) -> None:
+    (hook,) = load(HOOKS.read_text("utf-8"))
+    words = shlex.split(hook["entry"])
+    assert words[0] == "guardtui"
+    assert run(*words[1:], "topic.yaml").code == 0
+    pattern = re.compile(hook["files"])
+    for name in ("topics/tax.yaml", "a/topics/b/tax.yml", "topics/tax.json"):
+        assert pattern.search(name), name
+    for name in (".pre-commit-config.yaml", "topics/tax.csv", "mytopics/tax.yaml"):
+        assert not pattern.search(name), name
+
+
+def test_workflows_that_are_shown_use_options_that_exist() -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    for block in blocks:
+        load(block)
+    context = cli.make_context("guardtui", ["--help"], resilient_parsing=True)
+    known = set()
+    for name in ("eval", "check"):
+        command = cli.get_command(context, name)
+        assert command is not None
+        known |= {word for one in command.params for word in one.opts}
+    workflow = load(blocks[0])
+    steps = workflow["jobs"]["topics"]["steps"]
+    lines = [one["run"] for one in steps if "guardtui " in one.get("run", "")]
+    lines += load(blocks[1])["guardrails"]["script"]
+    used = {word for line in lines for word in re.findall(r"(?<!\S)--?[a-z][a-z-]*", line)} - {
+        "-f",
+        "-p",
+    }
+    assert used
+    assert used <= known
