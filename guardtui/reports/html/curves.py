@@ -39,11 +39,13 @@ def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     kept = tuple(place for place in (here, best.place if best else None) if place is not None)
     points = curve_points(found, _POINTS, kept)
     few = curve_points(found, _LISTED, kept) if len(found) > _LISTED else points
-    return join(
-        *_sentences(report, found, best),
-        _drawn(found, points, threshold, here, renderer),
-        tag("details", tag("summary", "As a table"), _table(few, found, threshold, here, best)),
-    )
+    drawn = _drawn(found, points, threshold, here, renderer)
+    twin = _table(few, found, threshold, here, best)
+    if drawn is not None:
+        twin = join(drawn, tag("details", tag("summary", "As a table"), twin))
+    else:
+        twin = join(charts.missing_note(), twin)
+    return join(*_sentences(report, found, best), twin)
 
 
 def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Content]:
@@ -81,7 +83,8 @@ def _drawn(
     threshold: float | None,
     here: int | None,
     renderer: ChartRenderer,
-) -> Markup:
+) -> Markup | None:
+    """The charts side by side; None where they cannot be drawn."""
     values = []
     for point in points:
         metrics = point.metrics
@@ -166,7 +169,7 @@ def _drawn(
             )
         )
     if drawn[0] is None:
-        return charts.missing_note()
+        return None
     captions = list(names.values())
     return tag(
         "div",

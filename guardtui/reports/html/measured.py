@@ -233,7 +233,7 @@ def clusters_section(report: ReportInput) -> Markup:
         return paragraph(
             f"{UNDEFINED}: nobody looked for groups of alike prompts here. Commands do, with the "
             "embedded engine, for up to 5 000 prompts; for more, see ",
-            tag("code", "guardtui check --clusters"),
+            tag("code", "guardtui check TOPIC --prompts FILE --clusters"),
             ".",
             class_="muted",
         )
