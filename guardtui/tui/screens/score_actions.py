@@ -12,6 +12,7 @@ from textual import work
 
 from guardtui.domain.text import display_text
 from guardtui.files.atomic import refuse_overwriting, write_atomically
+from guardtui.files.free_name import free_name, names_in
 from guardtui.files.output_files import OutputSet
 from guardtui.files.problems import FileProblem
 from guardtui.reports.score_base import ScoreReport
@@ -257,8 +258,9 @@ class ScoresScreen(ScoringScreen):
     async def action_export_scores(self) -> None:
         """A report of all scorers shown, as `guardtui score` writes it, beside the file."""
         source = Path(self.outputs.source)
+        taken = await asyncio.to_thread(names_in, source.parent)
         targets = {
-            name: source.with_name(f"{source.stem}-scores.{ending}")
+            name: source.with_name(free_name(f"{source.stem}-scores", ending, taken))
             for name, ending in _ENDINGS.items()
         }
         chosen = await self.app.push_screen_wait(
