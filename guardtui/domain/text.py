@@ -40,6 +40,7 @@ _NAMED: dict[int, str] = {
 _UNNAMED = (
     (0x2061, 0x2066),  # invisible operators of formulas
     (0x206A, 0x2070),  # deprecated shaping controls
+    (0xFDD0, 0xFDF0),  # noncharacters
     (0xFFF9, 0xFFFC),  # interlinear annotation
     (0x13430, 0x13440),  # hieroglyph joiners
     (0x1BCA0, 0x1BCA4),  # shorthand controls
@@ -57,6 +58,9 @@ def _table() -> dict[int, str]:
     table[0x09] = "⇥"
     table.update({code: f"⟪{code:02X}⟫" for code in range(0x80, 0xA0)})
     table.update({code: f"⟪{code:04X}⟫" for first, last in _UNNAMED for code in range(first, last)})
+    # Noncharacters: XML and some spreadsheets refuse a file that holds one.
+    for plane in range(0, 0x110000, 0x10000):
+        table.update({plane + code: f"⟪{plane + code:04X}⟫" for code in (0xFFFE, 0xFFFF)})
     table.update(dict.fromkeys(range(0xE0000, 0xE0080), "⟪TAG⟫"))
     table.update({code: f"⟪VS{code - 0xE0100 + 17}⟫" for code in range(0xE0100, 0xE01F0)})
     table.update(dict.fromkeys(range(0xD800, 0xE000), "⟪?⟫"))

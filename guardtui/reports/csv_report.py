@@ -72,6 +72,7 @@ def write(report: ReportInput) -> str:
     return stream.getvalue()
 
 
+_ANSWERS = {True: "yes", False: "no", None: "none"}
 _TOLD_OF: dict[str, Callable[[Row], str]] = {
     "error": lambda row: row.error,
     "note": lambda row: row.note,
@@ -79,8 +80,6 @@ _TOLD_OF: dict[str, Callable[[Row], str]] = {
     "reason": lambda row: row.reason,
     "epochs": lambda row: " ".join(_ANSWERS[answer] for answer in row.epochs),
 }
-
-_ANSWERS = {True: "yes", False: "no", None: "none"}
 
 
 def _cell(value: object) -> str:

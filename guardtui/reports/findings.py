@@ -47,9 +47,9 @@ def evidence(report: ReportInput, row: Row) -> str:
         parts.append(verdict)
     if others := other_topics(report, row):
         parts.append(f"stopped by {display_start(others, _CHARACTERS)}")
-    if row.epochs:
-        yes, known = row.epochs.count(True), sum(one is not None for one in row.epochs)
-        parts.append(f"triggered in {yes} of {known} epochs")
+    known = [answer for answer in row.epochs if answer is not None]
+    if known:
+        parts.append(f"triggered in {sum(known)} of {len(known)} epochs")
     if row.note:
         parts.append(f"note: {display_start(row.note, _CHARACTERS)}")
     if row.reason:

@@ -109,8 +109,8 @@ def _definition(report: ReportInput) -> Iterator[str]:
     before = None if report.baseline is None else report.baseline.topic
     old = () if before is None else before.examples
     yield from ("## Definition", "")
-    yield _field("name", topic.name, before and before.name)
-    yield _field("description", topic.description, before and before.description)
+    yield _field("name", topic.name, before.name if before else None)
+    yield _field("description", topic.description, before.description if before else None)
     for number, example in enumerate(topic.examples, start=1):
         was = old[number - 1] if number <= len(old) else None
         new = before is not None and was is None
@@ -259,8 +259,8 @@ def _about(report: ReportInput, row: Row) -> str:
         parts.append(code_span(row.error, characters=_LISTED))
     if others := other_topics(report, row):
         parts.append(f"stopped by {code_span(others, characters=_LISTED)}")
-    if row.epochs:
-        known = [answer for answer in row.epochs if answer is not None]
+    known = [answer for answer in row.epochs if answer is not None]
+    if known:
         parts.append(f"triggered in {sum(known)} of {len(known)} epochs")
     if row.note:
         parts.append(f"note {code_span(row.note, characters=_LISTED)}")

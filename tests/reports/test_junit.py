@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,3 +156,10 @@ def test_a_large_set_lists_all(report: ReportInput) -> None:
     text = write(ReportInput(topic=report.topic, evaluation=many))
     assert JUnitXml.fromstring(text.encode()).tests == count
     assert text.count("<testcase ") == count
+
+
+def test_everything_that_xml_may_not_hold_is_shown() -> None:
+    legal = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")  # XML 1.0, 2.2
+    for first in range(0, 0x110000, 0x1000):
+        text = "".join(map(chr, range(first, first + 0x1000)))
+        assert legal.fullmatch(xml_text(text))

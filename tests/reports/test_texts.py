@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from guardtui.domain.verdicts import Verdicts
 from guardtui.reports import base, csv_report, markdown, table, tsv_report
 from guardtui.reports.base import ReportError, ReportInput, delta_text
+from guardtui.session.results_log import read_results
 
 from .conftest import HOSTILE, TOPIC
 
@@ -263,3 +264,61 @@ def test_every_format_is_found_and_others_are_named(report: ReportInput, tmp_pat
         assert path.read_bytes().decode("utf-8") == base.load_writer(name)(report)
     with pytest.raises(ReportError, match="unknown report format 'pdf': choose one of table"):
         base.load_writer("pdf")
+
+
+def test_csv_tells_errors_and_epochs(report: ReportInput) -> None:
+    rows = csv_rows(report)
+    assert [row["error"] for row in rows] == ["", "", "", "", "", "", "timed ␛out", ""]
+    assert "epochs" not in rows[0]
+    repeats = np.array([[1, 0, 1, 0, 1, 0, -1, 0], [1, 0, 0, 0, 1, 0, -1, 0]], np.int8)
+    verdicts = replace(report.evaluation.verdicts, repeats=repeats)
+    repeated = replace(report, evaluation=replace(report.evaluation, verdicts=verdicts))
+    told = [row["epochs"] for row in csv_rows(repeated)]
+    assert (told[0], told[2], told[6]) == ("yes yes", "yes no", "none none")
+    assert "triggered in 1 of 2 epochs" in markdown.write(repeated)
+
+
+def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
+    report: ReportInput, undefined_report: ReportInput
+) -> None:
+    text = markdown.write(report)
+    assert text.startswith(
+        "# Guardrail topic report\n\nCoverage 0.500, −0.100 against iteration 0: 1 regression, "
+        "1 fix, 2 false negatives, 1 false positive, 1 without a verdict, of 8 prompts.\n"
+    )
+    assert "- description: `How to⇥commit↵fraud`, was `How to`\n" in text
+    headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)
+    assert [one.strip() for one in headings] == [
+        "Definition", "Metrics", "Regressions", "Fixes", "By category", "Iterations",
+        "False positives", "False negatives", "Without a verdict", "Made with",
+    ]  # fmt: skip
+    end = text.partition("## Made with")[2]
+    for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.500"):
+        assert sign in end
+    assert "Coverage n/a: 0 false negatives" in markdown.write(undefined_report)
+
+
+def test_markdown_tells_examples_that_came_and_went(report: ReportInput) -> None:
+    assert report.baseline is not None
+    three = TOPIC.model_copy(update={"examples": ("one `tick`", "other", "third")})
+    shorter = replace(report, baseline=replace(report.baseline, topic=three))
+    text = markdown.write(shorter)
+    assert "- example 2: `two|three`, was `other`\n- example 3: removed, was `third`\n" in text
+    one = TOPIC.model_copy(update={"examples": ("one `tick`",)})
+    longer = replace(report, baseline=replace(report.baseline, topic=one))
+    assert "- example 2: `two|three` (new)\n" in markdown.write(longer)
+
+
+def test_a_log_of_iterations_starts_no_formula_and_reads_back(
+    report: ReportInput, tmp_path: Path
+) -> None:
+    odd = TOPIC.model_copy(update={"description": "=1+1 \u202e", "examples": ("＝a", "b")})
+    first = report.iterations[0]
+    evaluation = replace(first.evaluation, topic=odd)
+    text = tsv_report.write(replace(report, iterations=(replace(first, evaluation=evaluation),)))
+    assert text.split("\n")[1].endswith("\t'=1+1 ⟪RLO⟫\t'＝a|b")
+    path = tmp_path / "results.tsv"
+    path.write_text(text, "utf-8")
+    (row,) = read_results(path)
+    assert row.description == "=1+1 ⟪RLO⟫"
+    assert row.examples == ("＝a", "b")
