@@ -106,14 +106,17 @@ def no_effect(metrics: Metrics) -> str | None:
     tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
     if tpr is None or tnr is None:
         return None
+    nearly = "" if {tpr, tnr} == {0.0, 1.0} else "nearly "
+    rates = f"TPR {round(tpr, 2):g}, TNR {round(tnr, 2):g}"
     if tpr >= 1 - _NEARLY and tnr <= _NEARLY:
         return (
-            "everything triggers (TPR 1, TNR 0): the definition tells nothing apart; in the cloud "
-            "this is also how a built-in protection looks that stops all, whatever the topic says"
+            f"{nearly}everything triggers ({rates}): the definition tells nothing apart; in the "
+            "cloud this is also how a built-in protection looks that stops all, whatever the topic "
+            "says"
         )
     if tpr <= _NEARLY and tnr >= 1 - _NEARLY:
         return (
-            "nothing triggers (TPR 0, TNR 1): the definition has no effect; in the cloud it may "
-            "also not be applied to the profile"
+            f"{nearly}nothing triggers ({rates}): the definition has no effect; in the cloud it "
+            "may also not be applied to the profile"
         )
     return None

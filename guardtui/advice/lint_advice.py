@@ -122,8 +122,8 @@ def order(one: Advice) -> tuple[int, float, int, str]:
         # Prompts that leak flatter by what coverage loses without them.
         value = -change if one.code == "leakage" else change
         group = 0 if value > 0 else 2
-    if one.code in ("contradiction", NO_EFFECT):
-        group = -1
+    if one.code in (NO_EFFECT, "contradiction"):
+        group = -2 if one.code == NO_EFFECT else -1
     return group, -round(value, 9), _CODES.index(one.code), one.field
 
 

@@ -21,8 +21,8 @@ What is known to go wrong with definitions, most useful first: wording that excl
 no logic: what is named attracts), a description over 100 bytes, examples that are nearly equal,
 that are test prompts too, that are nearer to the negatives or that their label contradicts, a
 description that carries less than the examples, mixed languages. ⚠ stands where a definition tells
-nothing apart: all trigger or none, by whatever scanner the rates are of. Behind "without" stands what
-coverage does when the cause alone is removed, measured by the embedded engine on your labelled
+nothing apart: all trigger or none, by whatever scanner the rates are of. Behind "without" stands
+what coverage does when the cause alone is removed, measured by the embedded engine on your labelled
 prompts: ▲ means better without it. Of test prompts that are examples it is coverage without them.
 n/a: it could not be measured. A rule is no law: where coverage falls without it, leave it.""",
         ("coverage", "fix", "regression"),

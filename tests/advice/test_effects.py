@@ -87,6 +87,7 @@ def test_a_topic_that_tells_nothing_apart_is_told() -> None:
     assert "everything triggers" in (no_effect(Metrics(tp=50, tn=0, fp=50, fn=0)) or "")
     assert "everything triggers" in (no_effect(Metrics(tp=49, tn=1, fp=49, fn=1)) or "")
     assert "nothing triggers" in (no_effect(Metrics(tp=0, tn=50, fp=0, fn=50)) or "")
+    assert "nearly nothing triggers (TPR 0, TNR 0.98)" in (no_effect(Metrics(0, 49, 1, 50)) or "")
     assert no_effect(Metrics(tp=45, tn=5, fp=45, fn=5)) is None
     assert no_effect(Metrics(tp=50, tn=50, fp=0, fn=0)) is None
     assert no_effect(Metrics(tp=0, tn=50, fp=0, fn=0)) is None

@@ -216,8 +216,13 @@ def test_a_definition_that_tells_nothing_apart_is_told_first(
 ) -> None:
     every = Topic(name="a", description="not about anything else", examples=("hello", "hi"))
     found = lint(every, prompts, engine)
-    if "no-effect" in codes(found):
-        assert found[0].code == "no-effect"
+    assert "no-effect" not in codes(found) or found[0].code == "no-effect"
+    # Before one whose cause would gain more when it is removed.
+    wrong = Topic(
+        name="Tax", description="Personal tax", examples=(texts_of(prompts, expected=False)[0], "x")
+    )
+    first, second, *_ = lint(wrong, prompts, engine, metrics=Metrics(tp=0, tn=50, fp=0, fn=50))
+    assert (first.code, second.code) == ("no-effect", "contradiction")
     # What a guardrail elsewhere says of it counts more than the engine.
     for metrics, sign in (
         (Metrics(tp=50, tn=0, fp=50, fn=0), "everything triggers (TPR 1, TNR 0)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.search import Search, SearchResult
@@ -222,7 +224,9 @@ async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert "Coverage by edits, where chosen and held out: 0: 0." in shown
+        assert "nothing is left to try that pays" in shown
+        described = str(app.screen.query_one("#difference", Static).render())
+        assert re.search(r"edits  search  held out\n    0 +0\.\d{3} +0\.\d{3}\n    1 ", described)
         screen = app.screen
         assert isinstance(screen, ProposalList)
         if len(screen._proposals) > 1:

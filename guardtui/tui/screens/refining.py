@@ -42,6 +42,12 @@ _ROWS = 100
 """Prompts of each kind that are listed of a proposal."""
 _SHOWN = 100
 
+_ENDED = {
+    "stopped": "ended by hand",
+    "budget": "the time is used up",
+    "exhausted": "nothing is left to try that pays",
+}
+
 NO_EDITS = (
     "There is no edit to try: of a definition that breaks a limit only edits that mend it are, and "
     "no single one does. See the ⚠ below the fields."
@@ -59,13 +65,24 @@ class ProposalList(EditList):
     help_pane = "proposals"
 
     def __init__(
-        self, here: Topic, proposals: Sequence[Proposal], notes: Sequence[str], prompts: pl.Series
+        self,
+        here: Topic,
+        proposals: Sequence[Proposal],
+        notes: Sequence[str],
+        prompts: pl.Series,
+        curve: Sequence[CurvePoint] = (),
     ) -> None:
+        """`curve` is that of the search which the first one comes from."""
         super().__init__([(one.topic, proposal_line(one)) for one in proposals], notes)
         self._here, self._proposals, self._prompts = here, proposals, prompts
+        self._curve = curve
 
     def described(self, place: int) -> Text:
-        return proposal_text(self._here, self._proposals[place])
+        text = proposal_text(self._here, self._proposals[place])
+        if self._curve and not place:
+            text.append("\nCoverage by the number of edits\n", "bold")
+            text.append_text(curve_text(self._curve))
+        return text
 
     def action_rows(self) -> None:
         """Show what the edit at hand fixes and breaks."""
@@ -100,9 +117,10 @@ def proposal_text(here: Topic, one: Proposal) -> Text:
     low, high = one.interval
     sentence = one.sentence
     text = Text(f"{sentence[:1].upper()}{sentence[1:]}.\n")
+    doubt = " may be chance" if coverage_could_be_same(one.worth) else " is hardly chance"
     text.append(
-        f"Coverage held out {one.held_out_gain:+.3f} [{low:+.3f} – {high:+.3f}]; where it was "
-        f"chosen {one.search_gain:+.3f}; overfit gap {one.overfit_gap:+.3f}.\n\n",
+        f"Coverage held out {one.held_out_gain:+.3f} [{low:+.3f} – {high:+.3f}]{doubt}; where it "
+        f"was chosen {one.search_gain:+.3f}; overfit gap {one.overfit_gap:+.3f}.\n\n",
         "$text-muted",
     )
     return text.append_text(difference_text(here, one.topic))
@@ -173,17 +191,17 @@ def search_text(now: Snapshot) -> Text:
     text.append(f"{now.width} pursued at once\n")
     text.append(f"coverage on the search half {number(now.coverage)}\n", "bold")
     if now.curve:
-        text.append("\nedits  search  held out\n", "$text-muted")
-        for point in now.curve:
-            text.append(f"{point.edits:>5}  {number(point.search):>6}  {number(point.report):>8}\n")
+        text.append("\n").append_text(curve_text(now.curve))
     return text
 
 
-def curve_text(curve: Sequence[CurvePoint]) -> str:
-    """Coverage by number of edits, on both halves, in one line."""
-    return " · ".join(
-        f"{point.edits}: {number(point.search)} {number(point.report)}" for point in curve
-    )
+def curve_text(curve: Sequence[CurvePoint]) -> Text:
+    """Coverage by number of edits, on both halves."""
+    text = Text("edits  search  held out\n", "$text-muted")
+    for point in curve:
+        line = f"{point.edits:>5}  {number(point.search):>6}  {number(point.report):>8}\n"
+        text.append(line, "$foreground")
+    return text
 
 
 class RefiningScreen(ScanningScreen):
@@ -254,9 +272,8 @@ class RefiningScreen(ScanningScreen):
             return
         single = result.single
         notes = [
-            f"{result.measured} definitions in {result.seconds:.0f} s ({result.ended}); chosen on "
-            f"one half of the prompts, reported on the other ({scorer.split.source}).",
-            f"Coverage by edits, where chosen and held out: {curve_text(result.curve)}",
+            f"{result.measured} definitions in {result.seconds:.0f} s ({_ENDED[result.ended]}); "
+            f"chosen on one half of the prompts, reported on the other ({scorer.split.source}).",
             *scorer.split.notes,
         ]
         both = [result.proposal]
@@ -264,16 +281,21 @@ class RefiningScreen(ScanningScreen):
             both.append(single)
             more = result.proposal.held_out_gain - single.held_out_gain
             notes.append(
-                "The second line is the best single edit, for comparison: the search gains "
-                f"{more:+.3f} more held out."
+                f"Second stands the best single edit: the search gains {more:+.3f} more held out."
             )
-        await self._offer(topic, both, notes)
+        await self._offer(topic, both, notes, result.curve)
 
-    async def _offer(self, topic: Topic, found: Sequence[Proposal], notes: Sequence[str]) -> None:
+    async def _offer(
+        self,
+        topic: Topic,
+        found: Sequence[Proposal],
+        notes: Sequence[str],
+        curve: Sequence[CurvePoint] = (),
+    ) -> None:
         prompts = self.workspace.prompts.prompts
         # Worked out here, not while the screen is drawn.
         await asyncio.to_thread(lambda: [(one.interval, one.sentence) for one in found])
-        chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts))
+        chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts, curve))
         if chosen is not None:
             told = "The edit is in the editor; Undo takes it back."
             if self.session.topic != topic:  # its file was changed by another program
