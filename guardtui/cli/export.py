@@ -141,14 +141,14 @@ def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:
     """The session's prompts; None, with a warning, when their file cannot be used any more."""
     from guardtui.domain.prompts import PromptSetError
     from guardtui.files.problems import FileProblem
-    from guardtui.files.prompt_files import load_prompts
+    from guardtui.session.sampled_prompts import load_prompts_of
 
     name = store.prompt_file()
     if not name:
         warn("the session remembers no prompt file: the report goes without prompt texts")
         return None
     try:
-        return load_prompts(topic.parent / name)  # an absolute name stays as it is
+        return load_prompts_of(topic.parent / name)  # an absolute name stays as it is
     except (FileProblem, PromptSetError) as error:
         warn(f"{error}\n  the report goes without prompt texts")
         return None

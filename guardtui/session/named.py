@@ -14,7 +14,6 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet, PromptSetError, prompt_keys
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileProblem
-from guardtui.files.prompt_files import load_prompts
 from guardtui.session.recorded import (
     RecordedError,
     evaluation_of_document,
@@ -22,6 +21,7 @@ from guardtui.session.recorded import (
     read_document,
     recorded_topics,
 )
+from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 
@@ -229,7 +229,7 @@ def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None
     if not name:
         return None, (f"{topic}: the session remembers no prompt file: there are no texts of it",)
     try:
-        return load_prompts(topic.parent / name), ()  # an absolute name stays as it is
+        return load_prompts_of(topic.parent / name), ()  # an absolute name stays as it is
     except (FileProblem, PromptSetError) as error:
         problem = str(error).partition("\n")[0]
         return None, (f"{problem}: there are no texts of the prompts",)

@@ -17,8 +17,11 @@ from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.session.prompt_file import PromptFile
+from guardtui.session.sampled_prompts import SampledPrompts, open_prompt_file
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore
+from guardtui.shards.large_set import LargeSet, is_large_set
+from guardtui.shards.sample import Sample
 
 SAMPLE = "tax-advice"
 """Stem of the sample topic that opens when nothing else was opened before."""
@@ -70,7 +73,7 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
-        prompt_file = PromptFile.open(chosen)
+        prompt_file = open_prompt_file(chosen)
         return cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
 
     @property
@@ -81,6 +84,12 @@ class Workspace:
     @property
     def prompts_path(self) -> Path:
         return self._prompt_file.path
+
+    @property
+    def large(self) -> tuple[LargeSet, Sample] | None:
+        """The large set that the prompts are a sample of; None when they are all there are."""
+        file = self._prompt_file
+        return (file.large, file.sample) if isinstance(file, SampledPrompts) else None
 
     def changed_file(self) -> TopicFile | None:
         """The topic file as another program left it since it was read or written here, or None.
@@ -318,7 +327,8 @@ def last_opened() -> tuple[Path, Path] | None:
         topic, prompts = Path(content["topic"]), Path(content["prompts"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return (topic, prompts) if topic.is_file() and prompts.is_file() else None
+    there = topic.is_file() and (prompts.is_file() or is_large_set(prompts))
+    return (topic, prompts) if there else None
 
 
 def sample_folder() -> Path:

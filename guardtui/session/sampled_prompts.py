@@ -1,0 +1,52 @@
+"""Prompts of a large set in the app: a sample of them, which is looked at and not edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.prompts import PromptSet
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import load_prompts
+from guardtui.session.prompt_file import PromptFile
+from guardtui.shards.large_set import LargeSet, is_large_set, open_set
+from guardtui.shards.sample import Sample, draw
+
+
+class SampledPrompts(PromptFile):
+    """A sample in the place of a prompt file; `path` is the folder of the large set."""
+
+    def __init__(self, large: LargeSet, sample: Sample) -> None:
+        super().__init__(large.folder, sample.prompts)
+        self.large, self.sample = large, sample
+
+    @classmethod
+    def open(cls, path: Path) -> SampledPrompts:
+        """Draw the sample of the large set in a folder. Raises FileProblem."""
+        large = open_set(path)
+        return cls(large, draw(large))
+
+    def edit(self, edit: PromptEdit, backups: Path) -> str:
+        """Refused: FileProblem."""
+        raise FileProblem(
+            self.path,
+            "these prompts are of a large set, of which every shard and verdict would be void",
+            f"change {self.large.source} and evaluate it into another folder",
+        )
+
+    def changed(self) -> PromptSet | None:
+        """Never: shards do not change."""
+        return None
+
+
+def open_prompt_file(path: Path) -> PromptFile:
+    """A prompt file, or the sample of a large set. Raises FileProblem or PromptSetError."""
+    return SampledPrompts.open(path) if is_large_set(path) else PromptFile.open(path)
+
+
+def load_prompts_of(path: Path) -> PromptSet:
+    """The prompts that a session knows under a path: of a file all, of a large set the sample.
+
+    Raises FileProblem or PromptSetError.
+    """
+    return SampledPrompts.open(path).prompts if is_large_set(path) else load_prompts(path)

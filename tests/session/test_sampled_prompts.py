@@ -1,0 +1,55 @@
+"""A large set opened as a session's prompts: a sample, that nobody edits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guardtui.domain.prompt_edit import Remove
+from guardtui.files.problems import FileProblem
+from guardtui.session.sampled_prompts import load_prompts_of
+from guardtui.session.workspace import Workspace, last_opened, remember_opened
+from guardtui.shards.large_set import cut
+from tests.shards.conftest import write_prompts
+
+TOPIC = "name: Tax\ndescription: Advice on taxes\nexamples: [a deduction, VAT]\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GUARDTUI_DATA", str(tmp_path / "data"))
+    (tmp_path / "topic.yaml").write_text(TOPIC, encoding="utf-8")
+    cut(write_prompts(tmp_path / "prompts.csv"), tmp_path / "set", 3)
+    return tmp_path
+
+
+def test_a_session_of_a_large_set_is_found_again(folder: Path) -> None:
+    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
+    assert workspace.large is not None
+    large, sample = workspace.large
+    assert (large.rows, len(workspace.prompts)) == (120, 120)
+    assert sample.text == "all 120 prompts"
+    assert workspace.topic_file.topic.intent is large.intent
+    assert workspace.changed_prompts() is None
+    assert not workspace.can_undo_prompts
+    remember_opened(workspace)
+    assert last_opened() == (folder / "topic.yaml", folder / "set")
+    again = Workspace.open(folder / "topic.yaml")
+    assert again.large is not None
+    assert again.prompts.frame.equals(workspace.prompts.frame)
+    assert load_prompts_of(folder / "set").frame.equals(workspace.prompts.frame)
+
+
+def test_its_prompts_are_not_edited(folder: Path) -> None:
+    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
+    before = {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
+    with pytest.raises(FileProblem, match=r"are of a large set(.|\n)*change prompts\.csv"):
+        workspace.edit_prompts(Remove(frozenset()))
+    assert {path: path.read_bytes() for path in (folder / "set").rglob("*.*")} == before
+
+
+def test_a_file_is_a_file(folder: Path) -> None:
+    workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
+    assert workspace.large is None
+    assert load_prompts_of(folder / "prompts.csv").frame.equals(workspace.prompts.frame)
