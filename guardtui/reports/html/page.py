@@ -143,7 +143,9 @@ def table(
     title = Markup() if caption is None else tag("caption", caption)
     made = tag("table", title, tag("thead", tag("tr", *head)), tag("tbody", *body))
     # A table that is too wide is scrolled by itself; by keyboard it must be reached for that.
-    return tag("div", made, class_="wide", tabindex=0, role="group", aria_label="Table")
+    name = next((one for one in (caption, headers[0]) if type(one) is str and one), "")
+    label = f"Table: {name}" if name else "Table"
+    return tag("div", made, class_="wide", tabindex=0, role="group", aria_label=label)
 
 
 # --- the table of many rows ---------------------------------------------------------------
