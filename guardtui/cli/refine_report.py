@@ -102,7 +102,7 @@ def _comparison(result: SearchResult) -> str | None:
     if result.proposal is None:
         return told
     more = result.proposal.held_out_gain - result.single.held_out_gain
-    return f"{told}: the search {_signed(more)} more"
+    return f"{told}: the search {abs(more):.3f} {'less' if more < 0 else 'more'}"
 
 
 def _chance(proposals: Sequence[Proposal]) -> str:

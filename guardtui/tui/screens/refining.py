@@ -281,7 +281,8 @@ class RefiningScreen(ScanningScreen):
             both.append(single)
             more = result.proposal.held_out_gain - single.held_out_gain
             notes.append(
-                f"Second stands the best single edit: the search gains {more:+.3f} more held out."
+                f"Second stands the best single edit: the search gains {abs(more):.3f} "
+                f"{'less' if more < 0 else 'more'} held out."
             )
         await self._offer(topic, both, notes, result.curve)
 
