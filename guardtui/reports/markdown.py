@@ -178,7 +178,9 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     if comparison is None:
         return
     edited = f" Edited: {_plain(report.changes)}." if report.changes else ""
-    yield from (f"Against {_baseline(report)}: {comparison.sentence}.{edited}", "")
+    number = report.baseline_number
+    against = "the baseline" if number is None else f"the baseline (iteration {number})"
+    yield from (f"Against {against}: {comparison.sentence}.{edited}", "")
     if sure := comparison.significance.certainty:
         yield from (f"Change with 95 % confidence: {sure}.", "")
     if comparison.caveats:

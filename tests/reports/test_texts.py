@@ -174,7 +174,7 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 def test_markdown_tells_everything(report: ReportInput) -> None:
     text = markdown.write(report)
     assert "| coverage | 0.500 | −0.100 | 0." in text
-    against = "Against iteration 0: 1 fix against 1 regression: could well be chance"
+    against = "Against the baseline (iteration 0): 1 fix against 1 regression: could well be chance"
     assert against in text
     assert "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | description +13 bytes |" in text
     assert "## Regressions (1)" in text
