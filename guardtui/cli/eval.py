@@ -200,7 +200,8 @@ def command(
     from guardtui.session.recorded import session_file
 
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
-    read = [*compared, *companion_paths, *filter(None, [flags.judge_template])]
+    named = filter(None, [flags.judge_template, flags.endpoints])
+    read = [*compared, *companion_paths, *named]
     check_outputs(outputs, topic, prompts, session_file(topic), *read)
     chosen = choose(format_name, outputs, format_of_name, "table")
     for one in chosen:
