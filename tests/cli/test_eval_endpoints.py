@@ -101,7 +101,7 @@ def test_all_are_out(run: Run, folder: Path, home: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("content", "arguments", "told"),
     [
-        (None, ENDPOINTS, "endpoints.txt: there is no such file"),
+        (None, ENDPOINTS, "endpoints.txt: is no file"),
         ("http://127.0.0.1/v1 at_once=3\nx y\n", ENDPOINTS, "endpoints.txt:1: 'at_once' is no opt"),
         ("http://127.0.0.1/v1 at_once=3\nx y\n", ENDPOINTS, "endpoints.txt:2: a word without ="),
         ("http://example.com/v1\n", ENDPOINTS, "endpoints.txt:1: http://example.com would send"),

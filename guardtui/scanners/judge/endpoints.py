@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.domain.text import display_text
-from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.http.address import AddressError
 from guardtui.http.limits import Rate
 from guardtui.http.secret import Secret, bearer
@@ -38,12 +37,24 @@ class EndpointLine:
     key: Secret | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with the file, in which line (from 1), and what to do."""
+
+    problem: str
+    remedy: str
+    line: int | None = None
+
+
 class EndpointsProblem(Exception):  # noqa: N818 - it says what it is
     """The file cannot be used; the text names all that is wrong with it, with lines."""
 
-    def __init__(self, problems: Sequence[FileProblem]) -> None:
+    def __init__(self, source: str, problems: Sequence[Mistake]) -> None:
         self.problems = tuple(problems)
-        shown = [str(one) for one in self.problems[:_SHOWN_PROBLEMS]]
+        shown = []
+        for one in self.problems[:_SHOWN_PROBLEMS]:
+            where = source if one.line is None else f"{source}:{one.line}"
+            shown.append(f"{where}: {one.problem}\n  {one.remedy}")
         if (more := len(self.problems) - len(shown)) > 0:
             shown.append(f"and {more} more")
         super().__init__("\n".join(shown))
@@ -57,17 +68,10 @@ def read_endpoints(
     What stands behind # is a comment. The key is that of the variable, else the one that
     `model_key` finds for the URL. Raises EndpointsProblem.
     """
-    try:
-        content = read_bytes(path, pipes=True, if_empty=_EMPTY, limit=_LARGEST)
-        text = content.decode("utf-8-sig")
-    except FileProblem as problem:
-        raise EndpointsProblem([problem]) from problem
-    except UnicodeDecodeError as error:
-        at = content.count(b"\n", 0, error.start) + 1
-        raise EndpointsProblem([FileProblem(path, "no UTF-8", "save it as UTF-8", at)]) from error
+    text = _text_of(path)
     variables = os.environ if environment is None else environment
     found: list[EndpointLine] = []
-    problems: list[FileProblem] = []
+    problems: list[Mistake] = []
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = _COMMENT.sub("", line).split()
@@ -78,14 +82,35 @@ def read_endpoints(
             if (first := lines.setdefault(one.url, number)) != number:
                 raise _Wrong(f"{one.url} stands twice, first in line {first}", "remove one of them")
         except _Wrong as wrong:
-            problems.append(FileProblem(path, wrong.problem, wrong.remedy, number))
+            problems.append(Mistake(wrong.problem, wrong.remedy, number))
         else:
             found.append(one)
     if not problems and not found:
-        problems.append(FileProblem(path, "no endpoint stands in it", _EMPTY))
+        problems.append(Mistake("no endpoint stands in it", _EMPTY))
     if problems:
-        raise EndpointsProblem(problems)
+        raise EndpointsProblem(str(path), problems)
     return tuple(found)
+
+
+def _text_of(path: Path) -> str:
+    """The text of the file. Raises EndpointsProblem."""
+    source = str(path)
+    try:
+        if not path.is_file():
+            raise EndpointsProblem(source, [Mistake("is no file", _EMPTY)])
+        if path.stat().st_size > _LARGEST:
+            remedy = "at most 1 MiB is taken"
+            raise EndpointsProblem(source, [Mistake("is too large for endpoints", remedy)])
+        content = path.read_bytes()
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise EndpointsProblem(source, [Mistake(why, "see that you may read it")]) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = content.count(b"\n", 0, error.start) + 1
+        mistake = Mistake("is not UTF-8", "save it as UTF-8", at)
+        raise EndpointsProblem(source, [mistake]) from error
 
 
 class _Wrong(Exception):  # noqa: N818 - caught here

@@ -325,19 +325,20 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, line: str, told: st
     with pytest.raises(EndpointsProblem) as caught:
         read_endpoints(path, {"ODD": "a b"})
     first, second = caught.value.problems
-    assert str(first).startswith(f"{path}:3: ")
-    assert told in str(first)
-    assert str(second).startswith(f"{path}:4: rate=x is no number")
+    assert (first.line, second.line) == (3, 4)
+    assert told in first.problem
+    assert second.problem.startswith("rate=x is no number")
+    assert f"{path}:3: {first.problem}\n  {first.remedy}\n{path}:4: " in str(caught.value)
     assert "small" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "there is no such file"),
-        (b"", "the file is empty"),
+        (None, "is no file"),
+        (b"", "no endpoint stands in it"),
         (b"# nothing yet\n", "no endpoint stands in it"),
-        (b"https://a/v1\n\xff\n", ":2: no UTF-8"),
+        (b"https://a/v1\n\xff\n", ":2: is not UTF-8"),
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, content: bytes | None, told: str) -> None:
