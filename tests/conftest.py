@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("guardtui", deadline=None)
+settings.load_profile("guardtui")
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.gates import Result, State
+from guardtui.cli.gates import MAX_ERRORS, Result, State
 from guardtui.cli.options import Fraction, Function
 
 if TYPE_CHECKING:
@@ -77,12 +77,7 @@ def gate_options(function: Function) -> Function:
                 metavar="N",
                 help="Exit with 1 when there are more than N conflicts.",
             ),
-            click.option(
-                "--max-errors",
-                type=click.IntRange(min=0),
-                metavar="N",
-                help="Exit with 1 when more than N prompts have no verdict.",
-            ),
+            MAX_ERRORS,
         )
     ):
         function = option(function)

@@ -76,6 +76,15 @@ class Gates:
         return found
 
 
+MAX_ERRORS = click.option(
+    "--max-errors",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Exit with 1 when more than N prompts have no verdict.",
+)
+"""The gate that every evaluation has."""
+
+
 def gate_options(function: Function) -> Function:
     """Add the options of the gates; `gates_of` takes their values."""
     for option in reversed(
@@ -92,12 +101,7 @@ def gate_options(function: Function) -> Function:
                 metavar="N",
                 help="Exit with 1 when more than N prompts got worse (needs --baseline).",
             ),
-            click.option(
-                "--max-errors",
-                type=click.IntRange(min=0),
-                metavar="N",
-                help="Exit with 1 when more than N prompts have no verdict.",
-            ),
+            MAX_ERRORS,
             click.option(
                 "--require-complete",
                 is_flag=True,

@@ -18,14 +18,6 @@ SCHEMA_VERSION = 1
 ROWS = 20
 """Thresholds that the table lists about, besides the best and the one in force."""
 
-_TITLES = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 _COUNTS = ("tp", "fp", "fn", "tn")
 _PROXY = (
     "Measured with the embedded engine, which stands in for the guardrail: a threshold of it is "
@@ -193,8 +185,10 @@ def _table(found: Found) -> Iterator[str]:
         yield _worth("", sweep.metrics(nearest))
     yield "(95 % intervals; what is in sample flatters the threshold it has chosen)"
     yield ""
-    names = list(_TITLES)
-    head = "".join(f"{_TITLES[name]:>11}" for name in names)
+    from guardtui.domain.metrics import RATE_TITLES
+
+    names = list(RATE_TITLES)
+    head = "".join(f"{RATE_TITLES[name]:>11}" for name in names)
     yield f"   {'threshold':<10}{head}{'FP':>8}{'FN':>8}"
     marked = {here: "now", **({} if best is None else {best.place: "best"})}
     if best is not None and best.place == here:
@@ -217,11 +211,12 @@ def _floors(found: Found) -> str:
 
 
 def _worth(name: str, metrics: Metrics) -> str:
+    from guardtui.domain.metrics import RATE_TITLES
     from guardtui.domain.statistics import rate_intervals
 
     intervals = rate_intervals(metrics)
     shown = [
-        f"{_TITLES[rate]} {_number(getattr(metrics, rate))}{_span(intervals[rate])}"
+        f"{RATE_TITLES[rate]} {_number(getattr(metrics, rate))}{_span(intervals[rate])}"
         for rate in ("coverage", "true_positive_rate", "true_negative_rate")
     ]
     return f"  {name:<16} {'  '.join(shown)}"

@@ -83,6 +83,16 @@ RATES: tuple[str, ...] = (
 )
 """Names of the rates of `Metrics`, in the order in which they are shown."""
 
+RATE_TITLES: dict[str, str] = {
+    "coverage": "coverage",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "f1": "F1",
+}
+"""How each rate is called on screens and in reports, in the same order."""
+
 
 def metrics_of(codes: NDArray[np.int8]) -> Metrics:
     """Metrics of outcome codes (int8 [N])."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from guardtui.domain.audit import Audit, Kind
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.verdicts import Outcome
@@ -42,14 +42,6 @@ from guardtui.reports.html.page import (
 )
 
 _NAME = 120  # characters of a name in a title
-_LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 _COLUMNS = (
     Column("outcome", 8),
     Column("prompt"),
@@ -93,7 +85,7 @@ def _composite(audit: Audit) -> Markup:
     for name in RATES:
         interval = intervals.get(name)
         bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
-        rows.append([_LABELS[name], rate_text(getattr(audit.metrics, name)), bounds])
+        rows.append([RATE_TITLES[name], rate_text(getattr(audit.metrics, name)), bounds])
     told = open_text(audit)
     return join(
         table(["rate", "value", "95 % interval"], rows),

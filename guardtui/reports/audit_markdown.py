@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.audit import Audit, Kind
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.audit_base import (
@@ -30,15 +30,6 @@ from guardtui.reports.markdown import LIMIT, code_span
 
 CONFLICT_LIMIT = 50
 """Prompts below one conflict."""
-
-_LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 
 def write(report: AuditReport) -> str:
@@ -77,7 +68,7 @@ def _composite(audit: Audit) -> Iterator[str]:
     for name in RATES:
         interval = intervals.get(name)
         bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
-        yield f"| {_LABELS[name]} | {rate_text(getattr(audit.metrics, name))} | {bounds} |"
+        yield f"| {RATE_TITLES[name]} | {rate_text(getattr(audit.metrics, name))} | {bounds} |"
     yield from ("", f"{counts_text(audit.metrics).replace('  ', ', ')}.", "")
     if told := open_text(audit):
         yield from (f"{told}.", "")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.audit import Audit, Kind
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.domain.verdicts import Outcome
@@ -39,14 +39,6 @@ _CHARACTERS = 100  # of one prompt
 _NAME_CHARACTERS = 30  # of a topic in a table
 _LABELS_SHOWN = 3  # of one prompt
 _TEXT_CHARACTERS = 200  # of a name or message in a sentence
-_LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 
 def write(report: AuditReport) -> str:
@@ -86,7 +78,8 @@ def _composite(audit: Audit) -> Iterator[str]:
     for name in RATES:
         interval = intervals.get(name)
         bounds = f"[{interval.low:.3f} – {interval.high:.3f}]" if interval else ""
-        yield f"{_LABELS[name]:<10} {rate_text(getattr(audit.metrics, name)):<5}  {bounds}".rstrip()
+        value = rate_text(getattr(audit.metrics, name))
+        yield f"{RATE_TITLES[name]:<10} {value:<5}  {bounds}".rstrip()
     yield counts_text(audit.metrics)
     if told := open_text(audit):
         yield told

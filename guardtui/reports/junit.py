@@ -9,12 +9,12 @@ from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.reports.base import ReportInput, Row, rate_text
 from guardtui.reports.findings import about, claim, evidence, is_regression, place, prompt_start
+from guardtui.reports.json_report import RATE_KEYS
 
 NAME_CHARACTERS = 80
 """Of a prompt, in the name of its test."""
 
 _CHARACTERS = 1000  # of a prompt, in the text of a failure
-_KEYS = {"true_positive_rate": "tpr", "true_negative_rate": "tnr"}
 
 
 def write(report: ReportInput) -> str:
@@ -118,7 +118,7 @@ def _counts(metrics: Metrics) -> dict[str, str]:
 
 def _measured(metrics: Metrics, prefix: str) -> Iterator[tuple[str, str]]:
     for name in RATES:
-        yield f"{prefix}{_KEYS.get(name, name)}", rate_text(getattr(metrics, name))
+        yield f"{prefix}{RATE_KEYS[name]}", rate_text(getattr(metrics, name))
     for name in ("tp", "fn", "fp", "tn", "errors"):
         yield f"{prefix}{name}", str(getattr(metrics, name))
 

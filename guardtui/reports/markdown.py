@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from guardtui import __version__
 from guardtui.domain.comparison import Change
-from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import describe_changes
@@ -30,14 +30,6 @@ LIMIT = 200
 _CHARACTERS = 1000  # of one text of the definition
 _LISTED = 300  # of one prompt in a list; the line number tells where the rest is
 _TICKS = re.compile("`+")
-_LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 
 def code_span(text: str, *, cell: bool = False, characters: int = _CHARACTERS) -> str:
@@ -162,7 +154,7 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         interval = intervals.get(name)
         bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
-        yield f"| {_LABELS[name]} | {rate_text(getattr(metrics, name))} | {delta} | {bounds} |"
+        yield f"| {RATE_TITLES[name]} | {rate_text(getattr(metrics, name))} | {delta} | {bounds} |"
     yield from (
         "",
         f"TP {metrics.tp}, FN {metrics.fn}, FP {metrics.fp}, TN {metrics.tn}, "

@@ -11,6 +11,7 @@ from guardtui.domain.metrics import RATES
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, Row, missing_text
 from guardtui.reports.findings import about, claim, evidence, is_regression, prompt_start
+from guardtui.reports.json_report import RATE_KEYS
 from guardtui.reports.sarif_log import Finding, Rule, sarif_log
 
 RULES = (
@@ -53,7 +54,6 @@ RULES = (
 _CHARACTERS = 300  # of a prompt
 _RULES = {rule.id: rule for rule in RULES}
 _KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
-_KEYS = {"true_positive_rate": "tpr", "true_negative_rate": "tnr"}
 
 
 def write(report: ReportInput) -> str:
@@ -128,7 +128,7 @@ def _properties(report: ReportInput) -> dict[str, Any]:
             told.setdefault("companions", []).append(value)
         else:
             told[name] = value
-    told["metrics"] = {_KEYS.get(name, name): getattr(metrics, name) for name in RATES} | {
+    told["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
         name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors")
     }
     if report.comparison is not None:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from guardtui.domain.comparison import Change
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.verdicts import Outcome
@@ -27,14 +27,6 @@ LIMIT = 20
 
 _CHARACTERS = 100  # of one prompt
 _NAME_CHARACTERS = 40  # of a category
-_LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 
 def write(report: ReportInput) -> str:
@@ -78,7 +70,7 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         bounds = f"[{interval.low:.3f} – {interval.high:.3f}]" if interval else ""
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
         value = rate_text(getattr(metrics, name))
-        yield f"{_LABELS[name]:<10} {value:<5}  {delta:<6}  {bounds}".rstrip()
+        yield f"{RATE_TITLES[name]:<10} {value:<5}  {delta:<6}  {bounds}".rstrip()
     yield (
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
         f"errors {metrics.errors}"

@@ -20,16 +20,6 @@ FORMS = ("table", "md", "json", "html")
 
 _MODULES = {"table": "table", "md": "markdown", "json": "as_json", "html": "page"}
 
-LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
-"""How a rate of `Metrics` is called."""
-
 GONE = "(its text is not known)"
 
 

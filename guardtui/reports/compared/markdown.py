@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.reports.base import delta_text, rate_text
 from guardtui.reports.compared.base import (
     GONE,
-    LABELS,
     Compared,
     Group,
     Item,
@@ -49,7 +48,8 @@ def _metrics(compared: Compared) -> Iterator[str]:
             interval = intervals.get(name)
             span = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
             cells += [rate_text(getattr(metrics, name)), span]
-        yield f"| {LABELS[name]} | {' | '.join(cells)} | {delta_text(compared.deltas.get(name))} |"
+        cells.append(delta_text(compared.deltas.get(name)))
+        yield f"| {RATE_TITLES[name]} | {' | '.join(cells)} |"
     yield from ("", f"{counts_text(before, after)}.", "")
     if compared.comparison is not None:
         yield from (f"Wrong in both: {compared.still_wrong}.", "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES, ChangeInterval
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.reports.base import UNDEFINED, delta_text, rate_text
-from guardtui.reports.compared.base import GONE, LABELS, Compared, counts_text, side_text
+from guardtui.reports.compared.base import GONE, Compared, counts_text, side_text
 from guardtui.reports.html.definition import topic_facts
 from guardtui.reports.html.measured import interval_text
 from guardtui.reports.html.page import (
@@ -66,7 +66,7 @@ def _metrics(compared: Compared) -> Markup:
         headers.append("95 % interval of the change")
     rows = []
     for name in RATES:
-        cells: list[Content] = [LABELS[name]]
+        cells: list[Content] = [RATE_TITLES[name]]
         for metrics, intervals in zip((before, after), spans, strict=True):
             cells += [rate_text(getattr(metrics, name)), interval_text(intervals.get(name))]
         cells.append(delta_text(compared.deltas.get(name)) or UNDEFINED)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.text import display_start, display_text
 from guardtui.reports.base import delta_text, rate_text
 from guardtui.reports.compared.base import (
     GONE,
-    LABELS,
     Compared,
     Group,
     Item,
@@ -51,7 +50,7 @@ def _metrics(compared: Compared) -> Iterator[str]:
     for name in RATES:
         cells = [_cell(one, name, span) for one, span in zip((before, after), spans, strict=True)]
         delta = delta_text(compared.deltas.get(name))
-        yield f"{LABELS[name]:<10} {cells[0]:<21}  {cells[1]:<21}  {delta}".rstrip()
+        yield f"{RATE_TITLES[name]:<10} {cells[0]:<21}  {cells[1]:<21}  {delta}".rstrip()
     yield counts_text(before, after)
 
 

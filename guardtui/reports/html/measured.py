@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from guardtui.domain.metrics import RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.topic import describe_changes
@@ -34,15 +34,6 @@ from guardtui.session.session import Decision
 
 LIMIT = 200
 """Iterations, and groups, in one list."""
-
-LABELS = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 
 def baseline_name(report: ReportInput) -> str:
@@ -87,7 +78,7 @@ def metrics_section(report: ReportInput) -> Markup:
         headers += ["change", "95 % interval of the change"]
     rows = []
     for name in RATES:
-        cells: list[Content] = [LABELS[name], rate_text(getattr(metrics, name))]
+        cells: list[Content] = [RATE_TITLES[name], rate_text(getattr(metrics, name))]
         cells.append(interval_text(intervals.get(name)))
         if comparison is not None:
             cells.append(delta_text(comparison.deltas.get(name)) or UNDEFINED)

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
@@ -22,15 +23,6 @@ from guardtui.tui.content import themed
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_TITLES = {
-    "coverage": "coverage",
-    "true_positive_rate": "TPR",
-    "true_negative_rate": "TNR",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "f1": "F1",
-}
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -151,7 +143,7 @@ def _rates(shown: Dashboard) -> list[Text]:
     metrics = shown.evaluation.metrics
     intervals = rate_intervals(metrics)
     lines = []
-    for name, title in _TITLES.items():
+    for name, title in RATE_TITLES.items():
         value: float | None = getattr(metrics, name)
         line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
         line.append(f"{number(value):<7}", "bold")
@@ -171,7 +163,7 @@ def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
     estimates = standing.estimate.rates if standing.estimate is not None else {}
     kind = "estimates [by what is open]" if estimates else "rates of the others"
     lines = [Text(f"⚠ {', '.join(told)}: {kind}", "$text-warning")]
-    for name, title in _TITLES.items():
+    for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
         probable, bounds = estimates.get(name), standing.bounds.get(name)
         line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
