@@ -43,18 +43,17 @@ class RemoteOptions:
 
         Those of variables that are called like secrets are not among them.
         """
-        found = [
-            (f"the key of judge {place + 1}", model.key)
-            for place, model in enumerate(self.judge.models if self.judge is not None else ())
-        ]
+        keys = self.judge.keys if self.judge is not None else ()
+        found = {f"the key of judge {place + 1}": key.reveal() for place, key in enumerate(keys)}
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
             settings = AirsSettings.load(self.flags, self.environment, self.config)
-            found += [
-                ("the API key of AIRS", settings.api_key),
-                ("the bearer token of AIRS", settings.api_token),
-                ("the client secret of AIRS", settings.client_secret),
-            ]
-        return {name: secret.reveal() for name, secret in found if secret is not None}
+            of_airs = {
+                "the API key of AIRS": settings.api_key,
+                "the bearer token of AIRS": settings.api_token,
+                "the client secret of AIRS": settings.client_secret,
+            }
+            found |= {name: one.reveal() for name, one in of_airs.items() if one is not None}
+        return found
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """A connection to this profile. Raises AirsError."""

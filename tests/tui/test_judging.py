@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.scanners.judge.budget import Prices
+from guardtui.scanners.judge.endpoints import EndpointLine
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
@@ -22,7 +23,7 @@ from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.suggesting import SuggestionList
-from tests.http.server import Received, Server, Step
+from tests.http.server import Answer, Received, Server, Step
 from tests.scanners.judge.conftest import asked, prompts_of, said
 from tests.tui.test_loop import ROWS, frame, ready, topic_path, until
 
@@ -104,6 +105,30 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert "{prompt}" in play.main.workspace.store.settings()["judge_templates"][template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
+
+
+async def test_an_endpoint_that_refuses_is_told_and_the_others_go_on(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
+    refused = Answer(401, b"{}")
+    async with Server(by_label) as good, Server(lambda request: refused) as bad:
+        judge = JudgeOptions(
+            (ModelAddress("", "mock"),),
+            endpoints=tuple(EndpointLine(f"{one.url}/v1") for one in (good, bad)),
+        )
+        options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
+        app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
+        told: list[str] = []
+        async with app.run_test(size=(120, 40)) as pilot:
+            play = Play(pilot, app, await ready(pilot, app))
+            monkeypatch.setattr(app, "notify", lambda message, **_: told.append(message))
+            await play.scan("g")
+            judged = play.main.session.iterations[-1].evaluation
+        assert judged.metrics.errors == 0
+        assert judged.metrics.coverage == 1.0
+        (out,) = [one for one in told if "401" in one]
+        assert bad.url.rpartition(":")[2] in out
 
 
 async def test_epochs_make_one_verdict_and_show_flaky_prompts(

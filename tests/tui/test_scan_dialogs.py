@@ -217,6 +217,13 @@ def test_the_line_tells_how_far_and_how_fast() -> None:
     assert told.count("█") / told.count("░") == pytest.approx(0.4 / 0.6, rel=0.2)
 
 
+def test_endpoints_that_went_out_are_seen_on_any_width() -> None:
+    assert "endpoints" not in line(in_flight=4)
+    assert "endpoints 2/2" in line(endpoints=(2, 2))
+    assert "endpoints" not in line(60, endpoints=(2, 2))
+    assert "endpoints 1/2" in line(60, endpoints=(1, 2))
+
+
 def test_the_line_tells_why_nothing_moves() -> None:
     assert "⏸ paused" in line(held=True, paused=30.0, rate=5.0)
     assert "waits 30 s, as asked" in line(paused=30.0, rate=5.0)

@@ -16,6 +16,7 @@ from guardtui.domain.comparison import ABSENT, answers_for, codes_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
@@ -297,7 +298,11 @@ class ScanningScreen(RecordingScreen):
         """Ask the models; there is nothing to put into effect."""
 
         def ask(cache: VerdictCache) -> RemoteScanner:
-            return judge.scanner(cache, fresh=self.remote_options.fresh)
+            return judge.scanner(
+                cache,
+                fresh=self.remote_options.fresh,
+                went_out=lambda told: self.notify(display_text(told), severity="warning"),
+            )
 
         onto = self._onto(wish)
         self._tell_scan("works out what is to be asked …")

@@ -64,6 +64,10 @@ def scan_text(state: ScanState, width: int) -> Text:
         left = (progress.total - progress.done) / traffic.rate
         text.append(f"  {traffic.rate:.0f}/s  {duration(left)} left")
     told = [(f"in flight {traffic.in_flight}", "")] if wide else []
+    working, endpoints = traffic.endpoints
+    if endpoints and (wide or working < endpoints):
+        style = "$text-warning" if working < endpoints else ""
+        told.append((f"endpoints {working}/{endpoints}", style))
     if progress.known:
         told.append((f"known {progress.known}", ""))
     if traffic.retries and wide:
