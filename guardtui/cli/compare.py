@@ -34,12 +34,14 @@ def command(before: str, after: str, format_name: str | None, outputs: tuple[Pat
     best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one.
     """
     from guardtui.reports.compared.base import hold, load_form
-    from guardtui.session.named import read_files
+    from guardtui.session.named import Named, read_files
 
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read)
     chosen = choose(format_name, outputs, _form_of_name, "table")
     found = _find(before), _find(after)
+    texts = [side.prompts for side in found if isinstance(side, Named)]
+    check_outputs(outputs, *(Path(one.source) for one in texts if one is not None))
     for note in dict.fromkeys(note for side in found for note in side.notes):
         warn(note)
     compared = hold(*found)

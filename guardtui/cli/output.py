@@ -21,6 +21,7 @@ def write(text: str, output: Path | None = None) -> None:
     if _is_file(output):
         from guardtui.files.atomic import write_atomically
 
+        _refuse_sessions(output)
         write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
         return
     _require_stdout()
@@ -52,8 +53,20 @@ def check_output(output: Path | None, *inputs: Path) -> None:
         from guardtui.files.atomic import refuse_overwriting
 
         refuse_overwriting(output, *inputs)
+        _refuse_sessions(output)
     else:
         _require_stdout()
+
+
+_SESSIONS = ".guardtui", "sessions.sqlite3"  # as in session.store, which imports much
+
+
+def _refuse_sessions(output: Path) -> None:
+    """Raise InputError for a file among the sessions, whose iterations would be lost."""
+    folder, kept = _SESSIONS
+    for parent in Path(os.path.realpath(output)).parents:
+        if parent.name == folder and (parent / kept).exists():
+            raise InputError(f"{output}: this is where sessions are kept\n  name another folder")
 
 
 def _is_file(output: Path | None) -> TypeGuard[Path]:

@@ -296,7 +296,7 @@ def mistake_keys(mistakes: Mistakes) -> dict[int, tuple[str, str]]:
 
 
 def _whole(value: object) -> int:
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < 2**32:
         raise ValueError("no count")
     return value
 

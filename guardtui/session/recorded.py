@@ -177,5 +177,8 @@ def recorded_topics(folder: Path) -> list[str]:
                 "(SELECT 1 FROM iteration WHERE session = session.id) ORDER BY used DESC, id DESC"
             ).fetchall()
     except sqlite3.Error as error:
-        raise RecordedError(f"{path}: {error}\n  name the topic file to export") from error
+        raise RecordedError(
+            f"{path}: {error}\n"
+            "  close what holds it; when it is damaged, move it away (topic files are safe)"
+        ) from error
     return [str(name) for (name,) in rows]

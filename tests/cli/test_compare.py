@@ -201,6 +201,16 @@ def test_a_baseline_may_be_any_iteration(run: Run, session: SessionStore) -> Non
         (["a.json", "damaged.json"], "damaged.json: is damaged or was edited"),
         (["a.json", "bare.json"], "bare.json: goes without the texts of its prompts"),
         (["a.json", "b.json", "-o", "b.json"], "b.json: this is what is read"),
+        (["topic.yaml@0", "b.json", "-o", "topic.yaml"], "topic.yaml: this is what is read"),
+        (
+            ["topic.yaml@0", "b.json", "--format", "md", "-o", "prompts.csv"],
+            "prompts.csv: this is what is read",
+        ),
+        (
+            ["topic.yaml@0", "b.json", "--format", "md", "-o", ".guardtui/sessions.sqlite3"],
+            "sessions.sqlite3: this is where sessions are kept",
+        ),
+        (["a.json", "huge.json"], "huge.json: is damaged or was edited"),
         (["a.json", "b.json", "-o", "c.csv"], "c.csv: .csv is the ending of no report"),
         (["a.json", "b.json", "--format", "csv"], "'csv' is not one of"),
     ],
@@ -217,6 +227,7 @@ def test_bad_input_is_said_and_exits_2(
         "lint.json": '{"schema_version": 1, "findings": []}',
         "newer.json": json.dumps(report | {"schema_version": 99}),
         "counts.json": json.dumps(airs | {"metrics": airs["metrics"] | {"fp": 9}}),
+        "huge.json": json.dumps(airs | {"metrics": airs["metrics"] | {"tp": 10**400}}),
         "damaged.json": json.dumps(airs | {"metrics": {"tp": "many"}}),
         "bare.json": json.dumps(
             report | {"results": [one | {"prompt": None} for one in report["results"]]}
@@ -224,10 +235,13 @@ def test_bad_input_is_said_and_exits_2(
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
+    kept = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     done = run("compare", *words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: ")
     assert said in done.err
+    assert kept == {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert session.iterations()  # and what is recorded can still be read
 
 
 def test_looking_leaves_nothing(run: Run, reports: Path) -> None:
