@@ -195,10 +195,20 @@ def _sure_coverage(report: ReportInput, least: float) -> Result:
     return Result("--require-significant", state, text, code)
 
 
+_NOTHING_COMPARED = "no prompt has a verdict, under the same label, here and in the baseline"
+
+
 def _regressions(report: ReportInput, most: int) -> Result:
-    count = 0 if report.comparison is None else report.comparison.regressions
+    assert report.comparison is not None  # noqa: S101 - usage was checked
+    count, compared = report.comparison.regressions, report.comparison.significance.compared
+    if not compared:
+        text = f"{_NOTHING_COMPARED}: regressions cannot be told"
+        return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
     text = f"{_count(count, 'regression')}, at most {most} allowed"
+    total = len(report.evaluation.keys)
+    if compared < total:
+        text += f" ({compared} of {_count(total, 'prompt')} can be compared)"
     return Result(
         "--max-regressions", State.FAILED if failed else State.PASSED, text, _gate(failed)
     )
@@ -211,7 +221,7 @@ def _sure_change(report: ReportInput) -> Result:
     state, code, text = State.PASSED, Exit.DONE, found.sentence
     if not found.compared:
         state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
-        text = "no prompt has a verdict here and in the baseline"
+        text = _NOTHING_COMPARED
     elif not found.fixes and not found.regressions:
         pass  # nothing changed, so that there is nothing to be told from chance
     elif found.could_be_chance:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
-from guardtui.domain.text import hidden_characters
+from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import Intent, Topic
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ LISTED = 20
 TRUE = ("true", "yes", "1", "t", "y")
 FALSE = ("false", "no", "0", "f", "n")
 _RARE = 5
+_NAME_SHOWN = 60  # characters of a category in a message
 _BLANKS = r"\s+"
 
 
@@ -418,7 +419,11 @@ def _rare_categories(prompts: PromptSet) -> list[Finding]:
         return []
     codes, names = prompts.groups(prompts.category_column)
     counts = np.bincount(codes, minlength=len(names))
-    rare = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < _RARE]
+    rare = [
+        f"{display_start(name, _NAME_SHOWN)} ({count})"
+        for name, count in zip(names, counts, strict=True)
+        if count < _RARE
+    ]
     if not rare:
         return []
     more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""

@@ -124,7 +124,25 @@ def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
     current = evaluation_of([True] * 4)
     before = replace(current, keys=current.keys + np.uint64(100))
     assert code(report_of(current, before), Gates(require_significant=True)) == 4
+    # A baseline of other prompts must not let everything pass.
+    unrelated = report_of(current, before)
+    assert states(unrelated, Gates(max_regressions=9)) == [("--max-regressions", "unsure")]
+    assert code(unrelated, Gates(max_regressions=9)) == 4
     assert code(report_of(current, current), Gates(require_significant=True)) == 0
+
+
+def test_regressions_of_some_prompts_only_say_so() -> None:
+    from dataclasses import replace
+
+    current = evaluation_of([True] * 4)
+    before = replace(current, keys=current.keys + np.uint64(1))
+    (told,) = Gates(max_regressions=0).results(report_of(current, before))
+    # Neighbours have the other label: three are in both, and none of them with the same one.
+    assert told.state is State.UNSURE
+    before = replace(current, keys=current.keys + np.uint64(2))
+    (told,) = Gates(max_regressions=0).results(report_of(current, before))
+    assert told.state is State.PASSED
+    assert told.text == "0 regressions, at most 0 allowed (2 of 4 prompts can be compared)"
 
 
 def test_a_missing_verdict_fails_completeness_with_3_and_max_errors_with_1() -> None:
