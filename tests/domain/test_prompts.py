@@ -176,7 +176,7 @@ def test_at_most_20_lines_are_listed() -> None:
 
 def test_a_category_begins_no_line_of_a_message() -> None:
     hostile = "x\n::error::\x1b[31m" + "y" * 500
-    found = check_prompt_set(build(category=[hostile] * 2))
+    found = check_prompt_set(build(category=[hostile] * 2), Topic(name="t"))
     (told,) = [one.message for one in found if "of a category" in one.message]
     assert "x↵::error::␛[31my" in told
     assert len(told) < 200
