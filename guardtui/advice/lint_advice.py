@@ -92,11 +92,12 @@ class Advice:
 
     @property
     def effect(self) -> str:
-        """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes …`."""
-        if self.code == NO_EFFECT:
+        """The measured effect in words: `example 2 dropped: coverage 0.812 → 0.840, 5 fixes …`.
+
+        "" where nothing could be measured.
+        """
+        if self.code == NO_EFFECT or self.removal is None:
             return ""
-        if self.removal is None:
-            return f"{self.action}: n/a" if self.action else "effect of removing it: n/a"
         removal = self.removal
         change = (
             f"coverage {rate_text(removal.before.coverage)} → {rate_text(removal.after.coverage)}"

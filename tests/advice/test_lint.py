@@ -165,7 +165,8 @@ def test_by_text_alone_nothing_is_measured(prompts: PromptSet) -> None:
     assert codes(lint(topic)) == ["exclusion", "long", "languages"]
     with_prompts = lint(topic, prompts)
     assert codes(with_prompts)[:2] == ["contradiction", "leakage"]
-    assert all(one.removal is None and one.effect.endswith(": n/a") for one in with_prompts)
+    assert all(one.removal is None and one.effect == "" for one in with_prompts)
+    assert all(one.line == one.message for one in with_prompts)
 
 
 def test_stopped_gives_what_is_known(prompts: PromptSet, engine: LintEngine) -> None:
