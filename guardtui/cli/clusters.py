@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 PAIRS_SHOWN = 20
 """Pairs that the table lists; the JSON has up to 500."""
 
-REPORTED = 5_000
-"""Prompts up to which a report tells clusters unasked: it takes a second or two."""
-
 _PROMPT_CHARACTERS = 100
 
 
@@ -50,26 +47,19 @@ def survey_of_files(topic_path: Path, prompts_path: Path) -> Survey | None:
 
 
 def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
-    """The report with its clusters, for a form that tells of them; as it is where there are none.
-
-    Whoever judged: the vectors are those of the embedded engine. None can be had when the prompts
-    are no longer those of the evaluation, or when the engine cannot be loaded; of more prompts than
-    `REPORTED` nobody waits for them.
-    """
+    """The report with its clusters, for a form that tells of them; as it is where there are none."""
     from dataclasses import replace
 
-    from guardtui.advice.prompt_set import survey
+    from guardtui.advice.reported import survey_for_report
     from guardtui.scanners.base import ScannerError
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
 
-    if report.prompts is None or len(report.prompts) > REPORTED:
-        return report
     try:
         scanner = LocalScanner(encoder=encoder or ENCODERS[0])
-        return replace(report, survey=survey(scanner, report.prompts, report.evaluation))
-    except (ScannerError, ValueError):
+    except ScannerError:
         return report
+    return replace(report, survey=survey_for_report(scanner, report.prompts, report.evaluation))
 
 
 # --- for programs -------------------------------------------------------------------------

@@ -222,8 +222,8 @@ def clusters_section(report: ReportInput) -> Markup:
     survey = report.survey
     if survey is None:
         return paragraph(
-            f"{UNDEFINED}: nobody looked for groups of alike prompts here. Commands do, with the "
-            "embedded engine, for up to 5 000 prompts; for more, see ",
+            f"{UNDEFINED}: nobody looked for groups of alike prompts here. guardtui does, with the "
+            "embedded engine, for up to 5 000 prompts that are all at hand; for more, see ",
             tag("code", "guardtui check TOPIC --prompts FILE --clusters"),
             ".",
             class_="muted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,8 @@ class ExportingScreen(DecisionsScreen):
             raise FileProblem(target, "this is where sessions are kept", "name another folder")
         if not write_over:
             _require_free(target)
-        data = report_bytes(wanted.format, self._report(evaluation, wanted.subject))
+        report = self._report(evaluation, wanted.subject)
+        data = report_bytes(wanted.format, self._with_survey(report, wanted.format))
         if not write_over:
             _require_free(target)  # that took a while
         write_atomically(target, data)
@@ -170,6 +172,15 @@ class ExportingScreen(DecisionsScreen):
             baseline_number=before.number if before else None,
             companions=self.measuring.companions if together else (),
         )
+
+    def _with_survey(self, report: ReportInput, name: str) -> ReportInput:
+        """The report with its groups of alike prompts, for a format that tells of them; blocks."""
+        from guardtui.advice.reported import survey_for_report
+
+        if name != "html" or report.survey is not None or report.category_metrics is not None:
+            return report
+        found = survey_for_report(self.scanner, report.prompts, report.evaluation)
+        return replace(report, survey=found)
 
     def _profile_of(self, evaluation: Evaluation) -> str:
         """Name of the security profile that judged; what the command line said otherwise."""
