@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from guardtui.files.problems import FileProblem
 from guardtui.shards.large_set import Stopped
 from guardtui.shards.shard import Shard
 
@@ -37,6 +38,27 @@ ONE_THREAD = {
 
 class ExecutorError(Exception):
     """Shards cannot be evaluated in this way; the message is for the author."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A FileProblem on its way from a worker: it is made of more than the text it would send."""
+
+    kind: type[FileProblem]
+    text: tuple[Any, ...]
+    told: dict[str, Any]
+
+    @classmethod
+    def of(cls, problem: FileProblem) -> Failure:
+        """What is sent."""
+        return cls(type(problem), problem.args, dict(vars(problem)))
+
+    @property
+    def problem(self) -> FileProblem:
+        """What is raised where it arrives."""
+        problem = self.kind.__new__(self.kind, *self.text)
+        vars(problem).update(self.told)
+        return problem
 
 
 class Executor(Protocol):
@@ -113,12 +135,16 @@ class Processes:
         count = max(1, min(self.jobs, len(shards)))
         with _environment(ONE_THREAD):
             pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
-            waiting: set[Future[Manifest | None]] = {pool.submit(_evaluate, one) for one in shards}
+            waiting: set[Future[Manifest | Failure | None]] = {
+                pool.submit(_evaluate, one) for one in shards
+            }
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in done:
                     manifest = future.result()
+                    if isinstance(manifest, Failure):
+                        raise manifest.problem
                     if manifest is not None:
                         yield manifest
                 if stopped():
@@ -149,6 +175,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 
 # Of a worker process: made once, used for all its shards.
+_job: Job | None = None
 _worker: Worker | None = None
 _stop: Any = None
 
@@ -156,13 +183,22 @@ _stop: Any = None
 def _begin(job: Job, stop: Any) -> None:
     import signal
 
-    global _worker, _stop
+    global _job, _stop
     # An interrupt is for the process that was started, which stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker, _stop = job.worker(), stop
+    _job, _stop = job, stop
 
 
-def _evaluate(shard: Shard) -> Manifest | None:
-    if _worker is None:
+def _evaluate(shard: Shard) -> Manifest | Failure | None:
+    global _worker
+    if _job is None:
         raise RuntimeError("no job was begun")
-    return None if _stop.is_set() else _worker.evaluate(shard, _stop.is_set)
+    if _stop.is_set():
+        return None
+    try:
+        if _worker is None:
+            # Not in _begin: what goes wrong there is told as a broken pool.
+            _worker = _job.worker()
+        return _worker.evaluate(shard, _stop.is_set)
+    except FileProblem as problem:
+        return Failure.of(problem)

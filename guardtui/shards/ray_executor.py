@@ -3,42 +3,61 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+# On a machine without accelerators this is what it does anyhow, and it would announce it.
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from guardtui.shards.executors import ONE_THREAD, ExecutorError
+from guardtui.files.problems import FileProblem
+from guardtui.shards.executors import ONE_THREAD, ExecutorError, Failure
 from guardtui.shards.large_set import Stopped
 from guardtui.shards.shard import Shard
 
 if TYPE_CHECKING:
     from guardtui.shards.parts import Manifest
-    from guardtui.shards.work import Job
+    from guardtui.shards.work import Job, Worker
 
 _ATTEMPTS = 3
 """How many workers may be lost over one shard before it is given up."""
+
+_PATIENCE = 5.0
+"""Seconds in which the machine of a cluster has to answer; Ray itself would wait for minutes."""
 
 
 class _Actor:
     """Holds the encoder on its node; its methods run one at a time."""
 
     def __init__(self, job: Job) -> None:
-        self._worker = job.worker()
+        self._job = job
+        self._worker: Worker | None = None
 
-    def evaluate(self, shard: Shard) -> Manifest | None:
+    def evaluate(self, shard: Shard) -> Manifest | Failure | None:
         """See `Worker.evaluate`."""
-        return self._worker.evaluate(shard)
+        try:
+            if self._worker is None:
+                # Not when it is made: what goes wrong there Ray tells as the loss of an actor.
+                self._worker = self._job.worker()
+            return self._worker.evaluate(shard)
+        except FileProblem as problem:
+            return Failure.of(problem)
 
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Actors on a cluster that all see the folder of the prompts, under the same path.
+    """Actors on a cluster, or on one that is begun on this machine.
 
-    Without an address the cluster is begun on this machine. An actor has one shard at a time, so
-    that work in flight is bounded and the next shard goes to whoever is free.
+    `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need guardtui of this
+    version and see the folder of the prompts under the same name. Each actor has one shard at a
+    time, so that work in flight is bounded and the next shard goes to whoever is free.
     """
 
     jobs: int = 1
@@ -48,13 +67,20 @@ class RayExecutor:
         self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
         """See `Executor`."""
+        # Workers may have another working folder than this process.
+        job = replace(job, folder=job.folder.absolute())
         begun = self._connect()
         try:
             yield from self._work(job, list(shards), stopped)
         except RayTaskError as error:
+            if isinstance(error.cause, ImportError):
+                raise ExecutorError(
+                    f"a node of the cluster cannot import guardtui as it is here ({error.cause})\n"
+                    "  install the same version on every node"
+                ) from error
             # What went wrong in a worker is what would go wrong here.
             raise error.cause from error
-        except RayError as error:
+        except (RayError, ConnectionError) as error:
             raise ExecutorError(
                 f"the cluster gave up ({type(error).__name__})\n"
                 "  finished shards are kept: run it again"
@@ -67,20 +93,28 @@ class RayExecutor:
         """Join the cluster, or begin one; False where this process is in one already."""
         if ray.is_initialized():
             return False
+        if self.address:
+            _probe(self.address)
         own = {} if self.address else {"num_cpus": self.jobs, "include_dashboard": False}
         try:
-            ray.init(
-                address=self.address,
-                log_to_driver=False,
-                logging_level="ERROR",
-                runtime_env={"env_vars": ONE_THREAD},
-                **own,
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ray.init(
+                    address=self.address or "local",
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    runtime_env={"env_vars": ONE_THREAD},
+                    **own,
+                )
         except Exception as error:  # ray raises many kinds here
             where = self.address or "this machine"
+            told = str(error).strip().partition("\n")[0][:200]
+            # Ray shows its token to a cluster at a given address only when it is told to.
+            token = "" if os.environ.get("RAY_AUTH_MODE") else _WANTED
             raise ExecutorError(
-                f"no Ray cluster can be reached at {where} ({type(error).__name__})\n"
-                "  is it running, and of the same version as here? 'ray status' tells"
+                f"no Ray cluster can be joined at {where} ({type(error).__name__}: {told})\n"
+                "  is it running, with the same versions of ray and Python as here? "
+                f"'ray status' tells{token}"
             ) from error
         return True
 
@@ -88,16 +122,17 @@ class RayExecutor:
         kind = ray.remote(num_cpus=1)(_Actor)
         lost: dict[Shard, int] = {}
         working: dict[Any, tuple[Any, Shard]] = {}
-        actors = [kind.remote(job) for _ in range(max(1, min(self.jobs, len(left))))]
-        idle = list(actors)
+        idle = [kind.remote(job) for _ in range(max(1, min(self.jobs, len(left))))]
         left.reverse()
         try:
             while left or working:
-                while left and idle and not stopped():
+                if stopped():
+                    return
+                while left and idle:
                     actor, shard = idle.pop(), left.pop()
                     working[actor.evaluate.remote(shard)] = actor, shard
-                if not working:
-                    return
+                # Whoever has nothing to do makes room for actors that wait for a core.
+                _dismiss(idle)
                 done, _ = ray.wait(list(working), timeout=0.1)
                 for one in done:
                     actor, shard = working.pop(one)
@@ -108,16 +143,45 @@ class RayExecutor:
                         lost[shard] = lost.get(shard, 0) + 1
                         if lost[shard] == _ATTEMPTS:
                             raise
-                        actors.remove(actor)
-                        actor = kind.remote(job)
-                        actors.append(actor)
+                        idle.append(kind.remote(job))
                         left.append(shard)
-                        idle.append(actor)
                         continue
                     idle.append(actor)
+                    if isinstance(manifest, Failure):
+                        raise manifest.problem
                     if manifest is not None:
                         yield manifest
         finally:
-            for actor in actors:
-                with contextlib.suppress(RayError):
-                    ray.kill(actor)
+            _dismiss(idle)
+            _dismiss([actor for actor, _ in working.values()])
+
+
+_WANTED = (
+    "\n  if the cluster wants a token: set RAY_AUTH_MODE=token, "
+    "and RAY_AUTH_TOKEN or ~/.ray/auth_token"
+)
+
+
+def _dismiss(actors: list[Any]) -> None:
+    """End these actors, and empty the list."""
+    while actors:
+        with contextlib.suppress(RayError, ConnectionError):
+            ray.kill(actors.pop())
+
+
+def _probe(address: str) -> None:
+    """Raise `ExecutorError` where nothing listens; nothing for an address without a port."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ExecutorError(f"{address!r} is no address of a cluster ({error})") from error
+    if host is None or port is None:
+        return
+    try:
+        socket.create_connection((host, port), _PATIENCE).close()
+    except OSError as error:
+        raise ExecutorError(
+            f"no Ray cluster can be joined at {address} ({error.strerror or error})\n"
+            "  is it running, and is the port that of its clients (10001) or of its head (6379)?"
+        ) from error
