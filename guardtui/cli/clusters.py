@@ -47,7 +47,7 @@ def survey_of_files(topic_path: Path, prompts_path: Path) -> Survey | None:
 
 
 def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
-    """The report with its clusters, for a form that tells of them; as it is where there are none."""
+    """The report with its clusters for a form that tells of them; as it is where there are none."""
     from dataclasses import replace
 
     from guardtui.advice.reported import survey_for_report
