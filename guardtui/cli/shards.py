@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from guardtui.shards.shard import Shard
     from guardtui.shards.work import Job
 
-LISTED = 200_000
-"""Prompts up to which a report on a large set lists all; of more those that are wrong."""
-
 _EXECUTORS = ("serial", "processes", "ray")
 
 
@@ -277,39 +274,16 @@ def told(shard: Shard, manifest: Manifest) -> str:
 def report_of(
     merged: Merged, baseline: Evaluation | None, number: int | None, prompt_path: str = ""
 ) -> ReportInput:
-    """What a report may tell of a merged run; texts only of what is listed. Raises FileProblem."""
-    import numpy as np
-    import polars as pl
+    """What a report may tell of a merged run; says how much is listed. Raises FileProblem."""
+    from guardtui.reports import whole
 
-    from guardtui.domain.comparison import compare
-    from guardtui.domain.topic import describe_changes
-    from guardtui.domain.verdicts import Outcome
-    from guardtui.reports.base import ReportInput
-
-    evaluation, large = merged.evaluation, merged.run.large
-    listed = None
-    if large.rows <= LISTED:
-        rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
-        prompts = large.prompts(rows)
-    else:
-        prompts = merged.wrong_prompts()
-        listed = np.flatnonzero(evaluation.codes >= Outcome.FP)[:LISTED]
+    report = whole.report_of(merged, baseline, number, prompt_path)
+    if report.listed is not None:
         diagnostics.note(
-            f"of {large.rows} prompts, {len(listed)} that are wrong or without a verdict are listed"
+            f"of {merged.run.large.rows} prompts, {len(report.listed)} that are wrong or without a "
+            "verdict are listed"
         )
-    topic = merged.run.topic
-    return ReportInput(
-        topic=topic,
-        evaluation=evaluation,
-        prompts=prompts,
-        baseline=baseline,
-        comparison=compare(baseline, evaluation) if baseline is not None else None,
-        changes=describe_changes(baseline.topic, topic) if baseline is not None else (),
-        baseline_number=number,
-        prompt_path=prompt_path,
-        category_metrics=merged.by_category,
-        listed=listed,
-    )
+    return report
 
 
 def topic_for(path: Path, large: LargeSet) -> Topic:

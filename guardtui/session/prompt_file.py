@@ -58,6 +58,11 @@ class PromptFile:
         return cls(path, open_prompts(path), signature)
 
     @property
+    def refusal(self) -> str:
+        """Why these prompts are not edited; "" where they are."""
+        return ""
+
+    @property
     def can_undo(self) -> bool:
         """Whether there is an edit to undo."""
         return bool(self._steps)

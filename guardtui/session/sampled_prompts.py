@@ -24,15 +24,28 @@ class SampledPrompts(PromptFile):
     def open(cls, path: Path) -> SampledPrompts:
         """Draw the sample of the large set in a folder. Raises FileProblem."""
         large = open_set(path)
+        large.require_rows()
         return cls(large, draw(large))
 
-    def edit(self, edit: PromptEdit, backups: Path) -> str:
-        """Refused: FileProblem."""
-        raise FileProblem(
+    @property
+    def _problem(self) -> FileProblem:
+        return FileProblem(
             self.path,
             "these prompts are of a large set, of which every shard and verdict would be void",
             f"change {self.large.source} and evaluate it into another folder",
         )
+
+    @property
+    def refusal(self) -> str:
+        return str(self._problem)
+
+    def edit(self, edit: PromptEdit, backups: Path) -> str:
+        """Refused: FileProblem."""
+        raise self._problem
+
+    def undo(self, backups: Path) -> str:
+        """Refused as well: FileProblem."""
+        raise self._problem
 
     def changed(self) -> PromptSet | None:
         """Never: shards do not change."""

@@ -91,6 +91,11 @@ class Workspace:
         file = self._prompt_file
         return (file.large, file.sample) if isinstance(file, SampledPrompts) else None
 
+    @property
+    def prompts_refusal(self) -> str:
+        """Why the prompts are not edited; "" where they are."""
+        return self._prompt_file.refusal
+
     def changed_file(self) -> TopicFile | None:
         """The topic file as another program left it since it was read or written here, or None.
 

@@ -27,7 +27,7 @@ from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.files.prompt_blocks import file_digest, prompt_blocks
-from guardtui.shards.shard import Shard, ShardError, all_shards
+from guardtui.shards.shard import Shard, ShardError, all_shards, spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +94,16 @@ class LargeSet:
     def has_rows(self, shards: Iterable[Shard]) -> bool:
         """Whether all these shards are there."""
         return all(self.rows_path(shard).exists() for shard in shards)
+
+    def require_rows(self) -> None:
+        """Raise FileProblem, naming the shards, unless the rows of all are there."""
+        missing = [one for one in self.all_shards() if not self.has_rows([one])]
+        if missing:
+            raise FileProblem(
+                self.folder,
+                f"the rows of {len(missing)} of {self.shards} shards are missing: {spans(missing)}",
+                f"cut them: guardtui eval TOPIC --prompts {self.source} --out {self.folder}",
+            )
 
     def to_json(self) -> dict[str, Any]:
         """What `set.json` holds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from guardtui.shards.parts import (
     metrics_of_counts,
     read_manifest,
 )
-from guardtui.shards.shard import Shard, ShardError
+from guardtui.shards.shard import Shard, ShardError, spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,17 +53,6 @@ class IncompleteError(ShardError):
             f"  run them: guardtui eval TOPIC --prompts {prompts} --out {large.folder} "
             f"--shard {missing[0]}"
         )
-
-
-def spans(shards: list[Shard]) -> str:
-    """Numbers of shards, neighbours drawn together: "0, 3-7, 12"."""
-    parts: list[list[int]] = []
-    for shard in sorted(shards):
-        if parts and parts[-1][-1] + 1 == shard.index:
-            parts[-1][1:] = [shard.index]
-        else:
-            parts.append([shard.index])
-    return ", ".join("-".join(map(str, part)) for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +107,21 @@ class Merged:
         text = json.dumps(self.to_json(), indent=2) + "\n"
         write_atomically(self.run.folder / "merged.json", text.encode())
 
-    def wrong_rows(self) -> pl.DataFrame:
+    def wrong_rows(
+        self, columns: Sequence[str] | None = None, most: int | None = None
+    ) -> pl.DataFrame:
         """Rows that are wrong or without a verdict, in the order of the file.
 
-        Columns as `LargeSet.read_rows` has them, then `_outcome` and others with an underscore.
-        Raises FileProblem.
+        Columns as `LargeSet.read_rows` has them, then `_outcome` and others with an underscore;
+        with `columns` (`row` among them) those only. With `most` no further shard is read when so
+        many rows are at hand: as a shard is a random part of the set, so are these of all that are
+        wrong. Raises FileProblem.
         """
-        parts = [
-            read_frame(self.run.path(shard, ".wrong.parquet"))
-            for shard in self.run.large.all_shards()
-        ]
+        parts: list[pl.DataFrame] = []
+        for shard in self.run.large.all_shards():
+            if most is not None and sum(part.height for part in parts) >= most:
+                break
+            parts.append(read_frame(self.run.path(shard, ".wrong.parquet"), columns))
         return pl.concat(parts).sort("row")
 
     def wrong_prompts(self) -> PromptSet:
@@ -200,6 +195,10 @@ class MergedEvaluation(Evaluation):
             _lock=Lock(),
             _found=None,
         )
+
+    def __reduce__(self) -> tuple[type[MergedEvaluation], tuple[Merged]]:
+        # Another process reads the columns where they are.
+        return MergedEvaluation, (self.__dict__["merged"],)
 
     @property
     def _columns(self) -> _Columns:

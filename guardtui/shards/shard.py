@@ -114,3 +114,14 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise ShardError(f"{name} is no number: {text[:40]!r}")
     return int(text)
+
+
+def spans(shards: list[Shard]) -> str:
+    """Numbers of shards, neighbours drawn together: "0, 3-7, 12"."""
+    parts: list[list[int]] = []
+    for shard in sorted(shards):
+        if parts and parts[-1][-1] + 1 == shard.index:
+            parts[-1][1:] = [shard.index]
+        else:
+            parts.append([shard.index])
+    return ", ".join("-".join(map(str, part)) for part in parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -175,18 +176,30 @@ class Standing:
             topic, scanner.settings, self.large.fingerprint, one.keys, one.expected, verdicts
         )
 
-    def write(self, whole: Whole, stopped: Stopped = lambda: False) -> Run | None:
+    def write(
+        self,
+        whole: Whole,
+        advance: Advance = lambda prompts: None,
+        stopped: Stopped = lambda: False,
+    ) -> Run | None:
         """Keep what was found as parts, as `guardtui eval` does; None when stopped.
 
-        Raises FileProblem and ShardError.
+        A run that was begun here is then taken away again. `advance` is told how many prompts are
+        written. Raises FileProblem and ShardError.
         """
         run = Run(self.large, whole.topic, whole.settings)
+        was_there = run.folder.exists()
         run.begin()
+        done = 0
         for one, evaluation in zip(self._ready, whole.evaluations, strict=True):
             if stopped():
+                if not was_there:
+                    shutil.rmtree(run.folder, ignore_errors=True)
                 return None
             if read_manifest(run, one.shard) is None:
                 names = pl.Series(one.names, dtype=pl.String)
                 categories = names.gather(one.groups) if self.large.category_column else None
                 write_part(run, one.shard, one.rows, categories, evaluation, {})
+            done += len(one.keys)
+            advance(done)
         return run

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-_SLICE = 4096  # prompts embedded between two looks at whether to stop
+_SLICE = 4096  # prompts whose vectors are held before they are written
 _BATCH = {"minilm": 32, "static": 512}
 
 
@@ -106,20 +106,20 @@ def _compute(
             temporary, mode="w+", dtype=np.int8, shape=(count, encoder.dimensions)
         )
         for start in range(0, count, _SLICE):
-            if stopped():
-                temporary.unlink()
-                return False
             part = texts[start : start + _SLICE].to_list()
             # Texts of like length in one batch spare the padding.
             order = sorted(range(len(part)), key=lambda place: len(part[place]))
             vectors = np.empty((len(part), encoder.dimensions), np.float32)
             for first in range(0, len(order), batch):
+                if stopped():
+                    temporary.unlink()
+                    return False
                 places = order[first : first + batch]
                 vectors[places] = rounded(encoder.encode([part[place] for place in places]))
+                advance(start + first + len(places))
             rows = slice(start, start + len(part))
             values[rows], terms[0, rows] = small, scales = compact(vectors)
             terms[1, rows] = scoring.compact_prompt_terms(small, scales)
-            advance(rows.stop)
         values.flush()
         del values
     with _replacing(folder / f"{shard.name}.terms.npy") as temporary, temporary.open("wb") as file:

@@ -366,6 +366,13 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "show_whole",
+        "f",
+        "All of the large set",
+        "Every prompt of what this is a sample of: rates, what changed, all mistakes, a report",
+        ADVICE,
+    ),
+    Action(
         "run_scorer",
         "f2,ctrl+r",
         "Score",

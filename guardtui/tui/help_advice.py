@@ -144,4 +144,33 @@ A threshold is of the embedded engine alone; a remote guardrail has one of its o
             ("Esc", "Put the old one back"),
         ),
     ),
+    "whole_set": PaneHelp(
+        "All of the large set",
+        """\
+The prompts of the screen behind are a sample of a large set; here all of it is evaluated by the
+embedded engine. The first time prompts without vectors are embedded, which may take long; from then
+on an edit takes a fraction of a second. A run of this very definition and threshold that is there
+already is shown at once.
+
+Rates of all stand beside those of the sample, each with its 95 % interval. Where a sample does not
+have the shares of the classes, its accuracy, precision and F1 are no estimates for all: "of the
+sample" stands there. Below is what changed since the last whole evaluation here, else since the
+last finished run in the folder: what broke and what was repaired by class, and whether it may be
+chance.
+
+Then the verdicts are written into the folder, where guardtui merge and compare find them, and the
+prompts that are wrong or without a verdict are listed. Esc stops at once: shards whose vectors are
+done keep them, of a run that is not finished nothing stays.""",
+        ("coverage", "FP", "FN", "fix", "regression"),
+        (),
+        (
+            ("1 2, Tab", "Figures, prompts"),
+            ("f", "All that are wrong, FP, FN, without a verdict"),
+            ("/", "Find words; Esc takes them away"),
+            ("s S", "Sort by the next column; turn the order"),
+            ("Enter", "Read the whole prompt, and why it was judged so"),
+            ("x F8", "Export a report of all"),
+            ("Esc", "Stop and leave"),
+        ),
+    ),
 }

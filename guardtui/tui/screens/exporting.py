@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import StoreError
 from guardtui.tui.delivering import Delivering
+from guardtui.tui.sample_text import sample_told
 from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.export_dialog import PICTURE, ExportDialog, Subject, Wanted
@@ -54,23 +56,30 @@ class ExportingScreen(DecisionsScreen):
             return
         path = self.workspace.topic_file.path
         taken = await asyncio.to_thread(names_in, path.absolute().parent)
-        remembered = None
-        with contextlib.suppress(StoreError):  # of a full disk the report itself tells
-            remembered = self.workspace.store.settings().get(SETTING)
+
+        def report(wanted: Wanted) -> ReportInput:
+            return self._report(evaluation, wanted.subject)
 
         def write(wanted: Wanted) -> None:
-            self._write_export(dialog, evaluation, wanted)
+            self._write_export(dialog, report, wanted)
 
         dialog = ExportDialog(
             in_order(report_formats()),
             self._subjects(evaluation),
-            remembered if isinstance(remembered, str) else USUAL,
+            self._usual_format(),
             path.stem,
             taken,
             write,
         )
         if await self.app.push_screen_wait(dialog) == PICTURE:
             await self.app.run_action("screenshot")
+
+    def _usual_format(self) -> str:
+        """The one that was chosen last."""
+        remembered = None
+        with contextlib.suppress(StoreError):  # of a full disk the report itself tells
+            remembered = self.workspace.store.settings().get(SETTING)
+        return remembered if isinstance(remembered, str) else USUAL
 
     def _subjects(self, evaluation: Evaluation) -> list[Subject]:
         """The definition as it is, then all iterations, the newest first."""
@@ -81,35 +90,44 @@ class ExportingScreen(DecisionsScreen):
             title, tag = f"{title}, #{now.number}", str(now.number)
         others = [one for one in reversed(self.session.iterations) if one is not now]
         return [
-            Subject(title, tag, None, open_note(evaluation)),
+            Subject(title, tag, None, self._note(evaluation)),
             *(
                 Subject(
                     f"iteration #{one.number}, {one.decision.value}",
                     str(one.number),
                     one.number,
-                    open_note(one.evaluation),
+                    self._note(one.evaluation),
                 )
                 for one in others
             ),
         ]
 
+    def _note(self, evaluation: Evaluation) -> str:
+        """What a report of it lacks; "" when nothing."""
+        sample = sample_told(self.workspace)
+        of_sample = f"a {sample}: of all, Advice → All of the large set" if sample else ""
+        return "; ".join(filter(None, (of_sample, open_note(evaluation))))
+
     @work(group="export")
     async def _write_export(
-        self, dialog: ExportDialog, evaluation: Evaluation, wanted: Wanted
+        self, dialog: ExportDialog, make: Callable[[Wanted], ReportInput], wanted: Wanted
     ) -> None:
-        """Write one report. Goes on to the end when the dialog is left meanwhile."""
+        """Write the report that `make` gives in a thread.
+
+        Goes on to the end when the dialog is left meanwhile.
+        """
         from guardtui.reports.base import ReportError
 
         try:
             target = self._target(wanted.name)
             try:
-                await asyncio.to_thread(self._written, evaluation, wanted, target)
+                await asyncio.to_thread(self._written, make, wanted, target)
             except ExistsError as there:
                 question = f"{there}\n\nWrite over it? What is in it is lost."
                 if not await self.app.push_screen_wait(Confirm(question, "Write over it", "No")):
                     dialog.left()
                     return
-                await asyncio.to_thread(self._written, evaluation, wanted, target, write_over=True)
+                await asyncio.to_thread(self._written, make, wanted, target, write_over=True)
         except (FileProblem, ReportError) as problem:
             self._tell_failed(dialog, str(problem))
         except Exception as error:  # noqa: BLE001 - a writer may be another package's
@@ -129,7 +147,12 @@ class ExportingScreen(DecisionsScreen):
             raise FileProblem(name, "this is no file name") from error
 
     def _written(
-        self, evaluation: Evaluation, wanted: Wanted, target: Path, *, write_over: bool = False
+        self,
+        make: Callable[[Wanted], ReportInput],
+        wanted: Wanted,
+        target: Path,
+        *,
+        write_over: bool = False,
     ) -> None:
         """Make and write the report; blocks. Raises FileProblem, ReportError and ExistsError."""
         from guardtui.reports.apart import report_bytes
@@ -142,8 +165,7 @@ class ExportingScreen(DecisionsScreen):
             raise FileProblem(target, "this is where sessions are kept", "name another folder")
         if not write_over:
             _require_free(target)
-        report = self._report(evaluation, wanted.subject)
-        data = report_bytes(wanted.format, self._with_survey(report, wanted.format))
+        data = report_bytes(wanted.format, self._with_survey(make(wanted), wanted.format))
         if not write_over:
             _require_free(target)  # that took a while
         write_atomically(target, data)

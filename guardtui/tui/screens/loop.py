@@ -40,6 +40,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.content import themed
 from guardtui.tui.messages import DetailLeft, TopicEdited, ViewChanged
 from guardtui.tui.results import Results, View, build_results
+from guardtui.tui.sample_text import prompts_told, sample_told
 from guardtui.tui.screens.dialogs import (
     Confirm,
 )
@@ -105,6 +106,7 @@ class LoopScreen(Screen[None]):
         self._editor = TopicEditor(self.session.topic)
         self._metrics = MetricsPanel()
         self._results = ResultsPane()
+        self._results.refusal = workspace.prompts_refusal
         self._detail = DetailPane()
         self._progress = Static("", id="progress", markup=False)
         self._summary = Static("", id="summary", markup=False)
@@ -352,6 +354,8 @@ class LoopScreen(Screen[None]):
             changes=self.workspace.changes,
             recorded=self._is_recorded(evaluation),
             standing=self._standing,
+            sample=sample_told(self.workspace),
+            proportional=self.workspace.large is None or self.workspace.large[1].proportional,
         )
         self._metrics.dashboard = dashboard
         self._summary.update(themed(summary(dashboard)), layout=False)
@@ -368,7 +372,8 @@ class LoopScreen(Screen[None]):
     def _show_header(self) -> None:
         file = display_text(self.workspace.topic_file.path.name)
         prompts = display_text(self.workspace.prompts_path.name)
-        text = Text(f"guardtui  {file} × {prompts} ({len(self.workspace.prompts)} prompts)")
+        told = prompts_told(self.workspace, self.size.width)
+        text = Text(f"guardtui  {file} × {prompts} ({told})")
         if self.workspace.unsaved:
             text.append("  ● unsaved", "bold $text-warning")
         if self.session.topic.intent is not self.workspace.prompts.intent:
@@ -377,6 +382,9 @@ class LoopScreen(Screen[None]):
             )
         text.append_text(self.header_note())
         self._header.update(themed(text), layout=False)
+
+    def on_resize(self) -> None:
+        self._show_header()
 
     def header_note(self) -> Text:
         """What else the header tells; nothing here."""

@@ -30,6 +30,7 @@ from guardtui.tui.pages import (
     category_text,
     check_text,
 )
+from guardtui.tui.sample_text import prompts_told
 from guardtui.tui.screens.advice_menu import Advised
 from guardtui.tui.screens.agreeing import Agreeing
 from guardtui.tui.screens.dialogs import (
@@ -47,6 +48,7 @@ from guardtui.tui.screens.suspects import SuspectsScreen
 from guardtui.tui.screens.sweep import SweepScreen
 from guardtui.tui.screens.timeline import TimelineScreen
 from guardtui.tui.screens.tour import Touring
+from guardtui.tui.screens.whole_set import WholeScreen
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.metrics_panel import number
 
@@ -71,6 +73,7 @@ class MainScreen(
     SweepScreen,
     SuspectsScreen,
     Agreeing,
+    WholeScreen,
     ExportingScreen,
 ):
     """The actions of the registry whose scope is the screen."""
@@ -262,7 +265,7 @@ class MainScreen(
         """What stays in the terminal: the last metrics, and where everything is."""
         workspace, evaluation = self.workspace, self.evaluation
         file = workspace.topic_file.path
-        lines = [f"guardtui  {file} × {workspace.prompts_path} ({len(workspace.prompts)} prompts)"]
+        lines = [f"guardtui  {file} × {workspace.prompts_path} ({prompts_told(workspace)})"]
         if evaluation is not None and evaluation.topic == self.session.topic:
             metrics = evaluation.metrics
             intervals = rate_intervals(metrics)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
+"""Rates of a sample that are estimates for all, whatever the shares of its classes."""
+
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -82,6 +85,10 @@ class Dashboard:
     changes: Sequence[str]
     recorded: bool
     standing: Standing | None = None
+    sample: str = ""
+    """What the prompts are a sample of; "" when they are all there are."""
+    proportional: bool = True
+    """Whether each class has its share of the sample, so that all rates are estimates for all."""
 
 
 def number(value: float | None) -> str:
@@ -130,6 +137,7 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
     lines = [
+        *([Text(f"{shown.sample}, with its intervals", "$text-warning")] if shown.sample else []),
         *(_rates(shown) if shown.standing is None else _open_rates(shown, shown.standing)),
         _counts(shown),
         *_change(shown),
@@ -150,7 +158,9 @@ def _rates(shown: Dashboard) -> list[Text]:
         sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
         line.append(f"{sign:<10}", style)
         interval = intervals.get(name)
-        if interval is not None:
+        if not shown.proportional and name not in ESTIMATED:
+            line.append("of the sample", "$text-muted")
+        elif interval is not None:
             line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
         lines.append(line)
     return lines

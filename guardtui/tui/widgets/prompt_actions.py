@@ -39,6 +39,8 @@ class PromptActions(Vertical):
 
     table: FrameTable
     _results: Results | None
+    refusal = ""
+    """Why the prompts are not edited; "" where they are."""
 
     # --- which prompts --------------------------------------------------------------------
 
@@ -134,6 +136,12 @@ class PromptActions(Vertical):
 
     # --- edits of the prompt set ----------------------------------------------------------
 
+    def _refused(self) -> bool:
+        """Whether the prompts are not edited, which is told; before anything is asked."""
+        if self.refusal:
+            self.notify(self.refusal, severity="error", markup=False, timeout=15)
+        return bool(self.refusal)
+
     def action_relabel(self) -> None:
         self._edit("Turn the label", "Turn", Relabel)
 
@@ -141,11 +149,13 @@ class PromptActions(Vertical):
         self._edit("Remove", "Remove", Remove)
 
     def action_duplicate_prompts(self) -> None:
-        rows = self._wanted_rows()
+        rows = None if self._refused() else self._wanted_rows()
         if rows is not None and self._results is not None:
             self.post_message(PromptEditWanted(Duplicate(self._keys(rows))))
 
     def action_undo_prompts(self) -> None:
+        if self._refused():
+            return
         self.post_message(PromptUndoWanted())
 
     def _keys(self, rows: NDArray[np.intp]) -> frozenset[int]:
@@ -153,7 +163,7 @@ class PromptActions(Vertical):
         return frozenset(self._results.evaluation.keys[rows].tolist())
 
     def _edit(self, what: str, yes: str, edit: Callable[[frozenset[int]], PromptEdit]) -> None:
-        rows = self._wanted_rows()
+        rows = None if self._refused() else self._wanted_rows()
         if rows is None or not len(rows):
             return
         keys = self._keys(rows)
@@ -196,6 +206,8 @@ class PromptActions(Vertical):
         )
 
     def _ask_for_prompt(self, start: Add) -> None:
+        if self._refused():
+            return
         results = self._results
         if results is None:
             self.notify("The prompts are not evaluated yet.")

@@ -1,0 +1,50 @@
+"""What a report may tell of a large prompt set whose shards are merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.topic import describe_changes
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import ReportInput
+
+if TYPE_CHECKING:
+    from guardtui.shards.merge import Merged
+
+LISTED = 200_000
+"""Prompts up to which a report on a large set lists all; of more those that are wrong."""
+
+
+def report_of(
+    merged: Merged, baseline: Evaluation | None, number: int | None = None, prompt_path: str = ""
+) -> ReportInput:
+    """A report on a merged run, of which only prompts that are listed have texts.
+
+    Raises FileProblem.
+    """
+    evaluation, large = merged.evaluation, merged.run.large
+    listed = None
+    if large.rows <= LISTED:
+        rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
+        prompts = large.prompts(rows)
+    else:
+        prompts = merged.wrong_prompts()
+        listed = np.flatnonzero(evaluation.codes >= Outcome.FP)[:LISTED]
+    topic = merged.run.topic
+    return ReportInput(
+        topic=topic,
+        evaluation=evaluation,
+        prompts=prompts,
+        baseline=baseline,
+        comparison=compare(baseline, evaluation) if baseline is not None else None,
+        changes=describe_changes(baseline.topic, topic) if baseline is not None else (),
+        baseline_number=number,
+        prompt_path=prompt_path,
+        category_metrics=merged.by_category,
+        listed=listed,
+    )

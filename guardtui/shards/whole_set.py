@@ -1,0 +1,246 @@
+"""A large set evaluated again and again: whole, on request, kept as parts, compared."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.late import late
+from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.significance import Pairs, Significance
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.verdicts import Outcome, outcomes
+from guardtui.files.problems import FileProblem
+from guardtui.scanners.base import Progress
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.shards.large_set import LargeSet, Stopped, read_frame
+from guardtui.shards.merge import Merged, merge
+from guardtui.shards.parts import Counts, Run, metrics_of_counts, runs_of
+from guardtui.shards.shard import ShardError
+from guardtui.shards.standing import Standing, Whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+
+EMBEDDING, EVALUATING, WRITING = "embedding prompts", "evaluating", "writing the parts"
+"""Phases of the progress that is told."""
+
+_REMEMBERED = 3
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What became of every prompt under a definition: outcome codes, int8 [n] for each shard."""
+
+    run: Run
+    counts: Counts
+    codes: tuple[NDArray[np.int8], ...]
+
+    @classmethod
+    def of_whole(cls, large: LargeSet, whole: Whole) -> Said:
+        """Of an evaluation made just now."""
+        run = Run(large, whole.topic, whole.settings)
+        return cls(run, whole.counts, tuple(one.codes for one in whole.evaluations))
+
+    @classmethod
+    def of_merged(cls, merged: Merged) -> Said:
+        """Of parts, which are read. Raises FileProblem."""
+        run = merged.run
+        codes = []
+        for shard in run.large.all_shards():
+            frame = read_frame(run.path(shard, ".parquet"), ["expected", "triggered"])
+            duty = should_trigger(frame["expected"].to_numpy(), run.topic.intent)
+            codes.append(outcomes(duty, frame["triggered"].to_numpy()))
+        return cls(run, merged.counts, tuple(codes))
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counts and rates over all prompts."""
+        return metrics_of_counts(self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeChange:
+    """What changed over all prompts from one definition or threshold to another."""
+
+    before: Said
+    now: Said
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Prompts with a verdict both times, counted by class."""
+        width = len(Outcome)
+        table = np.zeros((width, width), np.int64)
+        for then, now in zip(self.before.codes, self.now.codes, strict=True):
+            index = then.astype(np.int16) * width + now
+            table += np.bincount(index, minlength=width * width).reshape(width, width)
+
+        def cells(right: Outcome, wrong: Outcome) -> tuple[int, int, int, int]:
+            both, broken = int(table[right, right]), int(table[right, wrong])
+            return both, broken, int(table[wrong, right]), int(table[wrong, wrong])
+
+        return Pairs(cells(Outcome.TP, Outcome.FN), cells(Outcome.TN, Outcome.FP))
+
+    @cached_property
+    def significance(self) -> Significance:
+        """How sure the difference is."""
+        pairs = self.pairs
+        regressions = pairs.positive[1] + pairs.negative[1]
+        fixes = pairs.positive[2] + pairs.negative[2]
+        return Significance(fixes, regressions, pairs.total, pairs)
+
+    @property
+    def deltas(self) -> dict[str, float | None]:
+        """Differences of rates, None where one is undefined."""
+        found: dict[str, float | None] = {}
+        for name in RATES:
+            old: float | None = getattr(self.before.metrics, name)
+            new: float | None = getattr(self.now.metrics, name)
+            found[name] = None if old is None or new is None else new - old
+        return found
+
+    @property
+    def edits(self) -> tuple[str, ...]:
+        """What differs between the two definitions, in words."""
+        return tuple(describe_changes(self.before.run.topic, self.now.run.topic))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Why the two cannot be compared without care."""
+        found = []
+        old, new = self.before.run, self.now.run
+        if old.settings.threshold != new.settings.threshold:
+            then, now = (
+                "none" if one is None else f"{one:.3f}"
+                for one in (old.settings.threshold, new.settings.threshold)
+            )
+            found.append(f"different thresholds: {then} then, {now} now")
+        if old.topic.intent is not new.topic.intent:
+            found.append(f"different intents: {old.topic.intent} then, {new.topic.intent} now")
+        return tuple(found)
+
+
+class WholeSet:
+    """Evaluates all prompts of a large set again and again, quickly from the second time on.
+
+    All methods block and may be called from any thread; one works at a time.
+    """
+
+    def __init__(self, large: LargeSet) -> None:
+        self.large = large
+        self._lock = threading.Lock()
+        self._standing: Standing | None = None
+        self._scanner: LocalScanner | None = None
+        self._seen: list[Said] = []
+
+    def finished(self, topic: Topic, scanner: LocalScanner) -> Merged | None:
+        """The finished run of exactly this definition and scanner, read from its manifests.
+
+        None when there is none, or not all of it is sound. Raises ScannerError.
+        """
+        try:
+            return merge(Run(self.large, topic, scanner.settings))
+        except (ShardError, FileProblem):
+            return None  # writing it anew tells what is wrong with it
+
+    def evaluate(
+        self,
+        topic: Topic,
+        scanner: LocalScanner,
+        tell: Tell = lambda progress: None,
+        stopped: Stopped = lambda: False,
+    ) -> Whole | None:
+        """All prompts under a definition; None when stopped.
+
+        Prompts without vectors are embedded first. Vectors of shards that are done stay on disk
+        when it is stopped. Raises FileProblem and ScannerError.
+        """
+        with self._lock:
+            if stopped():
+                return None
+            if self._standing is None or self._scanner is not scanner:
+                self._standing, self._scanner = Standing(self.large, scanner), scanner
+            total = self.large.rows
+            ready = self._standing.prepare(
+                lambda done: tell(Progress(EMBEDDING, done, total)), stopped
+            )
+            if not ready:
+                return None
+            return self._standing.evaluate(
+                topic, lambda done: tell(Progress(EVALUATING, done, total)), stopped
+            )
+
+    def keep(
+        self,
+        whole: Whole,
+        tell: Tell = lambda progress: None,
+        stopped: Stopped = lambda: False,
+    ) -> Merged | None:
+        """Write the parts of what `evaluate` gave, and their sum; None when stopped.
+
+        Then nothing of it stays on disk. Raises FileProblem and ShardError.
+        """
+        with self._lock:
+            if stopped() or self._standing is None:
+                return None
+            total = self.large.rows
+            run = self._standing.write(
+                whole, lambda done: tell(Progress(WRITING, done, total)), stopped
+            )
+            if run is None:
+                return None
+            merged = merge(run)
+            merged.write()
+            return merged
+
+    def since(self, now: Said) -> WholeChange | None:
+        """What changed since the last whole evaluation of this session, else since the last
+        finished run in the folder; None where the same scanner has no other.
+
+        It is remembered for the next time. Raises FileProblem.
+        """
+        with self._lock:
+            before = next(
+                (one for one in reversed(self._seen) if _comparable(one.run, now.run)), None
+            )
+            self._seen = [one for one in self._seen if one.run.id != now.run.id]
+            self._seen = [*self._seen, now][-_REMEMBERED:]
+            if before is None:
+                before = self._last_finished(now.run)
+            return WholeChange(before, now) if before is not None else None
+
+    def _last_finished(self, now: Run) -> Said | None:
+        try:
+            runs = runs_of(self.large)
+        except FileProblem:
+            return None
+        for run in reversed(runs):
+            if _comparable(run, now):
+                try:
+                    return Said.of_merged(merge(run))
+                except (ShardError, FileProblem):
+                    continue
+        return None
+
+    @staticmethod
+    def baseline(change: WholeChange | None) -> Evaluation | None:
+        """What was compared with, for a report; None where its parts are not there."""
+        if change is None:
+            return None
+        try:
+            return merge(change.before.run).evaluation
+        except (ShardError, FileProblem):
+            return None
+
+
+def _comparable(before: Run, now: Run) -> bool:
+    return before.id != now.id and before.settings.identity == now.settings.identity

@@ -1,0 +1,472 @@
+"""All of a large set, of which the screen has a sample: rates, changes, and every mistake."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rich.text import Text
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Input, Static
+
+from guardtui.domain.evaluation import ScannerSettings, should_trigger
+from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Outcome, outcomes
+from guardtui.files.free_name import names_in
+from guardtui.files.problems import FileProblem
+from guardtui.scanners.base import Progress, ScannerError
+from guardtui.shards.merge import Merged
+from guardtui.shards.parts import Counts, Run, metrics_of_counts
+from guardtui.shards.sample import Sample
+from guardtui.shards.shard import ShardError
+from guardtui.shards.whole_set import EMBEDDING, Said, WholeChange, WholeSet
+from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
+from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.export_dialog import PICTURE, ExportDialog, Subject, Wanted
+from guardtui.tui.screens.exporting import ExportingScreen
+from guardtui.tui.whole_rows import (
+    GROUPS,
+    WholeView,
+    Wrong,
+    build_whole_rows,
+    read_wrong,
+    whole_columns,
+)
+from guardtui.tui.whole_text import (
+    change_text,
+    empty_rows,
+    figures_text,
+    groups_line,
+    headline,
+    progress_text,
+    rates_text,
+)
+from guardtui.tui.widgets.detail import PromptDetail, detail_text
+from guardtui.tui.widgets.frame_table import FrameTable
+from guardtui.tui.widgets.line_input import LineInput
+
+if TYPE_CHECKING:
+    from guardtui.reports.base import ReportInput
+
+_POLL = 0.1
+_WINDOW = 10.0
+"""Seconds over which the rate of embedding is taken."""
+_PAGE_CELLS = 10
+_KEYS = "Tab · f next · / find · Enter read · x export · Esc"
+
+UNFIT = ("tsv",)
+"""Formats of iterations, of which a run has none."""
+
+_Value = TypeVar("_Value")
+PROBLEMS = (FileProblem, ScannerError, ShardError, OSError)
+
+
+class WholeSetDialog(Modal[None]):
+    """Evaluates the whole set, or shows what was found before; Escape ends it at once."""
+
+    BINDINGS = [
+        ("escape,q", "close", "Stop and leave"),
+        ("tab", "page", "Figures or prompts"),
+        ("1", "view('figures')", "Figures"),
+        ("2", "view('prompts')", "Prompts"),
+        ("f", "next_group", "Next filter"),
+        ("slash", "find", "Find words"),
+        ("s", "next_sort", "Sort"),
+        ("S", "reverse_sort", "Turn the order"),
+        ("x,f8", "export", "Export a report"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
+
+    help_pane = "whole_set"
+
+    def __init__(
+        self, host: WholeScreen, whole: WholeSet, sample: Sample, topic: Topic, notes: list[str]
+    ) -> None:
+        """`host` gives the scanner, and writes reports; `notes` are told above the rates."""
+        super().__init__()
+        self._host, self._whole, self._sample, self._notes = host, whole, sample, notes
+        self.topic = topic
+        self.view = WholeView()
+        self.merged: Merged | None = None
+        """What is shown, once its parts are on disk."""
+        self._compared = False
+        self.change: WholeChange | None = None
+        self.wrong: Wrong | None = None
+        self._stop = threading.Event()
+        self._progress: Progress | None = None
+        self._times: deque[tuple[float, int]] = deque()
+        self._status = Static("", id="whole-status", markup=False)
+        self._figures = Static("", id="whole-figures", markup=False)
+        self._groups = Static("", id="whole-groups", markup=False)
+        self._words = LineInput(placeholder="words of the prompt", id="panel-words", compact=True)
+        self.table = FrameTable(search_column="prompt", id="whole-table")
+        self.table.vim = host.results_pane.table.vim
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "All of the large set"
+            page.border_subtitle = _KEYS
+            yield self._status
+            with VerticalScroll(id="whole-told"):
+                yield self._figures
+            with Vertical(id="whole-rows"):
+                yield self._groups
+                yield self._words
+                yield self.table
+
+    def on_mount(self) -> None:
+        self._words.display = False
+        self.table.empty_text = empty_rows(None, self.view)
+        self.action_view("figures")
+        self.set_interval(_POLL, self._poll)
+        self._run()
+
+    def renew(self, topic: Topic) -> None:
+        """The definition is another one now: that is evaluated instead."""
+        self.topic = topic
+        self._run()
+
+    # --- the work, beside the screen --------------------------------------------------------
+
+    async def _beside(self, work: Callable[..., _Value], *arguments: Any) -> _Value:
+        """Have a thread do something; when this worker is cancelled it is told to stop."""
+        job = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            self._stop.set()
+            raise
+
+    @work(exclusive=True, group="whole")
+    async def _run(self) -> None:
+        self._stop.set()
+        stop = self._stop = threading.Event()
+        self.merged, self.change, self.wrong, self._compared = None, None, None, False
+        self._progress = None
+        self._times.clear()
+        try:
+            await self._find(stop)
+        except PROBLEMS as problem:
+            if not stop.is_set():
+                self._progress = None
+                self._tell(f"✗ {display_text(str(problem), newlines=True)}", "$text-error")
+
+    async def _find(self, stop: threading.Event) -> None:
+        whole, topic, scanner = self._whole, self.topic, self._host.scanner
+        self._tell("looking for a finished run of this definition …")
+        merged = await self._beside(whole.finished, topic, scanner)
+        found = None
+        if merged is not None:
+            how = "evaluated before"
+            await self._show(merged.run, merged.counts, how)
+            said = await self._beside(Said.of_merged, merged)
+        else:
+            begun = time.monotonic()
+            found = await self._beside(whole.evaluate, topic, scanner, self._take, stop.is_set)
+            if found is None:
+                return
+            how = f"evaluated in {time.monotonic() - begun:.2f} s"
+            said = Said.of_whole(whole.large, found)
+            await self._show(said.run, said.counts, how)
+        self.change = await self._beside(self._changed, said)
+        self._compared = True
+        await self._show(said.run, said.counts, how)
+        if merged is None and found is not None:
+            merged = await self._beside(whole.keep, found, self._take, stop.is_set)
+        if merged is None:
+            return
+        self._progress, self.merged = None, merged
+        self._tell(f"kept as run {merged.run.id}", "$text-muted")
+        self.wrong = await self._beside(read_wrong, merged)
+        self.table.set_columns(whole_columns(self.wrong))
+        self._ask(self.view)
+
+    def _changed(self, said: Said) -> WholeChange | None:
+        change = self._whole.since(said)
+        if change is not None:
+            _ = change.significance.sentence, change.significance.certainty
+        return change
+
+    def _take(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def _poll(self) -> None:
+        progress = self._progress
+        if progress is None or self._stop.is_set():
+            return
+        rate = None
+        if progress.phase == EMBEDDING:
+            self._times.append((time.monotonic(), progress.done))
+            while self._times[-1][0] - self._times[0][0] > _WINDOW:
+                self._times.popleft()
+            (then, before), (now, done) = self._times[0], self._times[-1]
+            rate = (done - before) / (now - then) if now - then > 0.5 else None
+        self._tell(progress_text(progress, rate, self.size.width))
+
+    # --- what is shown ----------------------------------------------------------------------
+
+    def _tell(self, text: str, style: str = "") -> None:
+        self._status.update(themed(Text(text, style)))
+
+    async def _show(self, run: Run, counts: Counts, how: str) -> None:
+        """The figures, as far as they are known."""
+
+        def work_out() -> Text:
+            parts = [headline(run, how, self._notes)]
+            of_sample = self._host.sample_metrics(run.topic, run.settings)
+            parts.append(rates_text(metrics_of_counts(counts), self._sample, of_sample))
+            if self._compared:
+                parts.append(change_text(self.change))
+            return figures_text(parts, by_category(run, counts))
+
+        self._figures.update(themed(await self._beside(work_out)))
+
+    def action_view(self, name: str) -> None:
+        """Figures or prompts; where there is room both are in sight."""
+        self.set_class(name == "prompts", "-prompts")
+        (self.table if name == "prompts" else self.query_one("#whole-told")).focus()
+
+    def action_page(self) -> None:
+        """The other one."""
+        self.action_view("figures" if self.has_class("-prompts") else "prompts")
+
+    def _ask(self, view: WholeView) -> None:
+        self.view = view
+        if self.wrong is not None:
+            self._groups.update(themed(groups_line(self.wrong, view)))
+            self._build(self.wrong, view)
+
+    @work(exclusive=True, group="rows")
+    async def _build(self, wrong: Wrong, view: WholeView) -> None:
+        rows = await asyncio.to_thread(build_whole_rows, wrong, view)
+        self.table.empty_text = empty_rows(wrong, view)
+        self.table.search = view.words
+        self.table.sort = None if view.sort == "line" else (view.sort, view.descending)
+        self.table.set_source(rows)
+
+    def action_next_group(self) -> None:
+        """Show the next group of prompts."""
+        names = list(GROUPS)
+        self.action_view("prompts")
+        self._ask(replace(self.view, group=names[(names.index(self.view.group) + 1) % len(names)]))
+
+    def action_find(self) -> None:
+        """Show only prompts with some words."""
+        self.action_view("prompts")
+        self._words.display = True
+        self._words.focus()
+
+    @on(Input.Changed)
+    def words_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.view.text:
+            self._ask(replace(self.view, text=event.value))
+
+    @on(Input.Submitted)
+    def words_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._words.display = bool(event.value.strip())
+        self.table.focus()
+
+    def action_next_sort(self) -> None:
+        """Sort by the next column, at last in the order of the file again."""
+        self.action_view("prompts")
+        keys = ["line", *(column.key for column in self.table.columns)]
+        place = keys.index(self.view.sort) if self.view.sort in keys else 0
+        self._ask(replace(self.view, sort=keys[(place + 1) % len(keys)], descending=False))
+
+    def action_reverse_sort(self) -> None:
+        """Sort the other way round."""
+        self.action_view("prompts")
+        self._ask(replace(self.view, descending=not self.view.descending))
+
+    @on(FrameTable.HeaderClicked)
+    def header_clicked(self, event: FrameTable.HeaderClicked) -> None:
+        turned = event.column_key == self.view.sort and not self.view.descending
+        self._ask(replace(self.view, sort=event.column_key, descending=turned))
+
+    @on(FrameTable.RowActivated)
+    def row_activated(self, event: FrameTable.RowActivated) -> None:
+        self._read(event.row_id)
+
+    @work(exclusive=True, group="dialog")
+    async def _read(self, row: int) -> None:
+        """Show a prompt whole, with its verdict and why."""
+        wrong, merged = self.wrong, self.merged
+        place = None if wrong is None else wrong.place_of(row)
+        if wrong is None or merged is None or place is None:
+            return
+        detail = detail_of(wrong, place, merged.run)
+        try:
+            explanation = await asyncio.to_thread(
+                self._host.scanner.explain, detail.topic, detail.prompt
+            )
+            detail = replace(detail, explanation=explanation)
+        except ScannerError:
+            pass  # the verdict is there all the same
+        body, _ = detail_text(detail, self.app.size.width - _PAGE_CELLS, marked=True)
+        if self.is_current:
+            self.app.push_screen(TextPage("A prompt of the large set", body))
+
+    # --- reports, and leaving ---------------------------------------------------------------
+
+    @work(exclusive=True, group="dialog")
+    async def action_export(self) -> None:
+        """Write a report of the whole run."""
+        merged, change = self.merged, self.change
+        if merged is None:
+            self.notify("A report can be written as soon as all parts are.")
+            return
+        await self._host.export_whole(merged, change)
+
+    def action_close(self) -> None:
+        """Take the words away that are sought, else stop and leave."""
+        if self._words.has_focus or self.view.text:
+            self._words.value = ""
+            self._words.display = False
+            self.table.focus()
+            self._ask(replace(self.view, text=""))
+        else:
+            self._stop.set()
+            self.dismiss(None)
+
+    @on(events.Unmount)
+    def gone(self) -> None:
+        self._stop.set()
+
+
+def by_category(run: Run, counts: Counts) -> dict[str, Metrics]:
+    """Metrics of each category; empty without such a column."""
+    if run.large.category_column is None:
+        return {}
+    return {
+        name or "(none)": metrics_of_counts({name: numbers}) for name, numbers in counts.items()
+    }
+
+
+def detail_of(wrong: Wrong, place: int, run: Run) -> PromptDetail:
+    """All that the parts tell of one prompt."""
+    row: dict[str, Any] = wrong.frame.row(place, named=True)
+    score = row["_score"]
+    return PromptDetail(
+        prompt=row["prompt"],
+        line=int(row["line"]),
+        expected=bool(row["expected"]),
+        outcome=Outcome(row["_outcome"]),
+        score=None if score is None or score != score else float(score),
+        threshold=run.settings.threshold,
+        matched=int(row["_matched"]),
+        error=row["_error"],
+        note=row["_note"],
+        topic=run.topic,
+        history=[],
+    )
+
+
+class WholeScreen(ExportingScreen):
+    """The action that evaluates all of a large set; what it holds ready is kept for the next."""
+
+    _whole_set: WholeSet | None = None
+    _whole_dialog: WholeSetDialog | None = None
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_whole(self) -> None:
+        await self._take_typed()
+        large = self.workspace.large
+        if large is None:
+            self.notify(
+                f"All {len(self.workspace.prompts)} prompts are here already: this is no sample of "
+                "a large set."
+            )
+            return
+        if self._whole_set is None or self._whole_set.large is not large[0]:
+            self._whole_set = WholeSet(large[0])
+        dialog = WholeSetDialog(
+            self, self._whole_set, large[1], self.session.topic, self._whole_notes()
+        )
+        self._whole_dialog = dialog
+        try:
+            await self.app.push_screen_wait(dialog)
+        finally:
+            self._whole_dialog = None
+
+    def _whole_notes(self) -> list[str]:
+        notes = []
+        scan, options = self.standing_scan(), self.remote_options
+        other = scan.settings.name if scan is not None else ""
+        if not other and options.judge is not None:
+            other = "judge"
+        if not other and self.connection is not None:
+            other = "airs"
+        if other:
+            who = {"airs": "AIRS", "judge": "The judge"}.get(other, other)
+            notes.append(f"{who} is not asked: all prompts are judged by the embedded engine only")
+        if count := len(self.measuring.companions):
+            notes.append(
+                f"this definition alone, without the {count} other topic{'s' * (count != 1)} "
+                "measured together with it"
+            )
+        return notes
+
+    def sample_metrics(self, topic: Topic, settings: ScannerSettings) -> Metrics | None:
+        """What the sample comes to by the embedded engine; None where it cannot be said. Blocks."""
+        prompts, shown = self.workspace.prompts, self.evaluation
+        if (
+            shown is not None
+            and shown.topic == topic
+            and shown.settings == settings
+            and shown.prompt_set == prompts.fingerprint
+        ):
+            return shown.metrics
+        try:
+            verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
+        except ScannerError:
+            return None
+        if verdicts is None:
+            return None
+        duty = should_trigger(prompts.expected, topic.intent)
+        return metrics_of(outcomes(duty, verdicts.triggered))
+
+    async def export_whole(self, merged: Merged, change: WholeChange | None) -> None:
+        """Ask for a format and a name, and write a report of a whole run."""
+        from guardtui.reports.base import report_formats
+        from guardtui.reports.formats import in_order
+        from guardtui.reports.whole import report_of
+
+        path = self.workspace.topic_file.path
+        taken = await asyncio.to_thread(names_in, path.absolute().parent)
+
+        def report(wanted: Wanted) -> ReportInput:
+            return report_of(merged, WholeSet.baseline(change))
+
+        def write(wanted: Wanted) -> None:
+            self._write_export(dialog, report, wanted)
+
+        title = f"all {merged.run.large.rows} prompts, run {merged.run.id}"
+        formats = [one for one in in_order(report_formats()) if one not in UNFIT]
+        dialog = ExportDialog(
+            formats,
+            [Subject(title, f"all-{merged.run.id}")],
+            self._usual_format(),
+            path.stem,
+            taken,
+            write,
+        )
+        if await self.app.push_screen_wait(dialog) == PICTURE:
+            await self.app.run_action("screenshot")
+
+    def _changed(self) -> None:
+        super()._changed()
+        dialog = self._whole_dialog
+        if dialog is not None and dialog.is_running and dialog.topic != self.session.topic:
+            dialog.renew(self.session.topic)
