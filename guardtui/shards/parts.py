@@ -98,6 +98,7 @@ def open_run(large: LargeSet, name: str) -> Run:
     path = large.folder / "runs" / name / "run.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
+        _known_version(path, told)
         run = Run(large, Topic.model_validate(told["topic"]), ScannerSettings(**told["scanner"]))
     except OSError as error:
         raise from_os_error(path, error) from error
@@ -108,6 +109,15 @@ def open_run(large: LargeSet, name: str) -> Run:
             path, "what it says is not what its folder is named for", "remove its folder"
         )
     return run
+
+
+def _known_version(path: Path, told: Mapping[str, Any]) -> None:
+    if told["schema_version"] != SCHEMA_VERSION:
+        raise FileProblem(
+            path,
+            f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
+            "use the guardtui that wrote it, or evaluate anew into another folder",
+        )
 
 
 def runs_of(large: LargeSet) -> list[Run]:
@@ -213,6 +223,7 @@ def read_manifest(run: Run, shard: Shard) -> Manifest | None:
     path = run.path(shard, ".json")
     try:
         told = json.loads(path.read_bytes())
+        _known_version(path, told)
         manifest = Manifest(
             str(told["run"]),
             Shard(int(told["shard"]), int(told["shards"])),

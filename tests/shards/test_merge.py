@@ -118,6 +118,15 @@ def test_an_edit_is_another_run_over_the_same_vectors(source: Path, tmp_path: Pa
     assert comparison.regressions
 
 
+def test_a_run_of_another_version_is_refused(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 2)
+    path = merged.run.folder / "run.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**told, "schema_version": 2}), encoding="utf-8")
+    with pytest.raises(FileProblem, match="it has schema version 2, known is 1"):
+        runs_of(merged.run.large)
+
+
 def test_missing_shards_are_named_with_what_to_run(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "set", 6)
     for index in (1, 2, 5):
@@ -139,6 +148,9 @@ def test_parts_that_do_not_belong_are_refused(source: Path, tmp_path: Path) -> N
         merge(merged.run)
     first.write_text(json.dumps({**told, "rows": told["rows"] + 1}), encoding="utf-8")
     with pytest.raises(ShardError, match="hold 121 prompts and count 120"):
+        merge(merged.run)
+    first.write_text(json.dumps({**told, "schema_version": 99}), encoding="utf-8")
+    with pytest.raises(FileProblem, match="it has schema version 99"):
         merge(merged.run)
     first.write_text("{", encoding="utf-8")
     with pytest.raises(FileProblem, match="no manifest"):

@@ -42,6 +42,7 @@ if importlib.util.find_spec("ray") is None:
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 os.environ["RAY_AUTH_MODE"] = "token"
 
+ROOT = Path(__file__).parents[2]
 __all__ = ["here"]  # a fixture
 
 
@@ -199,6 +200,31 @@ def test_a_cluster_that_is_joined(here: Path, cluster: Cluster, kind: str, jobs:
     code, out, err = run(here, *on_ray("--address", getattr(cluster, kind), "--jobs", jobs))
     assert (code, err) == (0, "")
     assert "coverage" in out
+    assert sayings(here / "many") == sayings(here / "one")
+
+
+def test_the_script_of_the_page(here: Path, cluster: Cluster) -> None:
+    (here / "bin").mkdir()
+    program = here / "bin" / "guardtui"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m guardtui "$@"\n', "utf-8")
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(ROOT / "docs" / "pages" / "ray_scale.sh"), "--shards", "5"],
+        cwd=here,
+        env={
+            **os.environ,
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "GUARDTUI_CACHE": str(here / "cache"),
+            "GUARDTUI_DATA": str(here / "data"),
+            **{"TOPIC": "topic.yaml", "PROMPTS": "prompts.csv", "OUT": "many"},
+            **{"CLUSTER": cluster.clients, "JOBS": "2"},
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run(here, *evaluate("--out", "one", "--shards", "1", "--jobs", "1"))[0] == 0
     assert sayings(here / "many") == sayings(here / "one")
 
 
