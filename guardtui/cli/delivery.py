@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics, github
-from guardtui.cli.diagnostics import Exit
+from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.gates import Gates, exit_code, summary
 from guardtui.cli.output import write
 from guardtui.cli.outputs import Output
@@ -29,26 +29,35 @@ def deliver(
 
     `files` are what was read, the prompts first and then the topic. `encoder` groups the prompts
     for a report that shows groups. `say_incomplete` tells what to do about prompts without a
-    verdict, where asking again can help. Raises `ReportError` and FileProblem.
+    verdict, where asking again can help. A report that cannot be written is told, and gives code
+    2. Raises `ReportError`.
     """
+    from guardtui.files.problems import FileProblem
     from guardtui.reports.base import load_writer
 
     if any(one.format_name == "html" for one in outputs) and report.category_metrics is None:
         from guardtui.cli.clusters import with_survey
 
         report = with_survey(report, encoder)
+    failed: int | None = None
     for one in outputs:
         text = load_writer(one.format_name)(report)
         for_people = one.path is None and one.format_name == "table"
-        write(diagnostics.defused(text) if for_people else text, one.path)
+        try:
+            write(diagnostics.defused(text) if for_people else text, one.path)
+        except (FileProblem, InputError, OSError) as problem:
+            # The others, and what came of the gates, are worth no less for it.
+            failed = diagnostics.failure(problem)
     results = gates.results(report)
     for result in results:
         diagnostics.gate(result.state, result.text)
-    code = exit_code(results)
+    code: int = exit_code(results)
     if say_incomplete is not None and report.evaluation.metrics.errors:
         say_incomplete()
         if gates.max_errors is None:
             code = Exit.NOT_COMPLETED
+    if failed is not None:
+        code = failed
     if told := summary(results, code):
         diagnostics.note(told)
     github.tell(report, results, *files)

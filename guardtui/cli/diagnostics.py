@@ -145,15 +145,12 @@ def run(command: Callable[[], Any]) -> int:
         return code
     except click.ClickException as problem:
         return _usage(problem)
-    except InputError as problem:
-        error(str(problem))
-        return Exit.BAD_INPUT
     except SystemExit as leave:
         # Click leaves like this when the reader of its help is gone, and after a completion.
         return leave.code if isinstance(leave.code, int) else Exit.DONE
     except BaseException as problem:  # noqa: BLE001 - nothing may end in a traceback
         progress("")
-        return _failure(problem)
+        return failure(problem)
 
 
 def _usage(problem: click.ClickException) -> int:
@@ -165,7 +162,15 @@ def _usage(problem: click.ClickException) -> int:
     return Exit.BAD_INPUT
 
 
-def _failure(problem: BaseException) -> int:
+_OF_NAMES = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR)
+"""What the system says of a name that somebody gave, wherever it is looked at first."""
+
+
+def failure(problem: BaseException) -> int:
+    """Say what went wrong, and what to do; gives the exit code that belongs to it."""
+    if isinstance(problem, InputError):
+        error(str(problem))
+        return Exit.BAD_INPUT
     for module, name, code in _KNOWN:
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None and isinstance(problem, kind):
@@ -177,6 +182,9 @@ def _failure(problem: BaseException) -> int:
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
         where = problem.filename or "standard output"
         error(f"{where}: {problem.strerror}\n  free some space, or write to another place")
+        return Exit.BAD_INPUT
+    if isinstance(problem, OSError) and problem.errno in _OF_NAMES and problem.filename:
+        error(f"{os.fsdecode(problem.filename)}: {problem.strerror}\n  name another file")
         return Exit.BAD_INPUT
     place = crash_file(problem)
     kept = f"; where it happened is in {place}" if place else ""

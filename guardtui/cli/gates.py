@@ -133,7 +133,7 @@ def exit_code(results: Sequence[Result]) -> Exit:
     return Exit.DONE
 
 
-def summary(results: Sequence[Result], code: Exit) -> str:
+def summary(results: Sequence[Result], code: int) -> str:
     """How many gates passed, failed and are unsure, and the exit code; "" without any."""
     if not results:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -114,8 +115,13 @@ def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
             if end < 0:
                 return "it is full"
             content = content[:end] + _CUT.encode()
-        with path.open("ab") as stream:
-            stream.write(content)
+        try:
+            with path.open("ab") as stream:
+                stream.write(content)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(path, size)  # half a table would be read as all of it
+            raise
     except FileProblem as error:
         return error.problem
     except (OSError, ValueError) as error:

@@ -54,8 +54,26 @@ def check_output(output: Path | None, *inputs: Path) -> None:
 
         refuse_overwriting(output, *inputs)
         _refuse_sessions(output)
+        _require_writable(output)
     else:
         _require_stdout()
+
+
+def _require_writable(output: Path) -> None:
+    """Raise FileProblem when a file cannot be made there, as far as that is known before."""
+    from guardtui.files.atomic import descriptor_of
+    from guardtui.files.problems import FileProblem, from_os_error
+
+    if descriptor_of(output) is not None:
+        return
+    try:
+        if output.exists() and not output.is_file():
+            return  # a device or pipe takes what it is given
+    except OSError as error:
+        raise from_os_error(output, error) from error
+    folder = Path(os.path.realpath(output)).parent
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        raise FileProblem(output, f"the folder {folder} is read-only", "name a file elsewhere")
 
 
 _SESSIONS = ".guardtui", "sessions.sqlite3"  # as in session.store, which imports much

@@ -153,3 +153,21 @@ def test_formats_and_options_are_those_of_the_readers() -> None:
     assert options == set(convert._OPTION)
     known = {one.name for one in convert.command.params if isinstance(one, click.Option)}
     assert options <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("half.json", '{"tests": [', "half.json:1: this is no JSON"),
+        ("half.yaml", "tests:\n  - vars: {prompt: [\n", "half.yaml:"),
+        ("twice.yaml", "tests: []\ntests: []\n", 'twice.yaml:2: found duplicate key "tests"'),
+    ],
+)
+def test_half_a_file_tells_where_it_breaks_off(
+    folder: Path, run: Run, name: str, text: str, told: str
+) -> None:
+    (folder / name).write_text(text, "utf-8")
+    done = run("convert", name)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert "not recognised" not in done.err

@@ -240,6 +240,61 @@ def test_one_run_writes_several_reports(run: Run, folder: Path) -> None:
         assert (folder / name).read_text("utf-8") == run(*EVAL, "--format", form).out
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
+    run: Run, folder: Path
+) -> None:
+    (folder / "full.md").symlink_to("/dev/full")
+    done = run(*EVAL, "-o", "full.md", "-o", "after.json", "--min-coverage", "1")
+    assert done.code == 2
+    assert "error: full.md: the disk is full" in done.err
+    assert "gate failed: coverage" in done.err
+    assert done.err.rstrip().endswith("exit code 2")
+    assert json.loads((folder / "after.json").read_text("utf-8"))["results"]
+
+
+LONG = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*EVAL, "-o", f"{LONG}.html"),
+        (*EVAL, "-o", f"{LONG}/x.html"),
+        ("eval", "topic.yaml", "--prompts", LONG),
+        ("eval", LONG, "--prompts", "prompts.csv"),
+        (*EVAL, "--baseline", LONG),
+        ("export", LONG),
+        ("export", "topic.yaml", "-o", f"{LONG}.md"),
+        ("audit", LONG),
+        ("audit", "topic.yaml", "--prompts", f"topic={LONG}"),
+        ("convert", LONG),
+        ("convert", "prompts.csv", "-o", f"{LONG}.csv"),
+        ("compare", LONG, LONG),
+        ("import-results", LONG, "topic.yaml"),
+        ("check", LONG),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_bad_input(
+    run: Run, folder: Path, words: tuple[str, ...]
+) -> None:
+    before = sorted(folder.iterdir())
+    done = run(*words)
+    assert done.code == 2
+    assert "unexpectedly" not in done.err
+    assert "error: " in done.err + done.out
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="a folder that root cannot write to is rare")
+def test_a_folder_that_is_read_only_is_told_before_the_work(run: Run, folder: Path) -> None:
+    shut = folder / "shut"
+    shut.mkdir(0o500)
+    done = run(*EVAL, "-o", "shut/report.html")
+    assert (done.code, done.out) == (2, "")
+    assert "is read-only" in done.err
+
+
 def test_a_format_that_is_named_holds_for_one_file_or_the_screen(run: Run, folder: Path) -> None:
     assert run(*EVAL, "--format", "json", "-o", "odd.txt").code == 0
     assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 1

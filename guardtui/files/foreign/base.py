@@ -213,10 +213,26 @@ def recognised(source: Source) -> str:
             f"{source.path}: this could be {' or '.join(found)}\n"
             f"  say which with --from {'|'.join(found)}"
         )
+    _require_whole(source)
     names = ", ".join(FORMATS)
     raise ForeignError(
         f"{source.path}: the format is not recognised\n  say it with --from, one of: {names}"
     )
+
+
+def _require_whole(source: Source) -> None:
+    """Raise FileProblem for JSON or YAML, told by the ending, that cannot be read at all."""
+    if source.ending in (".yaml", ".yml"):
+        source.yaml  # noqa: B018 - half a file tells where it breaks off
+    elif source.ending == ".json":
+        try:
+            json.loads(source.text)
+        except json.JSONDecodeError as error:
+            problem = f"this is no JSON: {error.msg} (column {error.colno})"
+            raise FileProblem(source.path, problem, "mend it", error.lineno) from error
+        except (ValueError, RecursionError) as error:
+            problem = "this JSON is nested too deeply, or holds a number that cannot be read"
+            raise FileProblem(source.path, problem, "mend it") from error
 
 
 def _recognises(name: str, source: Source) -> bool:
