@@ -4,7 +4,7 @@ Beside each figure stands its floor, measured in the same run, and what it is to
 
     python benchmarks/scale.py [--rows 1000000] [--opened 10000000] [--parts abcd] [--json]
 
-    a  cold: cut, and embed with --jobs 1 and --jobs 2; floor: the same split of bare counting
+    a  cold: cut, and embed with --jobs 1 and --jobs 2; floor: the same of the bare encoder
     b  an edit of the description, held ready and as a new command; floor: the vectors read once
     c  merging and opening rows that are made up, in parts as `guardtui eval` writes them
     d  what executors cost for each shard that has nothing to do
@@ -21,7 +21,6 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import argparse
-import hashlib
 import importlib.util
 import json
 import multiprocessing
@@ -47,7 +46,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.atomic import write_atomically
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.shards.executors import make_executor
+from guardtui.shards.executors import ONE_THREAD, make_executor
 from guardtui.shards.large_set import LargeSet, cut, open_set, read_frame, write_frame
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import Run, runs_of, write_part
@@ -77,7 +76,7 @@ class Memory(threading.Thread):
         self.peak = 0.0
 
     def run(self) -> None:
-        while not self._end.wait(0.1):
+        while not self._end.wait(0.3):
             self.peak = max(self.peak, sum(map(_held, _family(self._process))))
 
     def take(self) -> float:
@@ -106,8 +105,8 @@ def _held(process: int) -> float:
     return 0.0
 
 
-def measured(command: list[str], folder: Path) -> dict[str, float]:
-    """Seconds, CPU seconds and peak MiB of a command, which must succeed."""
+def measured(command: list[str], folder: Path, alone: bool = False) -> dict[str, float]:
+    """Seconds, CPU seconds and peak MiB of a command, which must succeed; `alone` on one core."""
     environment = {
         **os.environ,
         "GUARDTUI_CACHE": str(folder / "cache"),
@@ -116,7 +115,12 @@ def measured(command: list[str], folder: Path) -> dict[str, float]:
     }
     before, begun = os.times(), time.perf_counter()
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=one_core if alone else None,
     )
     memory = Memory(process.pid)
     memory.start()
@@ -158,28 +162,57 @@ def made_up(count: int, path: Path) -> None:
     ).write_csv(path)  # fmt: skip
 
 
-def count_up(rounds: int) -> None:
-    """Work that needs a core and nothing else."""
-    value = b""
-    for _ in range(rounds):
-        value = hashlib.sha256(value).digest()
+def one_core() -> None:
+    """Keep this process to a core; others may use it too."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def bare_split(rounds: int = 6_000_000) -> float:
-    """Counting by two processes, over the half of what one takes: 1 on two free cores."""
-    context = multiprocessing.get_context("fork")
-    taken = []
+def embed_bare(folder: Path, start: int, stop: int, alone: bool, begin: Any, taken: Any) -> None:
+    """Embed some prompts of the first shard, and nothing else; its seconds and CPU seconds."""
+    if alone:
+        one_core()
+    large = open_set(folder)
+    texts = large.read_rows(large.all_shards()[0], ["prompt"])["prompt"][start:stop].to_list()
+    encoder, _, _ = LocalScanner("static").load()
+    encoder.encode(texts[:512])
+    begin.wait()
+    wall, cpu = time.perf_counter(), time.process_time()
+    for first in range(0, len(texts), 512):
+        encoder.encode(texts[first : first + 512])
+    taken.put((time.perf_counter() - wall, time.process_time() - cpu))
+
+
+def bare_split(folder: Path) -> tuple[float, float]:
+    """Embedding by two bare processes over the half of what one takes: seconds, CPU seconds.
+
+    1 on two free cores that share nothing. What is more is the machine's: caches, other work.
+    """
+    context = multiprocessing.get_context("spawn")
+    large = open_set(folder)
+    count = large.read_rows(large.all_shards()[0], ["row"]).height
+    seconds, cpu = [], []
+    before = dict(os.environ)
+    os.environ.update(ONE_THREAD)
     for processes in (1, 2):
-        begun = time.perf_counter()
+        begin, taken = context.Barrier(processes), context.SimpleQueue()
+        share = count // processes
         all_of_them = [
-            context.Process(target=count_up, args=(rounds // processes,)) for _ in range(processes)
+            context.Process(
+                target=embed_bare,
+                args=(folder, share * one, share * (one + 1), processes == 1, begin, taken),
+            )
+            for one in range(processes)
         ]
         for one in all_of_them:
             one.start()
+        found = [taken.get() for _ in all_of_them]
         for one in all_of_them:
             one.join()
-        taken.append(time.perf_counter() - begun)
-    return 2 * taken[1] / taken[0]
+        seconds.append(max(wall for wall, _ in found))
+        cpu.append(sum(spent for _, spent in found))
+    os.environ.clear()
+    os.environ.update(before)
+    return 2 * seconds[1] / seconds[0], cpu[1] / cpu[0]
 
 
 def write_topic(folder: Path, name: str, description: str) -> Path:
@@ -212,17 +245,18 @@ def cold(rows: int, folder: Path, rounds: int) -> dict[str, float]:
             command = guardtui(
                 "eval", topic, "--prompts", large, "--encoder", "static", "--jobs", jobs
             )
-            taken = measured(command, folder)
+            taken = measured(command, folder, alone=jobs == 1)
             peak = max(peak, taken["peak_mib"])
             if jobs not in best or taken["s"] < best[jobs]["s"]:
                 best[jobs] = taken
-        floors.append(bare_split())
+        floors.append(bare_split(large))
     for jobs, taken in best.items():
         found |= {f"jobs_{jobs}_{name}": value for name, value in taken.items()}
     return found | {
         "split": 2 * best[2]["s"] / best[1]["s"],
         "split_of_cpu": best[2]["cpu_s"] / best[1]["cpu_s"],
-        "floor_split": min(floors),
+        "floor_split": min(wall for wall, _ in floors),
+        "floor_split_of_cpu": min(cpu for _, cpu in floors),
         "peak_mib": peak,
     }
 
@@ -364,10 +398,13 @@ def fan_out(folder: Path) -> dict[str, float]:
         job = Job(large.folder, TOPIC, "static")
         list(make_executor("serial").run(job, large.all_shards()))  # the work itself
         for name in names:
-            begun = time.perf_counter()
-            landed = list(make_executor(name, 2).run(job, large.all_shards()))
-            taken[name].append(time.perf_counter() - begun)
-            assert len(landed) == count
+            turns = []
+            for _ in range(3):
+                begun = time.perf_counter()
+                landed = list(make_executor(name, 2).run(job, large.all_shards()))
+                turns.append(time.perf_counter() - begun)
+                assert len(landed) == count
+            taken[name].append(min(turns))
     found = {}
     for name, (few, many) in taken.items():
         slope = (many - few) / (counts[1] - counts[0])
@@ -426,10 +463,12 @@ def main() -> None:
 def _print(part: str, figures: dict[str, float]) -> None:
     print(f"part {part}")
     for name, value in figures.items():
-        floor = figures.get(f"floor_{name}")
+        floor = figures.get(f"floor_{name}", 0.0)
         beside = f"  {value / floor:.1f} × its floor" if floor else ""
         if (goal := GOALS.get(name)) is not None:
             beside += f"  {'reached' if value <= goal else 'MISSED'}: at most {goal:g}"
+            if name == "split" and value > goal and floor > goal:
+                beside += ", and the bare encoder misses it too: the machine is not free"
         print(f"  {name:<24}{value:>10.3f}{beside}", flush=True)
 
 
