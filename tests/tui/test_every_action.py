@@ -25,6 +25,9 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.files.output_files import load_outputs
 from guardtui.scanners.airs.models import CustomTopic
+from guardtui.shards.large_set import cut
+from guardtui.shards.sample import draw
+from guardtui.shards.whole_set import WholeSet
 from guardtui.tui.actions import (
     ACTIONS,
     ADVICE,
@@ -63,6 +66,7 @@ from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.timeline import Timeline
 from guardtui.tui.screens.views import NameView, ViewList
+from guardtui.tui.screens.whole_set import WholeSetDialog
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.test_loop import until
 
@@ -285,6 +289,7 @@ CASES: dict[str, Case] = {
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(LintPage),
     "show_prompt_set": opens(PromptSetDialog),
+    "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.session.topic, prepare=undone),
@@ -495,6 +500,20 @@ async def agreement_dialog(stage: Stage) -> None:
     await pushed(stage, AgreementDialog(Held(held, 0.5, "too few", None, (), "AIRS", ())))
 
 
+async def whole_set(stage: Stage) -> None:
+    """All of a large set, which the prompts here are no sample of."""
+    folder = stage.main.workspace.topic_file.path.parent
+    large = cut(folder / "tax.csv", folder / "set", 2)
+    assert large is not None
+    whole, topic = WholeSet(large), stage.main.session.topic
+    await pushed(stage, WholeSetDialog(stage.main, whole, draw(large), topic, []))
+    dialog = stage.app.screen
+    assert isinstance(dialog, WholeSetDialog)
+    assert await stage.comes(lambda: len(dialog.table.source) > 0)
+    dialog.action_view("prompts")
+    await stage.pilot.pause()
+
+
 async def views(stage: Stage) -> None:
     await with_a_view(stage)
     await by_key("v")(stage)
@@ -581,6 +600,7 @@ OPENED: dict[str, Prepare] = {
     "suspects": by_letter("l"),
     "scan": scan_dialog,
     "agreement": agreement_dialog,
+    "whole_set": whole_set,
     "companions": by_key("ctrl+f9"),
     "advice": by_key("shift+f1"),
     "remote_topics": remote_list,

@@ -30,7 +30,7 @@ from guardtui.tui.pages import (
     category_text,
     check_text,
 )
-from guardtui.tui.sample_text import prompts_told
+from guardtui.tui.sample_text import prompts_told, sample_told
 from guardtui.tui.screens.advice_menu import Advised
 from guardtui.tui.screens.agreeing import Agreeing
 from guardtui.tui.screens.dialogs import (
@@ -102,7 +102,8 @@ class MainScreen(
         if column is not None and self.evaluation is not None:
             groups, names = prompts.groups(column)
             body.append_text(category_text(metrics_by_group(self.evaluation.codes, groups, names)))
-        await self.app.push_screen_wait(TextPage("Check of the definition and the prompts", body))
+        of = f"the {sample_told(self.workspace)}" if sample_told(self.workspace) else "the prompts"
+        await self.app.push_screen_wait(TextPage(f"Check of the definition and {of}", body))
 
     def action_show_help(self) -> None:
         from guardtui.tui.screens.help import show_help

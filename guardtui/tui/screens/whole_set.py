@@ -129,31 +129,34 @@ class WholeSetDialog(Modal[None]):
         self.table.empty_text = empty_rows(None, self.view)
         self.action_view("figures")
         self.set_interval(_POLL, self._poll)
-        self._run()
+        self._begin()
 
     def renew(self, topic: Topic) -> None:
         """The definition is another one now: that is evaluated instead."""
         self.topic = topic
-        self._run()
+        self._begin()
 
     # --- the work, beside the screen --------------------------------------------------------
 
-    async def _beside(self, work: Callable[..., _Value], *arguments: Any) -> _Value:
+    async def _beside(self, job: Callable[..., _Value], *arguments: Any) -> _Value:
         """Have a thread do something; when this worker is cancelled it is told to stop."""
-        job = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+        stop, done = self._stop, asyncio.ensure_future(asyncio.to_thread(job, *arguments))
         try:
-            return await asyncio.shield(job)
+            return await asyncio.shield(done)
         except asyncio.CancelledError:
-            self._stop.set()
+            stop.set()
             raise
 
-    @work(exclusive=True, group="whole")
-    async def _run(self) -> None:
+    def _begin(self) -> None:
         self._stop.set()
-        stop = self._stop = threading.Event()
+        self._stop = threading.Event()
         self.merged, self.change, self.wrong, self._compared = None, None, None, False
         self._progress = None
         self._times.clear()
+        self._run(self._stop)
+
+    @work(exclusive=True, group="whole")
+    async def _run(self, stop: threading.Event) -> None:
         try:
             await self._find(stop)
         except PROBLEMS as problem:

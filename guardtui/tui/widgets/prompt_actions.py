@@ -139,7 +139,7 @@ class PromptActions(Vertical):
     def _refused(self) -> bool:
         """Whether the prompts are not edited, which is told; before anything is asked."""
         if self.refusal:
-            self.notify(self.refusal, severity="error", markup=False, timeout=15)
+            self.notify(self.refusal, severity="error", markup=False, timeout=8)
         return bool(self.refusal)
 
     def action_relabel(self) -> None:
