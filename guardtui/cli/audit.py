@@ -10,10 +10,10 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.audit_gates import AuditGates, gate_options
+from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
 from guardtui.cli.options import FILE, PerSecond, address_options, scanner_options
-from guardtui.cli.output import write
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 
 if TYPE_CHECKING:
@@ -161,18 +161,16 @@ def command(
         audited = _audit_locally(sources, encoder, threshold, closed)
     audit = audited.audit
     report = AuditReport(audit, audited.settings, profile, audited.notices)
-    for one, writer in zip(chosen, writers, strict=True):
-        text = writer(report)
-        for_people = one.path is None and one.format_name == "table"
-        write(diagnostics.defused(text) if for_people else text, one.path)
+    failed = write_all((one, writer(report)) for one, writer in zip(chosen, writers, strict=True))
     results = gates.results(audit)
     for result in results:
         diagnostics.gate(result.state, result.text)
-    code = exit_code(results)
+    code: int = exit_code(results)
     if remote and audit.errors:
         say_incomplete(audit, fresh=fresh, allowed=max_errors is not None)
         if max_errors is None:
             code = Exit.NOT_COMPLETED
+    code = failed or code
     if told := summary(results, code):
         diagnostics.note(told)
     return code

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.diagnostics import InputError, defused, warn
-from guardtui.cli.output import write
+from guardtui.cli.delivery import write_all
+from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html"
     help="Form of the comparison on the screen, or in a single file (default: table).",
 )
 @outputs_option
-def command(before: str, after: str, format_name: str | None, outputs: tuple[Path, ...]) -> None:
+def command(before: str, after: str, format_name: str | None, outputs: tuple[Path, ...]) -> int:
     """Tell what changed from A to B: metrics, definition, regressions and fixes.
 
     A and B are each a JSON report, the JSON of 'airs runtime topics eval', or TOPIC.yaml for the
@@ -45,10 +45,7 @@ def command(before: str, after: str, format_name: str | None, outputs: tuple[Pat
     for note in dict.fromkeys(note for side in found for note in side.notes):
         warn(note)
     compared = hold(*found)
-    for one in chosen:
-        text = load_form(one.format_name)(compared)
-        for_people = one.path is None and one.format_name == "table"
-        write(defused(text) if for_people else text, one.path)
+    return write_all((one, load_form(one.format_name)(compared)) for one in chosen)
 
 
 def _find(word: str) -> Named | Mistakes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,22 +32,13 @@ def deliver(
     verdict, where asking again can help. A report that cannot be written is told, and gives code
     2. Raises `ReportError`.
     """
-    from guardtui.files.problems import FileProblem
     from guardtui.reports.base import load_writer
 
     if any(one.format_name == "html" for one in outputs) and report.category_metrics is None:
         from guardtui.cli.clusters import with_survey
 
         report = with_survey(report, encoder)
-    failed: int | None = None
-    for one in outputs:
-        text = load_writer(one.format_name)(report)
-        for_people = one.path is None and one.format_name == "table"
-        try:
-            write(diagnostics.defused(text) if for_people else text, one.path)
-        except (FileProblem, InputError, OSError) as problem:
-            # The others, and what came of the gates, are worth no less for it.
-            failed = diagnostics.failure(problem)
+    failed = write_all((one, load_writer(one.format_name)(report)) for one in outputs)
     results = gates.results(report)
     for result in results:
         diagnostics.gate(result.state, result.text)
@@ -56,9 +47,25 @@ def deliver(
         say_incomplete()
         if gates.max_errors is None:
             code = Exit.NOT_COMPLETED
-    if failed is not None:
-        code = failed
+    code = failed or code
     if told := summary(results, code):
         diagnostics.note(told)
     github.tell(report, results, *files)
     return code
+
+
+def write_all(made: Iterable[tuple[Output, str]]) -> int:
+    """Write each text where it belongs; what cannot be written is told, and the others are written.
+
+    Gives the exit code of what failed last, 0 when nothing did. A table on the screen is defused.
+    """
+    from guardtui.files.problems import FileProblem
+
+    failed: int = Exit.DONE
+    for one, text in made:
+        for_people = one.path is None and one.format_name == "table"
+        try:
+            write(diagnostics.defused(text) if for_people else text, one.path)
+        except (FileProblem, InputError, OSError) as problem:
+            failed = diagnostics.failure(problem)
+    return failed

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.options import FILE
-from guardtui.cli.output import write
 from guardtui.cli.outputs import (
     check_outputs,
     choose,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 def command(
     topic: Path | None, format_name: str | None, outputs: tuple[Path, ...], which: str
-) -> None:
+) -> int:
     """Write a report of a topic's session: by default of its best iteration.
 
     Without TOPIC, the session used last in this folder. It is compared with the pinned
@@ -100,8 +100,7 @@ def command(
         from guardtui.cli.clusters import with_survey
 
         report = with_survey(report)
-    for one, writer in zip(wanted, writers, strict=True):
-        write(writer(report), one.path)
+    return write_all((one, writer(report)) for one, writer in zip(wanted, writers, strict=True))
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

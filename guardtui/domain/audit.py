@@ -275,10 +275,9 @@ class Audit:
                 rows &= one.matches != _YES  # what it stops itself is its own mistake
             for second in self._places(Intent.BLOCK):
                 other = self.members[second]
-                # What the other one's set says to be its own is stopped as it should be.
-                hit = rows & (other.matches == _YES)
-                if one.topic.intent is Intent.BLOCK:
-                    hit &= other.labels != Label.YES
+                # What the other one's set says to be its own is stopped as it should be, or has
+                # labels that contradict, which is another conflict.
+                hit = rows & (other.matches == _YES) & (other.labels != Label.YES)
                 if second != first and hit.any():
                     yield Conflict(Kind.STOPPED, first, second, np.flatnonzero(hit))
 

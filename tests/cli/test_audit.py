@@ -248,6 +248,19 @@ def test_no_input_is_written_over(run: Run, profile: Path, name: str) -> None:
     assert (profile / name).read_bytes() == before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
+    run: Run, profile: Path
+) -> None:
+    (profile / "full.md").symlink_to("/dev/full")
+    line = (*AUDIT, "tax.yaml", "baking.yaml", "-o", "full.md", "-o", "audit.json")
+    done = run(*line, "--max-conflicts", "0")
+    assert done.code == 2
+    assert "error: full.md: the disk is full" in done.err
+    assert "gate failed: 1 conflict" in done.err
+    assert document((profile / "audit.json").read_text("utf-8"))["results"]
+
+
 def test_options_that_do_not_fit(run: Run, profile: Path) -> None:
     for line in ((*AUDIT, ".", "--fresh"), (*AIRS, ".", "--encoder", "static")):
         done = run(*line)

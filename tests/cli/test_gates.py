@@ -245,7 +245,8 @@ def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
     run: Run, folder: Path
 ) -> None:
     (folder / "full.md").symlink_to("/dev/full")
-    done = run(*EVAL, "-o", "full.md", "-o", "after.json", "--min-coverage", "1")
+    line = (*EVAL, "--threshold", "0.9999", "-o", "full.md", "-o", "after.json")
+    done = run(*line, "--min-coverage", "1")
     assert done.code == 2
     assert "error: full.md: the disk is full" in done.err
     assert "gate failed: coverage" in done.err

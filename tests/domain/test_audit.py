@@ -195,6 +195,9 @@ def test_contradicting_labels_are_in_no_rate() -> None:
     assert made.outcome(0) == CONTRADICTORY
     assert made.metrics.total == 1
     assert kinds(made) == {Kind.LABELS: [("flights", "harm", [0])]}
+    # Stopped by the one whose set claims it, it is that same conflict and no other.
+    stopped = audit(member("flights", ALLOW, [YES], [0]), member("harm", BLOCK, [YES], [1]))
+    assert kinds(stopped) == {Kind.LABELS: [("flights", "harm", [0])]}
     # Two block topics may label one prompt differently: it belongs to one, and not to the other.
     fine = audit(member("tax", BLOCK, [YES], [1]), member("harm", BLOCK, [NO], [0]))
     assert fine.outcome(0) == "TP"
