@@ -10,7 +10,7 @@ from guardtui.domain.prompt_edit import Remove
 from guardtui.files.problems import FileProblem
 from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.workspace import Workspace, last_opened, remember_opened
-from guardtui.shards.large_set import cut
+from guardtui.shards.large_set import cut, open_set
 from tests.shards.conftest import write_prompts
 
 TOPIC = "name: Tax\ndescription: Advice on taxes\nexamples: [a deduction, VAT]\n"
@@ -53,3 +53,18 @@ def test_a_file_is_a_file(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "prompts.csv")
     assert workspace.large is None
     assert load_prompts_of(folder / "prompts.csv").frame.equals(workspace.prompts.frame)
+
+
+def test_undoing_is_refused_as_well(folder: Path) -> None:
+    workspace = Workspace.open(folder / "topic.yaml", folder / "set")
+    assert "are of a large set" in workspace.prompts_refusal
+    with pytest.raises(FileProblem, match="are of a large set"):
+        workspace.undo_prompts()
+    assert Workspace.open(folder / "topic.yaml", folder / "prompts.csv").prompts_refusal == ""
+
+
+def test_a_set_that_lacks_rows_says_of_which_shards(folder: Path) -> None:
+    for shard in open_set(folder / "set").all_shards()[1:]:
+        open_set(folder / "set").rows_path(shard).unlink()
+    with pytest.raises(FileProblem, match=r"rows of 2 of 3 shards are missing: 1-2\n  cut them"):
+        Workspace.open(folder / "topic.yaml", folder / "set")

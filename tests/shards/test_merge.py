@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,20 @@ def test_rows_without_a_verdict_are_counted_and_told(source: Path, tmp_path: Pat
     assert sorted(told.errors.values()) == ["refused", "refused", "timeout", "timeout"]
     assert (told.triggered[list(told.errors)] == Triggered.NO_VERDICT).all()
     assert [len(scores) for scores in merged.sorted_scores()] == [0, 0]
+
+
+def test_an_evaluation_goes_to_another_process(source: Path, tmp_path: Path) -> None:
+    evaluation = evaluated(source, tmp_path / "set", 3).evaluation
+    there = pickle.loads(pickle.dumps(evaluation))
+    assert there.metrics == evaluation.metrics
+    assert there.codes.tolist() == evaluation.codes.tolist()
+
+
+def test_wrong_rows_of_some_shards_and_columns(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 3)
+    every = merged.wrong_rows()
+    some = merged.wrong_rows(["row", "prompt"], most=1)
+    assert some.columns == ["row", "prompt"]
+    assert 0 < some.height < every.height
+    assert some.height == merged.manifests[0].metrics.fp + merged.manifests[0].metrics.fn
+    assert set(some["row"]) < set(every["row"])

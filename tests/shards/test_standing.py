@@ -94,3 +94,19 @@ def test_more_shards_than_prompts(source: Path, tmp_path: Path) -> None:
     one = evaluated(source, tmp_path / "one", 1)
     assert merged.by_category == one.by_category
     assert said(merged) == said(one)
+
+
+def test_a_run_that_was_stopped_while_it_was_written_is_taken_away(large: LargeSet) -> None:
+    standing = ready(large, LocalScanner("static"))
+    whole = standing.evaluate(TOPIC)
+    assert whole is not None
+    told: list[int] = []
+    assert standing.write(whole, told.append, lambda: bool(told)) is None
+    assert told
+    assert not list((large.folder / "runs").iterdir())
+    run = standing.write(whole, told.append)
+    assert run is not None
+    assert told[-1] == large.rows
+    # What another process has begun is left to it.
+    assert standing.write(whole, told.append, lambda: True) is None
+    assert merge(run).metrics == whole.metrics

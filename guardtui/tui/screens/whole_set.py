@@ -100,6 +100,7 @@ class WholeSetDialog(Modal[None]):
         self.merged: Merged | None = None
         """What is shown, once its parts are on disk."""
         self._compared = False
+        self._looking = False
         self.change: WholeChange | None = None
         self.wrong: Wrong | None = None
         self._stop = threading.Event()
@@ -151,7 +152,7 @@ class WholeSetDialog(Modal[None]):
         self._stop.set()
         self._stop = threading.Event()
         self.merged, self.change, self.wrong, self._compared = None, None, None, False
-        self._progress = None
+        self._progress, self._looking = None, True
         self._times.clear()
         self._run(self._stop)
 
@@ -168,6 +169,7 @@ class WholeSetDialog(Modal[None]):
         whole, topic, scanner = self._whole, self.topic, self._host.scanner
         self._tell("looking for a finished run of this definition …")
         merged = await self._beside(whole.finished, topic, scanner)
+        self._looking = False
         found = None
         if merged is not None:
             how = "evaluated before"
@@ -204,8 +206,13 @@ class WholeSetDialog(Modal[None]):
         self._progress = progress
 
     def _poll(self) -> None:
-        progress = self._progress
-        if progress is None or self._stop.is_set():
+        progress, sample = self._progress, self._host.evaluator.progress
+        if self._stop.is_set():
+            return
+        if progress is None:
+            if self._looking and sample is not None and sample.done < sample.total:
+                # The engine does one thing at a time.
+                self._tell(f"the sample first: {progress_text(sample, None, self.size.width)}")
             return
         rate = None
         if progress.phase == EMBEDDING:

@@ -137,7 +137,7 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
     lines = [
-        *([Text(f"{shown.sample}, with its intervals", "$text-warning")] if shown.sample else []),
+        *([Text(shown.sample, "$text-warning")] if shown.sample else []),
         *(_rates(shown) if shown.standing is None else _open_rates(shown, shown.standing)),
         _counts(shown),
         *_change(shown),
