@@ -315,7 +315,10 @@ def _unpacked_at_once(content: bytes, members: Sequence[zipfile.ZipInfo]) -> Seq
     if any(one.compress_type != _ZSTANDARD or one.flag_bits & 1 for one in members):
         return nothing
     try:
-        whole = _zstandard(b"".join(_packed(content, one) for one in members))
+        packed = [_packed(content, one) for one in members]
+        for part, one in zip(packed, members, strict=True):
+            _require_size(part, one.file_size)
+        whole = _zstandard(b"".join(packed))
     except ValueError:
         return nothing
     unpacked: list[bytes | None] = []
@@ -345,6 +348,7 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
         except zlib.error as error:
             raise ValueError("no deflate") from error
     elif member.compress_type == _ZSTANDARD:
+        _require_size(packed, member.file_size)
         unpacked = _zstandard(packed)
     else:
         raise _UnknownMethodError
@@ -353,6 +357,49 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
         if len(whole) == member.file_size and zlib.crc32(whole) == member.CRC:
             return whole
     raise ValueError("not what was packed")
+
+
+_FRAME, _SKIPPED = 0xFD2FB528, 0x184D2A5
+_BLOCK_AT_MOST = 128 * 1024
+_FILLED_LEAST = 32
+"""An honest block holds at least one part in so many of what it could: encoders split them."""
+
+
+def _require_size(packed: bytes, size: int) -> None:
+    """Raise ValueError when zstandard may unpack to far more than `size` bytes, before it does.
+
+    Adds up what the blocks of all frames can hold: RFC 8878, 3.1.1.
+    """
+    allowed = max(2 * size, min(_FILLED_LEAST * size + 1024**2, SIZE_LIMIT))
+    most = at = 0
+
+    def number(length: int) -> int:
+        nonlocal at
+        at += length
+        if at > len(packed):
+            raise ValueError("half a frame")
+        return int.from_bytes(packed[at - length : at], "little")
+
+    while at < len(packed):
+        magic = number(4)
+        if magic >> 4 == _SKIPPED:
+            number(number(4))
+            continue
+        if magic != _FRAME:
+            raise ValueError("no zstandard")
+        described = number(1)
+        single = described >> 5 & 1
+        number((1 - single) + (0, 1, 2, 4)[described & 3])  # window, dictionary
+        number((single, 2, 4, 8)[described >> 6])  # size of the content, which may be a lie too
+        last = False
+        while not last:
+            block = number(3)
+            last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
+            most += _BLOCK_AT_MOST if kind == 2 else length
+            number(1 if kind == 1 else length)
+            if most > allowed:
+                raise ValueError("more than is told")
+        number(4 * (described >> 2 & 1))  # checksum
 
 
 def _zstandard(packed: bytes) -> bytes:

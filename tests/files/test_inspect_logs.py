@@ -278,3 +278,19 @@ def test_what_inspect_ai_writes_is_read(tmp_path: Path) -> None:
         found = read_inspect_log(path, content)
         assert [one.value["id"] for one in found.samples] == ["é" * 300, "b"]
         assert found.samples[1].output() == "answer b"
+
+
+def test_what_unpacks_to_far_more_than_it_says_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One byte, said to be there 128 KiB times, in each of ten thousand blocks: 1.2 GiB of 40 kB.
+    blocks = [struct.pack("<I", (128 * 1024) << 3 | 1 << 1 | last)[:3] + b"a" for last in (0, 1)]
+    bomb = b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", 1000) + blocks[0] * 9_999 + blocks[1]
+    monkeypatch.setattr("tests.files.test_inspect_logs.zstandard", lambda content: bomb)
+    content = as_zip([("header.json", HEAD), ("samples/a_epoch_1.json", sample("a"))], 93)
+    monkeypatch.setattr(
+        "guardtui.files.inspect_logs._zstandard", lambda packed: pytest.fail("it was")
+    )
+    assert len(content) < 90_000
+    with pytest.raises(FileProblem, match="is damaged"):
+        read_inspect_log(EVAL, content)
