@@ -195,14 +195,12 @@ def _sure_coverage(report: ReportInput, least: float) -> Result:
     return Result("--require-significant", state, text, code)
 
 
-_NOTHING_COMPARED = "no prompt has a verdict, under the same label, here and in the baseline"
-
-
 def _regressions(report: ReportInput, most: int) -> Result:
     assert report.comparison is not None  # noqa: S101 - usage was checked
-    count, compared = report.comparison.regressions, report.comparison.significance.compared
+    found = report.comparison.significance
+    count, compared = found.regressions, found.compared
     if not compared:
-        text = f"{_NOTHING_COMPARED}: regressions cannot be told"
+        text = f"regressions cannot be told: {found.sentence}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
     text = f"{_count(count, 'regression')}, at most {most} allowed"
@@ -221,7 +219,6 @@ def _sure_change(report: ReportInput) -> Result:
     state, code, text = State.PASSED, Exit.DONE, found.sentence
     if not found.compared:
         state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
-        text = _NOTHING_COMPARED
     elif not found.fixes and not found.regressions:
         pass  # nothing changed, so that there is nothing to be told from chance
     elif found.could_be_chance:

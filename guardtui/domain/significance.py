@@ -37,6 +37,10 @@ CHANGES = ("coverage", "true_positive_rate", "true_negative_rate")
 _BOTH_RIGHT, _BROKEN, _FIXED = 0, 1, 2
 
 
+NOTHING_COMPARED = "nothing to compare: no prompt has the same label and a verdict in both"
+"""What there is to say of two evaluations that share no such prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeInterval:
     """An interval of a difference of two rates: −1 ≤ low ≤ high ≤ 1."""
@@ -117,6 +121,8 @@ class Significance:
     @cached_property
     def sentence(self) -> str:
         """The difference in plain words: whether it may be chance, and what would tell."""
+        if not self.compared:
+            return NOTHING_COMPARED
         if not self.regressions and not self.fixes:
             return "no verdict changed for the better or the worse"
         counts = (

@@ -126,6 +126,8 @@ def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
     assert code(report_of(current, before), Gates(require_significant=True)) == 4
     # A baseline of other prompts must not let everything pass.
     unrelated = report_of(current, before)
+    assert unrelated.comparison is not None
+    assert unrelated.comparison.sentence.startswith("nothing to compare: ")
     assert states(unrelated, Gates(max_regressions=9)) == [("--max-regressions", "unsure")]
     assert code(unrelated, Gates(max_regressions=9)) == 4
     assert code(report_of(current, current), Gates(require_significant=True)) == 0
