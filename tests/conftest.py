@@ -13,6 +13,12 @@ settings.load_profile("guardtui")
 
 
 @pytest.fixture(autouse=True)
+def nothing_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app takes what stands in memory when it starts for its own; here many apps start."""
+    monkeypatch.setattr("gc.freeze", lambda: None)
+
+
+@pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("guardtui")
     monkeypatch.setenv("GUARDTUI_CACHE", str(folder / "cache"))
