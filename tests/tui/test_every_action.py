@@ -416,6 +416,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str
     return found
 
 
+@pytest.mark.xdist_group("actions")
 @pytest.mark.parametrize(
     ("action", "way"),
     WAYS,
@@ -720,6 +721,7 @@ def deaf(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list
     return found
 
 
+@pytest.mark.xdist_group("keys")
 @pytest.mark.parametrize("pane", PLACES)
 def test_every_key_of_the_footer_does_something(
     deaf: dict[tuple[str, str], list[str]], pane: str
@@ -727,6 +729,7 @@ def test_every_key_of_the_footer_does_something(
     assert deaf["footer", pane] == []
 
 
+@pytest.mark.xdist_group("keys")
 @pytest.mark.parametrize("pane", PANES)
 def test_every_key_told_by_the_help_is_one(
     deaf: dict[tuple[str, str], list[str]], pane: str
