@@ -93,7 +93,8 @@ class ReportInput:
     `prompt_path` is the path by which others should find the prompt file, as relative to the
     folder where a command ran; "" is the path that the prompt set was read from.
     Of a prompt set too large to be listed, `category_metrics` are those of all its prompts, and
-    `listed` are the places (intp [k]) of those that are listed one by one.
+    `listed` are the places (intp [k]) of those that are listed one by one, and `places` are the
+    rows of `prompts`, intp [N], -1 where a prompt is not there.
     """
 
     topic: Topic
@@ -112,6 +113,7 @@ class ReportInput:
     prompt_path: str = ""
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
+    places: NDArray[np.intp] | None = None
 
     @property
     def prompt_file(self) -> str:
@@ -169,6 +171,8 @@ class ReportInput:
     @cached_property
     def _places(self) -> NDArray[np.intp]:
         """Row in the prompt set of each prompt, intp [N]; -1 where it is not there."""
+        if self.places is not None:
+            return self.places
         count = len(self.evaluation.keys)
         if self.prompts is None:
             return np.full(count, -1, np.intp)

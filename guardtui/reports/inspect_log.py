@@ -240,10 +240,11 @@ class _Log:
                 yield row, epoch, None if answer == Triggered.NO_VERDICT else bool(answer)
 
     def samples(self) -> Iterator[dict[str, Any]]:
-        """A sample for each prompt and epoch."""
-        rows = list(self.report.rows())
+        """A sample for each prompt that is listed, and epoch."""
+        rows = {row.number: row for row in self.report.rows()}
         for place, epoch, answer in self._places():
-            yield self._sample(rows[place], epoch, answer)
+            if place in rows:
+                yield self._sample(rows[place], epoch, answer)
 
     def _sample(self, row: Row, epoch: int, answer: bool | None) -> dict[str, Any]:
         number = row.number + 1

@@ -10,8 +10,8 @@ import polars as pl
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import describe_changes
-from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput
+from guardtui.shards.merge import OF_A_ROW
 
 if TYPE_CHECKING:
     from guardtui.shards.merge import Merged
@@ -28,13 +28,18 @@ def report_of(
     Raises FileProblem.
     """
     evaluation, large = merged.evaluation, merged.run.large
-    listed = None
+    listed = places = None
     if large.rows <= LISTED:
         rows = pl.concat([large.read_rows(shard) for shard in large.all_shards()]).sort("row")
         prompts = large.prompts(rows)
     else:
-        prompts = merged.wrong_prompts()
-        listed = np.flatnonzero(evaluation.codes >= Outcome.FP)[:LISTED]
+        wrong = merged.wrong_rows()
+        prompts = large.prompts(wrong.drop(*OF_A_ROW))
+        listed = wrong["row"].to_numpy().astype(np.intp)
+        # Known here: to find them by their keys takes seconds of ten million.
+        places = np.full(large.rows, -1, np.intp)
+        places[listed] = np.arange(len(listed))
+        listed = listed[:LISTED]
     topic = merged.run.topic
     return ReportInput(
         topic=topic,
@@ -47,4 +52,5 @@ def report_of(
         prompt_path=prompt_path,
         category_metrics=merged.by_category,
         listed=listed,
+        places=places,
     )

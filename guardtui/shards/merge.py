@@ -37,7 +37,8 @@ else:
     pl = late("polars")
 
 SCHEMA_VERSION = 1
-_OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
+OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
+"""Columns of wrong rows that tell what became of them; what else they have is of the prompt set."""
 
 
 class IncompleteError(ShardError):
@@ -126,7 +127,7 @@ class Merged:
 
     def wrong_prompts(self) -> PromptSet:
         """The same as prompts, without what became of them."""
-        return self.run.large.prompts(self.wrong_rows().drop(*_OF_A_ROW))
+        return self.run.large.prompts(self.wrong_rows().drop(*OF_A_ROW))
 
     def sorted_scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores of prompts that should trigger, and of those that should not, each sorted.
