@@ -49,7 +49,7 @@ def shard_options(function: Function) -> Function:
             "shard_count",
             type=click.IntRange(min=1),
             metavar="N",
-            help="With --out: cut into N shards (default: one for each 100000 prompts).",
+            help="With --out: cut into N shards (default: one for each 25000 prompts).",
         ),
         click.option(
             "--jobs",
@@ -194,7 +194,9 @@ def evaluate_locally(
         for manifest in make_executor("serial").run(job, [shard]):
             diagnostics.note(told(shard, manifest))
         return None
-    jobs = flags.jobs or min(os.cpu_count() or 1, large.shards)
+    jobs = flags.jobs
+    if jobs is None and flags.address is None:  # how many cores a cluster has, it tells itself
+        jobs = min(os.cpu_count() or 1, large.shards)
     name = flags.executor or ("serial" if jobs == 1 else "processes")
     try:
         run = _run_all(job, large, name, jobs, flags.address)
@@ -246,7 +248,7 @@ def merged_run(run: Run) -> Merged:
     return merged
 
 
-def _run_all(job: Job, large: LargeSet, name: str, jobs: int, address: str | None) -> Run:
+def _run_all(job: Job, large: LargeSet, name: str, jobs: int | None, address: str | None) -> Run:
     from guardtui.shards.executors import make_executor
     from guardtui.shards.parts import read_manifest
 

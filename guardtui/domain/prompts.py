@@ -31,6 +31,9 @@ IMBALANCE = 0.8
 LISTED = 20
 """Errors and lines that are listed one by one; of more there is a count."""
 
+SAMPLE = "sample"
+"""Code of the finding that says that prompts are a sample of more."""
+
 TRUE = ("true", "yes", "1", "t", "y")
 FALSE = ("false", "no", "0", "f", "n")
 _RARE = 5
@@ -61,6 +64,10 @@ class PromptSetError(ValueError):
         self.total = len(findings) if total is None else total
         self.findings = tuple(findings[:LISTED])
         super().__init__(self._text())
+
+    def __reduce__(self) -> tuple[type[PromptSetError], tuple[str, tuple[Finding, ...], int]]:
+        # An exception is sent to another process as its text alone, of which it cannot be made.
+        return type(self), (self.source, self.findings, self.total)
 
     def _text(self) -> str:
         lines = []

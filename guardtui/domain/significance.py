@@ -130,7 +130,9 @@ class Significance:
             f"{_count(self.regressions, 'regression', 'regressions')}"
         )
         if not self.could_be_chance:
-            return f"{counts}: unlikely to be chance (p = {self.p_value:.2g})"
+            # Of very many prompts it may be less than the smallest number there is.
+            value = f"= {self.p_value:.2g}" if self.p_value else "< 1e-300"
+            return f"{counts}: unlikely to be chance (p {value})"
         chance = f"{counts}: could well be chance (p = {self.p_value:.2f})"
         if self.fixes == self.regressions:
             return f"{chance}; at these rates no number of prompts would tell"

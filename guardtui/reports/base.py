@@ -17,7 +17,7 @@ from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import SAMPLE, PromptSet
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
@@ -114,6 +114,12 @@ class ReportInput:
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
     places: NDArray[np.intp] | None = None
+
+    @property
+    def sample(self) -> str:
+        """That the prompts are a sample of more, and what that means; "" when they are all."""
+        findings = self.prompts.findings if self.prompts is not None else ()
+        return next((one.message for one in findings if one.code == SAMPLE), "")
 
     @property
     def prompt_file(self) -> str:

@@ -67,6 +67,8 @@ def about(report: ReportInput) -> Iterator[tuple[str, str]]:
         yield "profile", display_text(report.profile)
     for companion in report.companions:
         yield "companion", display_text(companion.name)
+    if report.sample:
+        yield "sample", report.sample
     yield "scanner", display_text(settings.name)
     yield "scanner.identity", display_text(settings.identity)
     if settings.revision:

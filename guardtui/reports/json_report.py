@@ -80,6 +80,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "threshold_source": settings.threshold_source,
         "definition": definition_of(report.topic),
         "companions": [definition_of(topic) for topic in report.companions],
+        "sample": report.sample,
         "topic_fingerprint": report.topic.fingerprint,
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],

@@ -116,6 +116,8 @@ def _definition(report: ReportInput) -> Iterator[str]:
         yield f"- profile: {code_span(report.profile)}"
     for companion in report.companions:
         yield f"- measured together with: {code_span(companion.name)} ({companion.intent.value})"
+    if report.sample:
+        yield f"- prompts: {report.sample}"
     yield ""
 
 

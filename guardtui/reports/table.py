@@ -52,6 +52,8 @@ def _head(report: ReportInput) -> Iterator[str]:
         yield f"profile    {display_text(report.profile)}"
     for companion in report.companions:
         yield f"with       {display_text(companion.name)} ({companion.intent.value})"
+    if report.sample:
+        yield f"prompts    {report.sample}"
     threshold = ""
     if settings.threshold is not None:
         source = (

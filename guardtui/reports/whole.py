@@ -11,7 +11,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
-from guardtui.shards.merge import OF_A_ROW
+from guardtui.shards.large_set import OF_A_ROW
 
 if TYPE_CHECKING:
     from guardtui.shards.merge import Merged

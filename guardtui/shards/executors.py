@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from guardtui.files.problems import FileProblem
 from guardtui.shards.large_set import Stopped
 from guardtui.shards.shard import Shard
 
@@ -40,27 +39,6 @@ class ExecutorError(Exception):
     """Shards cannot be evaluated in this way; the message is for the author."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A FileProblem on its way from a worker: it is made of more than the text it would send."""
-
-    kind: type[FileProblem]
-    text: tuple[Any, ...]
-    told: dict[str, Any]
-
-    @classmethod
-    def of(cls, problem: FileProblem) -> Failure:
-        """What is sent."""
-        return cls(type(problem), problem.args, dict(vars(problem)))
-
-    @property
-    def problem(self) -> FileProblem:
-        """What is raised where it arrives."""
-        problem = self.kind.__new__(self.kind, *self.text)
-        vars(problem).update(self.told)
-        return problem
-
-
 class Executor(Protocol):
     """Evaluates the shards of a job."""
 
@@ -79,15 +57,18 @@ def executor_names() -> tuple[str, ...]:
     return tuple(_BUILT_IN)
 
 
-def make_executor(name: str, jobs: int = 1, address: str | None = None) -> Executor:
+def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -> Executor:
     """An executor by its name, with so many workers; `address` is that of a cluster.
 
+    With None for `jobs` there is one worker for each core: of this machine, or of the cluster.
     Raises `ExecutorError` when there is none, or what it needs is not installed.
     """
     if name not in _BUILT_IN:
         raise ExecutorError(f"no executor {name!r}: choose one of {', '.join(_BUILT_IN)}")
     module, kind = _BUILT_IN[name].split(":")
     try:
+        if jobs is None and (address is None or name != "ray"):
+            jobs = os.cpu_count() or 1
         made: Executor = getattr(import_module(module), kind)(jobs, address)
     except ImportError as error:
         raise ExecutorError(
@@ -135,7 +116,7 @@ class Processes:
         count = max(1, min(self.jobs, len(shards)))
         with _environment(ONE_THREAD):
             pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
-            waiting: set[Future[Manifest | Failure | None]] = {
+            waiting: set[Future[Manifest | None]] = {
                 pool.submit(_evaluate, one) for one in shards
             }
         try:
@@ -143,8 +124,6 @@ class Processes:
                 done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in done:
                     manifest = future.result()
-                    if isinstance(manifest, Failure):
-                        raise manifest.problem
                     if manifest is not None:
                         yield manifest
                 if stopped():
@@ -182,23 +161,34 @@ _stop: Any = None
 
 def _begin(job: Job, stop: Any) -> None:
     import signal
+    from threading import Thread
 
     global _job, _stop
+    Thread(target=_leave_with_parent, daemon=True).start()
     # An interrupt is for the process that was started, which stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _job, _stop = job, stop
 
 
-def _evaluate(shard: Shard) -> Manifest | Failure | None:
+def _leave_with_parent() -> None:
+    """End this process when the one that began it is gone, also where that was killed.
+
+    It would wait for work forever: the pipe it waits at is held open by itself.
+    """
+    import multiprocessing
+
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _evaluate(shard: Shard) -> Manifest | None:
     global _worker
     if _job is None:
         raise RuntimeError("no job was begun")
     if _stop.is_set():
         return None
-    try:
-        if _worker is None:
-            # Not in _begin: what goes wrong there is told as a broken pool.
-            _worker = _job.worker()
-        return _worker.evaluate(shard, _stop.is_set)
-    except FileProblem as problem:
-        return Failure.of(problem)
+    if _worker is None:
+        # Not in _begin: what goes wrong there is told as a broken pool.
+        _worker = _job.worker()
+    return _worker.evaluate(shard, _stop.is_set)

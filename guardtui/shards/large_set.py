@@ -38,8 +38,11 @@ else:
     pl = late("polars")
 
 SCHEMA_VERSION = 1
-ROWS_PER_SHARD = 100_000
+ROWS_PER_SHARD = 25_000
 """Prompts in one shard where nobody says how many shards there are to be."""
+
+OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
+"""Columns of wrong rows that tell what became of them; what else they have is of the prompt set."""
 
 _OWN = ("row", "key", "line", "prompt", "expected")
 

@@ -15,7 +15,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem
-from guardtui.shards.large_set import read_frame
+from guardtui.shards.large_set import OF_A_ROW, read_frame
 from guardtui.shards.parts import (
     REMEDY,
     Counts,
@@ -37,8 +37,6 @@ else:
     pl = late("polars")
 
 SCHEMA_VERSION = 1
-OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
-"""Columns of wrong rows that tell what became of them; what else they have is of the prompt set."""
 
 
 class IncompleteError(ShardError):

@@ -17,8 +17,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from guardtui.files.problems import FileProblem
-from guardtui.shards.executors import ONE_THREAD, ExecutorError, Failure
+from guardtui.shards.executors import ONE_THREAD, ExecutorError
 from guardtui.shards.large_set import Stopped
 from guardtui.shards.shard import Shard
 
@@ -40,15 +39,12 @@ class _Actor:
         self._job = job
         self._worker: Worker | None = None
 
-    def evaluate(self, shard: Shard) -> Manifest | Failure | None:
+    def evaluate(self, shard: Shard) -> Manifest | None:
         """See `Worker.evaluate`."""
-        try:
-            if self._worker is None:
-                # Not when it is made: what goes wrong there Ray tells as the loss of an actor.
-                self._worker = self._job.worker()
-            return self._worker.evaluate(shard)
-        except FileProblem as problem:
-            return Failure.of(problem)
+        if self._worker is None:
+            # Not when it is made: what goes wrong there Ray tells as the loss of an actor.
+            self._worker = self._job.worker()
+        return self._worker.evaluate(shard)
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,11 @@ class RayExecutor:
 
     `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need guardtui of this
     version and see the folder of the prompts under the same name. Each actor has one shard at a
-    time, so that work in flight is bounded and the next shard goes to whoever is free.
+    time, so that work in flight is bounded and the next shard goes to whoever is free. With None for
+    `jobs` there is one for each core of the cluster.
     """
 
-    jobs: int = 1
+    jobs: int | None = 1
     address: str | None = None
 
     def run(
@@ -122,7 +119,8 @@ class RayExecutor:
         kind = ray.remote(num_cpus=1)(_Actor)
         lost: dict[Shard, int] = {}
         working: dict[Any, tuple[Any, Shard]] = {}
-        idle = [kind.remote(job) for _ in range(max(1, min(self.jobs, len(left))))]
+        jobs = self.jobs if self.jobs is not None else int(ray.cluster_resources().get("CPU", 1))
+        idle = [kind.remote(job) for _ in range(max(1, min(jobs, len(left))))]
         left.reverse()
         try:
             while left or working:
@@ -147,8 +145,6 @@ class RayExecutor:
                         left.append(shard)
                         continue
                     idle.append(actor)
-                    if isinstance(manifest, Failure):
-                        raise manifest.problem
                     if manifest is not None:
                         yield manifest
         finally:

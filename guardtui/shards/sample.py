@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import SAMPLE, Finding, PromptSet, Severity
 from guardtui.shards.large_set import LargeSet
 
 if TYPE_CHECKING:
@@ -74,7 +74,14 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
     totals = [sum(counts[place] for counts in large.strata.values()) for place in (0, 1)]
     share = totals[0] / sum(totals)
     taken = sum(count for (_, expected), count in wanted.items() if expected) / max(1, rows.height)
-    return Sample(large.prompts(rows), large.rows, abs(share - taken) < 1 / max(1, rows.height))
+    proportional = abs(share - taken) < 1 / max(1, rows.height)
+    sample = Sample(large.prompts(rows), large.rows, proportional)
+    if rows.height == large.rows:
+        return sample
+    others = "" if proportional else ", and of accuracy, precision and F1 not even that"
+    message = f"{sample.text}: rates are estimates for all{others}"
+    finding = Finding(Severity.WARNING, SAMPLE, message)
+    return replace(sample, prompts=replace(sample.prompts, findings=(finding,)))
 
 
 def allot(strata: Mapping[str, tuple[int, int]], size: int) -> dict[tuple[str, bool], int]:

@@ -113,17 +113,12 @@ def change_text(change: WholeChange | None) -> Text:
             text.append(f"{RATE_TITLES[name]} ", "not bold $foreground")
             text.append(f"{sign}   ", f"not bold {style}")
     text.append("\n")
-    text.append(f"{_possible(worth.sentence)}\n", "not bold $text-muted")
+    text.append(f"{worth.sentence}\n", "not bold $text-muted")
     if worth.certainty:
         text.append(f"{worth.certainty}\n", "not bold $text-muted")
     for caveat in change.caveats:
         text.append(f"⚠ {caveat}\n", "not bold $text-warning")
     return text
-
-
-def _possible(sentence: str) -> str:
-    # Of so many prompts a p-value may be less than the smallest number there is.
-    return sentence.replace("(p = 0)", "(p < 1e-300)")
 
 
 def figures_text(parts: Sequence[Text], by_category: dict[str, Metrics]) -> Text:

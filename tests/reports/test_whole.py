@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import guardtui.reports.whole as whole_module
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.prompt_files import load_prompts
-from guardtui.reports.base import load_writer
+from guardtui.reports.base import ReportInput, load_writer
 from guardtui.reports.whole import report_of
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.shards.large_set import cut
 from guardtui.shards.merge import Merged
-from tests.shards.conftest import write_prompts
+from guardtui.shards.sample import draw
+from tests.shards.conftest import TOPIC, write_prompts
 from tests.shards.test_merge import evaluated
 
 
@@ -66,3 +70,20 @@ def test_it_is_compared_with_another_run(merged: Merged, monkeypatch: pytest.Mon
     assert report.comparison is not None
     assert report.comparison.regressions == report.comparison.fixes == 0
     assert "could well be chance" not in load_writer("table")(report)
+
+
+def test_a_report_on_a_sample_says_so(tmp_path: Path) -> None:
+    large = cut(write_prompts(tmp_path / "prompts.csv", 400), tmp_path / "set", 3)
+    assert large is not None
+    prompts = draw(large, 100).prompts
+    scanner = LocalScanner("static", cache=tmp_path / "cache")
+    verdicts = scanner.scan_now(TOPIC, prompts, lambda progress: None)
+    assert verdicts is not None
+    evaluation = Evaluation(
+        TOPIC, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+    report = ReportInput(topic=TOPIC, evaluation=evaluation, prompts=prompts)
+    for name in ("table", "md", "json", "html", "junit", "sarif"):
+        assert "sample of 100 of 400 prompts" in load_writer(name)(report), name
+    whole = draw(large, 400).prompts
+    assert ReportInput(topic=TOPIC, evaluation=evaluation, prompts=whole).sample == ""
