@@ -19,7 +19,9 @@ SERVING = PACKAGE / "cli" / "serve.py"
 """The one module beside `http` that may know the network: it shows the app in a browser."""
 SANDBOX = {PACKAGE / "cli" / "sandbox.py", PACKAGE / "sandbox" / "app.py"}
 """The server to test with, and its command."""
-REMOTE = {PACKAGE / "http" / "client.py", PACKAGE / "http" / "wire.py", SERVING, *SANDBOX}
+CLUSTER = PACKAGE / "shards" / "ray_executor.py"
+"""The executor on other machines, which asks whether they answer before Ray waits for minutes."""
+REMOTE = {PACKAGE / "http" / "client.py", PACKAGE / "http" / "wire.py", SERVING, CLUSTER, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
 
 

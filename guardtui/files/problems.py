@@ -6,7 +6,9 @@ import errno
 import os
 import select
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 SIZE_LIMIT = 1024**3
 """Bytes from which on a file is refused before it is read."""
@@ -24,6 +26,18 @@ class FileProblem(Exception):  # noqa: N818 - it says what it is
         self.path, self.problem, self.remedy, self.line = str(path), problem, remedy, line
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}" + (f"\n  {remedy}" if remedy else ""))
+
+    def __reduce__(self) -> tuple[Callable[..., FileProblem], tuple[Any, ...]]:
+        # An exception is sent to another process as its text alone, of which it cannot be made.
+        return _made_again, (type(self), self.args, dict(vars(self)))
+
+
+def _made_again(
+    kind: type[FileProblem], text: tuple[Any, ...], told: Mapping[str, Any]
+) -> FileProblem:
+    problem = kind.__new__(kind, *text)
+    vars(problem).update(told)
+    return problem
 
 
 class ContentProblem(FileProblem):

@@ -116,9 +116,7 @@ class Processes:
         count = max(1, min(self.jobs, len(shards)))
         with _environment(ONE_THREAD):
             pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
-            waiting: set[Future[Manifest | None]] = {
-                pool.submit(_evaluate, one) for one in shards
-            }
+            waiting: set[Future[Manifest | None]] = {pool.submit(_evaluate, one) for one in shards}
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)

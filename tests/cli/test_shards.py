@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,53 @@ def test_killed_and_started_twice_it_is_what_one_run_gives(here: Path) -> None:
     code, _, err = run(here, *evaluate("--out", "many", "--shards", "40", "--jobs", "2"))
     assert (code, err) == (0, "")
     assert sayings(here / "many") == wanted
+
+
+def children(process: int) -> list[int]:
+    """Workers of a process, by their numbers."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+                if int(parent) == process and b"spawn_main" in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def is_at_work(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are looked for in /proc")
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)],
+    ids=lambda one: str(one),
+)
+def test_workers_end_with_the_process_that_began_them(
+    here: Path, number: signal.Signals, code: int
+) -> None:
+    words = evaluate("--out", "many", "--shards", "60", "--jobs", "3")
+    process = begin(here, *words)
+    while not list((here / "many").glob("runs/*/*-of-*.json")):
+        assert process.poll() is None
+    workers = children(process.pid)
+    assert len(workers) == 3
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert process.returncode == code
+    assert "Traceback" not in err
+    until = time.monotonic() + 20
+    while any(map(is_at_work, workers)):
+        assert time.monotonic() < until, "a worker goes on without the process that began it"
+    assert run(here, *words)[::2] == (0, "")
 
 
 def test_tasks_of_an_array_and_their_sum(here: Path) -> None:

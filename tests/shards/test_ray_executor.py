@@ -203,6 +203,23 @@ def test_a_cluster_that_is_joined(here: Path, cluster: Cluster, kind: str, jobs:
     assert sayings(here / "many") == sayings(here / "one")
 
 
+def test_without_jobs_there_is_a_worker_for_each_core_of_the_cluster(
+    source: Path, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)  # as this machine might have
+    large, job = begun(source, tmp_path / "set", 9)
+    made: list[int] = []
+    from guardtui.shards import ray_executor
+
+    dismiss = ray_executor._dismiss
+    monkeypatch.setattr(
+        ray_executor, "_dismiss", lambda actors: (made.append(len(actors)), dismiss(actors))[1]
+    )
+    landed = list(make_executor("ray", None, cluster.head).run(job, large.all_shards()))
+    assert len(landed) == 9
+    assert sum(made) == 2
+
+
 def test_the_script_of_the_page(here: Path, cluster: Cluster) -> None:
     (here / "bin").mkdir()
     program = here / "bin" / "guardtui"
