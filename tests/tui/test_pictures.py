@@ -49,6 +49,13 @@ def in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def cursors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that blinks is there in every other picture only."""
+    monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda self: None)
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda self: None)
+
+
 @pytest.fixture
 def topic_path(tmp_path: Path) -> Path:
     """The sample topic and its prompts, in a folder of the test's own."""
