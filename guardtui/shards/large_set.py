@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,9 +26,9 @@ from guardtui.domain.prompts import (
     valid_rows,
 )
 from guardtui.domain.topic import Intent
-from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.files.prompt_blocks import file_digest, prompt_blocks
+from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard, ShardError, all_shards, spans
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "
 """Columns of wrong rows that tell what became of them; what else they have is of the prompt set."""
 
 _OWN = ("row", "key", "line", "prompt", "expected")
+_RESERVED = frozenset(("row", "_category", *OF_A_ROW))
+
+_WHOSE = "guardtui.shard"
+_CUT_AGAIN = "remove it and cut the file anew: guardtui eval with --prompts FILE and --out"
 
 Stopped = Callable[[], bool]
 Advance = Callable[[int], None]
@@ -88,7 +94,21 @@ class LargeSet:
 
         Raises FileProblem when they cannot be read.
         """
-        return read_frame(self.rows_path(shard), columns)
+        path = self.rows_path(shard)
+        frame = read_frame(path, columns)
+        told = pl.read_parquet_metadata(path).get(_WHOSE)
+        if told is not None and told != self._whose(shard):
+            raise FileProblem(
+                path, "these are the rows of another shard or other prompts", _CUT_AGAIN
+            )
+        return frame
+
+    def write_rows(self, shard: Shard, frame: pl.DataFrame) -> None:
+        """Keep the rows of a shard. Raises FileProblem."""
+        write_frame(self.rows_path(shard), frame, {_WHOSE: self._whose(shard)})
+
+    def _whose(self, shard: Shard) -> str:
+        return f"{self.fingerprint} {shard}"
 
     def prompts(self, frame: pl.DataFrame) -> PromptSet:
         """Some of its rows as a prompt set; `frame` as `read_rows` gives it."""
@@ -202,10 +222,11 @@ def cut(
         (folder / "rows").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise from_os_error(folder, error) from error
+    # Before any row is: whoever is second with other prompts must not mix theirs with these.
+    _claim(found)
     for shard in [only] if only is not None else all_shards(count):
         part = read.frame if only is not None else read.frame.filter(shard.holds(read.digests))
-        write_frame(found.rows_path(shard), part)
-    _write_set(found)
+        found.write_rows(shard, part)
     return found
 
 
@@ -222,13 +243,38 @@ def _refuse_another(known: LargeSet, source: Path, digest: str, count: int | Non
         )
 
 
-def _write_set(large: LargeSet) -> None:
+def _claim(large: LargeSet) -> None:
+    """Write `set.json`, unless one is there, which must then be the same. Raises `ShardError`."""
     path = large.folder / "set.json"
-    write_atomically(path, (json.dumps(large.to_json(), indent=2) + "\n").encode())
-    # Of two processes that began at once the later one wins: both must have meant the same.
+    data = (json.dumps(large.to_json(), indent=2) + "\n").encode()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            # Unlike a rename this fails where another process was first.
+            os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise from_os_error(path, error) from error
+        if not path.exists():
+            write_shared(path, data)
     there = open_set(large.folder)
     if (there.fingerprint, there.shards) != (large.fingerprint, large.shards):
-        raise ShardError(f"{large.folder}: another process cut other prompts into it meanwhile")
+        raise ShardError(
+            f"{large.folder}: another process cuts other prompts, or otherwise, into it\n"
+            "  name another folder"
+        )
+
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
+"""What a file system without hard links answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +316,7 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
                 int(frame["line"][0]),
             )
         intent = found
+        frame = _with_own_names(frame)
         columns.update(dict.fromkeys(frame.columns[3:]))
         part = content_digests(frame["prompt"].to_list())
         row = pl.Series("row", np.arange(count, count + len(part), dtype=np.uint32))
@@ -301,6 +348,17 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
     return _Read(frame, every, intent, hashed.hexdigest(), tuple(columns), counted)
 
 
+def _with_own_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of the file that are called like some of ours get a suffix, as in `PromptSet`."""
+    names = {}
+    for name in _RESERVED.intersection(frame.columns):
+        other = f"{name} (file)"
+        while other in frame.columns:
+            other += " (file)"
+        names[name] = other
+    return frame.rename(names)
+
+
 def _count_strata(frame: pl.DataFrame, strata: dict[str, list[int]]) -> None:
     column = _category_of(frame.columns)
     category = pl.lit("") if column is None else pl.col(column)
@@ -314,12 +372,21 @@ def _category_of(columns: Iterable[str]) -> str | None:
     return next((name for name in columns if name.lower() == "category"), None)
 
 
-def write_frame(path: Path, frame: pl.DataFrame) -> None:
-    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileProblem."""
+def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None = None) -> str:
+    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileProblem.
+
+    `about` is kept in its metadata. Returns the sha256 of the file (64 hex digits).
+    """
     stream = io.BytesIO()
     # One row group of one chunk: how the rows came together leaves no trace.
-    frame.rechunk().write_parquet(stream, compression="zstd", row_group_size=max(1, frame.height))
-    write_atomically(path, stream.getvalue())
+    frame.rechunk().write_parquet(
+        stream,
+        compression="zstd",
+        row_group_size=max(1, frame.height),
+        metadata=dict(about) if about else None,
+    )
+    write_shared(path, stream.getvalue())
+    return hashlib.sha256(stream.getvalue()).hexdigest()
 
 
 def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:

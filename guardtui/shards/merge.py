@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Verdicts
-from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_blocks import file_digest
 from guardtui.shards.large_set import OF_A_ROW, read_frame
+from guardtui.shards.leftovers import sweep, write_shared
 from guardtui.shards.parts import (
     REMEDY,
     Counts,
@@ -27,8 +29,11 @@ from guardtui.shards.parts import (
     read_manifest,
 )
 from guardtui.shards.shard import Shard, ShardError, spans
+from guardtui.shards.vectors import keys_digest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
@@ -37,6 +42,7 @@ else:
     pl = late("polars")
 
 SCHEMA_VERSION = 1
+NONE = "(none)"
 
 
 class IncompleteError(ShardError):
@@ -72,9 +78,11 @@ class Merged:
         """Metrics of each category; empty without such a column."""
         if self.run.large.category_column is None:
             return {}
+        # A category may be called as those that have none are shown.
+        names = sorted(self.counts, key=lambda name: name or NONE)
         return {
-            name or "(none)": metrics_of_counts({name: numbers})
-            for name, numbers in self.counts.items()
+            shown: metrics_of_counts({name: self.counts[name] for name in group})
+            for shown, group in groupby(names, lambda name: name or NONE)
         }
 
     @property
@@ -102,9 +110,14 @@ class Merged:
         }
 
     def write(self) -> None:
-        """Keep the sum beside the parts, as `merged.json`. Raises FileProblem."""
+        """Keep the sum beside the parts, as `merged.json`; what killed processes left goes.
+
+        Raises FileProblem.
+        """
         text = json.dumps(self.to_json(), indent=2) + "\n"
-        write_atomically(self.run.folder / "merged.json", text.encode())
+        write_shared(self.run.folder / "merged.json", text.encode())
+        large = self.run.large
+        sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 
     def wrong_rows(
         self, columns: Sequence[str] | None = None, most: int | None = None
@@ -120,7 +133,7 @@ class Merged:
         for shard in self.run.large.all_shards():
             if most is not None and sum(part.height for part in parts) >= most:
                 break
-            parts.append(read_frame(self.run.path(shard, ".wrong.parquet"), columns))
+            parts.append(_read_wrong(self.run, self.manifests[shard.index], columns))
         return pl.concat(parts).sort("row")
 
     def wrong_prompts(self) -> PromptSet:
@@ -142,6 +155,21 @@ class Merged:
             should.append(scores[: manifest.scored])
             other.append(scores[manifest.scored :])
         return np.sort(np.concatenate(should)), np.sort(np.concatenate(other))
+
+
+def _read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    try:
+        return read_frame(path, columns)
+    except FileProblem as problem:
+        raise FileProblem(path, problem.problem, REMEDY) from problem
+
+
+def _read_wrong(run: Run, manifest: Manifest, columns: Sequence[str] | None) -> pl.DataFrame:
+    path = run.path(manifest.shard, ".wrong.parquet")
+    frame, metrics = _read_part(path, columns), manifest.metrics
+    if frame.height != metrics.fp + metrics.fn + metrics.errors:
+        raise FileProblem(path, "the rows are not those its manifest tells of", REMEDY)
+    return frame
 
 
 def merge(run: Run) -> Merged:
@@ -203,7 +231,7 @@ class MergedEvaluation(Evaluation):
     def _columns(self) -> _Columns:
         with self.__dict__["_lock"]:
             if self.__dict__["_found"] is None:
-                self.__dict__["_found"] = _read_columns(self.__dict__["merged"].run)
+                self.__dict__["_found"] = _read_columns(self.__dict__["merged"])
             found: _Columns = self.__dict__["_found"]
             return found
 
@@ -225,7 +253,8 @@ class MergedEvaluation(Evaluation):
         return merged.metrics
 
 
-def _read_columns(run: Run) -> _Columns:
+def _read_columns(merged: Merged) -> _Columns:
+    run = merged.run
     count = run.large.rows
     keys, expected = np.empty(count, np.uint64), np.empty(count, bool)
     triggered, matched = np.empty(count, np.int8), np.empty(count, np.int16)
@@ -238,12 +267,24 @@ def _read_columns(run: Run) -> _Columns:
         "matched": matched,
     }
     texts: dict[str, dict[int, str]] = {"_error": {}, "_note": {}, "_reason": {}}
-    for shard in run.large.all_shards():
-        frame = read_frame(run.path(shard, ".parquet"))
-        rows = frame["row"].to_numpy()
+    seen = np.zeros(count, bool)
+    for manifest in merged.manifests:
+        path = run.path(manifest.shard, ".parquet")
+        if manifest.sha256 not in ("", file_digest(path)):
+            raise FileProblem(path, "the file is not as its manifest says", REMEDY)
+        frame = _read_part(path)
+        rows, theirs = frame["row"].to_numpy(), frame["key"].to_numpy()
+        strangers = rows.max(initial=0) >= count or seen[rows].any()
+        if strangers or keys_digest(theirs) != manifest.keys_sha256:
+            raise FileProblem(path, "the rows are not those its manifest tells of", REMEDY)
+        seen[rows] = True
         for name, column in into.items():
             column[rows] = frame[name].to_numpy()
-        wrong = read_frame(run.path(shard, ".wrong.parquet"), ["row", *texts])
+        wrong = _read_wrong(run, manifest, ["row", *texts])
+        if not np.isin(wrong["row"].to_numpy(), rows, assume_unique=True).all():
+            raise FileProblem(
+                run.path(manifest.shard, ".wrong.parquet"), "the rows are of another part", REMEDY
+            )
         for name, told in texts.items():
             some = wrong.filter(pl.col(name) != "")
             told.update(zip(some["row"].to_list(), some[name].to_list(), strict=True))

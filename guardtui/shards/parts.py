@@ -15,9 +15,9 @@ from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
-from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.shards.large_set import LargeSet, write_frame
+from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import keys_digest
 
@@ -90,7 +90,7 @@ class Run:
         }
         path = self.folder / "run.json"
         if not path.exists():
-            write_atomically(path, _json(told))
+            write_shared(path, _json(told))
 
 
 def open_run(large: LargeSet, name: str) -> Run:
@@ -136,7 +136,8 @@ class Manifest:
     """What a part says of itself: enough for metrics, and to see whether it belongs here.
 
     `scored` counts the scores of prompts that should trigger, which stand first in its scores.
-    `files` are the sizes of its files in bytes; `seconds` what each step took.
+    `files` are the sizes of its files in bytes, `sha256` is that of the first of them ("" in parts
+    that were written before it was kept); `seconds` what each step took.
     """
 
     run: str
@@ -147,6 +148,7 @@ class Manifest:
     scored: int
     files: Mapping[str, int]
     seconds: Mapping[str, float]
+    sha256: str = ""
 
     @property
     def metrics(self) -> Metrics:
@@ -165,6 +167,7 @@ class Manifest:
             "counts": counts_json(self.counts),
             "scored": self.scored,
             "files": dict(self.files),
+            "sha256": self.sha256,
             "seconds": dict(self.seconds),
         }
 
@@ -233,6 +236,7 @@ def read_manifest(run: Run, shard: Shard) -> Manifest | None:
             int(told["scored"]),
             {str(name): int(size) for name, size in told["files"].items()},
             {str(name): float(value) for name, value in told["seconds"].items()},
+            str(told.get("sha256", "")),
         )
     except FileNotFoundError:
         return None
@@ -276,7 +280,7 @@ def write_part(
             "matched": verdicts.matched,
         }
     )
-    write_frame(run.path(shard, ".parquet"), frame)
+    sha256 = write_frame(run.path(shard, ".parquet"), frame)
     write_frame(run.path(shard, ".wrong.parquet"), _wrong(run, shard, evaluation))
     scored = _write_scores(run.path(shard, ".scores.npy"), evaluation)
     names = [
@@ -291,8 +295,9 @@ def write_part(
         scored,
         {name: (run.folder / name).stat().st_size for name in names},
         {name: round(value, 3) for name, value in seconds.items()},
+        sha256,
     )
-    write_atomically(run.path(shard, ".json"), _json(manifest.to_json()))
+    write_shared(run.path(shard, ".json"), _json(manifest.to_json()))
     return manifest
 
 
@@ -326,7 +331,7 @@ def _write_scores(path: Path, evaluation: Evaluation) -> int:
     stream = io.BytesIO()
     both = [np.sort(scores[known & should]), np.sort(scores[known & ~should])]
     np.save(stream, np.concatenate(both), allow_pickle=False)
-    write_atomically(path, stream.getvalue())
+    write_shared(path, stream.getvalue())
     return len(both[0])
 
 

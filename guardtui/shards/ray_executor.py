@@ -53,7 +53,7 @@ class RayExecutor:
 
     `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need guardtui of this
     version and see the folder of the prompts under the same name. Each actor has one shard at a
-    time, so that work in flight is bounded and the next shard goes to whoever is free. With None for
+    time, so that work in flight is bounded and the next shard goes to whoever is free. Without
     `jobs` there is one for each core of the cluster.
     """
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
-from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import from_os_error
+from guardtui.files.problems import FileProblem, from_os_error
 from guardtui.scanners.local.matrix import CompactMatrix, compact
 from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
 from guardtui.scanners.local.vectors import rounded
 from guardtui.shards.large_set import Advance, LargeSet, Stopped
+from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ else:
     np = late("numpy")
 
 _SLICE = 4096  # prompts whose vectors are held before they are written
+_LOOKED_AT = 16  # prompts of a shard whose terms are computed anew
 _BATCH = {"minilm": 32, "static": 512}
 
 
@@ -50,7 +51,7 @@ def stored_vectors(
     encoder, _, _ = scanner.load()
     folder = large.folder / f"vectors-{encoder.id}"
     about = {"encoder": encoder.id, "keys_sha256": keys_digest(keys), "rows": len(keys)}
-    if (there := _mapped(folder, shard, about, encoder.dimensions)) is not None:
+    if (there := _mapped(folder, shard, about, scanner)) is not None:
         advance(len(keys))
         return there
     try:
@@ -61,17 +62,32 @@ def stored_vectors(
     if not done:
         return None
     # Written last: without it the other two files count for nothing.
-    write_atomically(folder / f"{shard.name}.json", json.dumps(about).encode())
-    return _mapped(folder, shard, about, encoder.dimensions)
+    told = {**about, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
+    write_shared(folder / f"{shard.name}.json", json.dumps(told).encode())
+    if (made := _mapped(folder, shard, about, scanner)) is None:
+        raise FileProblem(
+            folder / f"{shard.name}.json",
+            "these vectors were changed while they were written",
+            "run it again",
+        )
+    return made
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def _mapped(
-    folder: Path, shard: Shard, about: dict[str, object], dimensions: int
+    folder: Path, shard: Shard, about: dict[str, object], scanner: LocalScanner
 ) -> PromptVectors | None:
     """What is there, if it is what is asked for."""
+    encoder, scoring, _ = scanner.load()
+    dimensions = encoder.dimensions
     try:
         told = json.loads((folder / f"{shard.name}.json").read_bytes())
-        if told != about:
+        if any(told[name] != value for name, value in about.items()):
+            return None
+        if told.get("terms_sha256") not in (None, _digest(folder / f"{shard.name}.terms.npy")):
             return None
         count = told["rows"]
         if not count:  # an empty file cannot be mapped
@@ -79,9 +95,13 @@ def _mapped(
             return PromptVectors(CompactMatrix(0, dimensions), none)
         values = np.load(folder / f"{shard.name}.values.npy", mmap_mode="r", allow_pickle=False)
         scales, terms = np.load(folder / f"{shard.name}.terms.npy", allow_pickle=False)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, ValueError, KeyError, TypeError, SyntaxError):
         return None
     if values.shape != (count, dimensions) or len(scales) != count:
+        return None
+    # To read all of them would cost as much as to use them: some tell whose they are.
+    some = np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(np.intp)
+    if not np.allclose(scoring.compact_prompt_terms(values[some], scales[some]), terms[some]):
         return None
     return PromptVectors(CompactMatrix.of(values, scales), terms)
 

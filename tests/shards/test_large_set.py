@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +13,9 @@ from guardtui.domain.prompts import PromptSetError
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import load_prompts
 from guardtui.shards.large_set import LargeSet, cut, is_large_set, open_set
+from guardtui.shards.sample import draw
 from guardtui.shards.shard import Shard, ShardError
+from tests.shards.test_merge import evaluated
 
 
 def made(source: Path, folder: Path, count: int | None = None) -> LargeSet:
@@ -111,3 +115,84 @@ def test_damaged_rows_are_named(source: Path, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(FileProblem, match=r"00000-of-00002\.parquet: this is no Parquet"):
         large.read_rows(Shard(0, 2))
+
+
+def test_columns_called_like_ours_keep_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    names = ["row", "key", "line", "_outcome", "_score", "_error", "_category", "category"]
+    path.write_text(
+        f"prompt,expected,intent,{','.join(names)}\n"
+        f"a,true,block,{','.join(f'{name} a' for name in names)}\n"
+        f"b,no,block,{','.join(f'{name} b' for name in names)}\n",
+        encoding="utf-8",
+    )
+    large = made(path, tmp_path / "set", 1)
+    rows = large.read_rows(Shard(0, 1))
+    assert large.columns == (*(f"{name} (file)" for name in names[:-1]), "category")
+    assert rows["row"].to_list() == [0, 1]
+    for name in names[:-1]:
+        assert rows[f"{name} (file)"].to_list() == [f"{name} a", f"{name} b"]
+    assert draw(large).prompts.frame["_category (file)"].to_list() == ["_category a", "_category b"]
+    merged = evaluated(path, large.folder, 1)
+    wrong = merged.wrong_prompts().frame
+    assert set(large.columns) < set(wrong.columns)
+
+
+def test_a_column_may_be_called_as_ours_are_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text(
+        "prompt,expected,intent,row,row (file)\na,true,block,1,2\nb,no,block,3,4\n", "utf-8"
+    )
+    rows = made(path, tmp_path / "set", 1).read_rows(Shard(0, 1))
+    assert rows["row (file) (file)"].to_list() == ["1", "3"]
+    assert rows["row (file)"].to_list() == ["2", "4"]
+
+
+def test_rows_of_another_shard_or_set_are_refused(source: Path, tmp_path: Path) -> None:
+    large = made(source, tmp_path / "set", 3)
+    first, second = (large.rows_path(Shard(index, 3)) for index in (0, 1))
+    kept = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(
+        FileProblem, match=r"00000-of-00003\.parquet: these are the rows of another"
+    ):
+        large.read_rows(Shard(0, 3))
+    source.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
+    other = made(source, tmp_path / "other", 3)
+    first.write_bytes(other.rows_path(Shard(0, 3)).read_bytes())
+    with pytest.raises(FileProblem, match="other prompts\n  remove it and cut the file anew"):
+        large.read_rows(Shard(0, 3))
+    first.write_bytes(kept)
+    assert large.read_rows(Shard(0, 3)).height
+
+
+def test_of_two_files_cut_into_one_folder_at_once_the_second_is_refused(
+    source: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.csv"
+    other.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
+    folder = tmp_path / "set"
+
+    def meanwhile(rows: int) -> None:
+        # The first has read its file and has not written anything yet.
+        if not folder.exists():
+            made(other, folder, 3)
+
+    with pytest.raises(ShardError, match="another process cuts other prompts"):
+        cut(source, folder, 3, advance=meanwhile)
+    large = open_set(folder)
+    assert large.source == "other.csv"
+    assert sum(large.read_rows(shard).height for shard in large.all_shards()) == 121
+    assert not list(folder.glob(".*"))
+
+
+def test_where_there_are_no_hard_links(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    large = made(source, tmp_path / "set", 3)
+    assert open_set(large.folder) == large
+    assert not list(large.folder.glob(".*"))

@@ -21,6 +21,7 @@ from guardtui.shards.large_set import LargeSet, cut
 from guardtui.shards.merge import IncompleteError, Merged, merge
 from guardtui.shards.parts import Run, open_run, runs_of, write_part
 from guardtui.shards.shard import Shard, ShardError
+from guardtui.shards.vectors import stored_vectors
 from guardtui.shards.work import Job
 from tests.shards.conftest import TOPIC
 
@@ -207,3 +208,47 @@ def test_wrong_rows_of_some_shards_and_columns(source: Path, tmp_path: Path) -> 
     assert 0 < some.height < every.height
     assert some.height == merged.manifests[0].metrics.fp + merged.manifests[0].metrics.fn
     assert set(some["row"]) < set(every["row"])
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".wrong.parquet"])
+@pytest.mark.parametrize("place", [0.1, 0.5])
+def test_a_part_changed_in_place_is_refused(
+    source: Path, tmp_path: Path, ending: str, place: float
+) -> None:
+    merged = evaluated(source, tmp_path / "set", 3)
+    path = merged.run.path(Shard(1, 3), ending)
+    if ending == ".parquet":
+        data = bytearray(path.read_bytes())
+        data[int(len(data) * place)] ^= 0xFF
+        path.write_bytes(data)
+    else:  # as that of another part, which may be as large
+        path.write_bytes(merged.run.path(Shard(0, 3), ending).read_bytes())
+    with pytest.raises(FileProblem, match=r"00001-of-00003.*\n  remove the part's \.json file"):
+        _ = merged.evaluation.keys
+
+
+@pytest.mark.parametrize("ending", [".values.npy", ".terms.npy"])
+def test_vectors_of_other_prompts_are_made_anew(source: Path, tmp_path: Path, ending: str) -> None:
+    wanted = said(evaluated(source, tmp_path / "wanted", 3))
+    large = cut(source, tmp_path / "set", 3)
+    assert large is not None
+    scanner = LocalScanner("static")
+    shards = large.all_shards()
+    keys = [large.read_rows(shard)["key"].to_numpy() for shard in shards]
+    for shard, one in zip(shards, keys, strict=True):
+        assert stored_vectors(large, shard, scanner, one) is not None
+    (folder,) = large.folder.glob("vectors-*")
+    path = folder / f"{shards[0].name}{ending}"
+    held = np.load(path)
+    # Of the same shape, as another shard's may be.
+    np.save(path, held[::-1] if ending == ".values.npy" else held[:, ::-1])
+    assert said(evaluated(source, tmp_path / "set", 3)) == wanted
+
+
+def test_a_category_called_as_none_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text(
+        "prompt,expected,intent,category\na,true,block,(none)\nb,no,block,\nc,no,block,x\n", "utf-8"
+    )
+    merged = evaluated(path, tmp_path / "set", 2)
+    assert {name: one.total for name, one in merged.by_category.items()} == {"(none)": 2, "x": 1}

@@ -1,0 +1,59 @@
+"""What killed processes left goes, and what others still write does not suffer from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guardtui.files.problems import FileProblem
+from guardtui.shards.leftovers import sweep, write_shared
+from tests.shards.test_merge import evaluated
+
+HEX = "0123456789abcdef"
+
+
+def test_only_what_others_have_finished_goes(tmp_path: Path) -> None:
+    for name in ("a.json", f".a.json.{HEX}", f".b.json.{HEX}", ".a.json.old", f"a.json.{HEX}"):
+        (tmp_path / name).write_bytes(b"x")
+    assert sweep(tmp_path, tmp_path / "nowhere") == 1
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"a.json", f".b.json.{HEX}", ".a.json.old", f"a.json.{HEX}"}
+
+
+def test_merging_takes_leftovers_away(source: Path, tmp_path: Path) -> None:
+    merged = evaluated(source, tmp_path / "set", 3)
+    (vectors,) = merged.run.large.folder.glob("vectors-*")
+    places = [
+        merged.run.folder / f".00001-of-00003.parquet.{HEX}",
+        merged.run.large.folder / f".set.json.{HEX}",
+        merged.run.large.folder / "rows" / f".00000-of-00003.parquet.{HEX}",
+        vectors / f".00002-of-00003.values.npy.{HEX}",
+    ]
+    for path in places:
+        path.write_bytes(b"half")
+    before = {path for path in tmp_path.rglob("*") if path not in places}
+    merged.write()
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_was_taken_for_a_leftover_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    replaced = Path.replace
+
+    def swept(self: Path, target: Path) -> Path:
+        path.write_bytes(b"by another")
+        assert sweep(tmp_path) == 1
+        return replaced(self, target)
+
+    monkeypatch.setattr(Path, "replace", swept)
+    write_shared(path, b"by this one")
+    assert path.read_bytes() == b"by another"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="no such file"):
+        write_shared(tmp_path / "nowhere" / "a.json", b"x")
