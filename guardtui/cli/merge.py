@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,7 +81,7 @@ def _chosen(large: LargeSet, name: str | None) -> Run:
     if not runs:
         raise InputError(
             f"{large.folder}: nothing was evaluated here yet\n"
-            f"  guardtui eval TOPIC --prompts {large.folder}"
+            f"  guardtui eval TOPIC --prompts {quote(str(large.folder))}"
         )
     if name is None:
         if len(runs) > 1:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
@@ -125,7 +126,8 @@ class LargeSet:
             raise FileProblem(
                 self.folder,
                 f"the rows of {len(missing)} of {self.shards} shards are missing: {spans(missing)}",
-                f"cut them: guardtui eval TOPIC --prompts {self.source} --out {self.folder}",
+                f"cut them: guardtui eval TOPIC --prompts {quote(self.source)} "
+                f"--out {quote(str(self.folder))}",
             )
 
     def to_json(self) -> dict[str, Any]:

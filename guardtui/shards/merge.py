@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from shlex import quote
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +57,8 @@ class IncompleteError(ShardError):
         prompts = large.folder if large.has_rows(missing) else large.source
         super().__init__(
             f"{run.folder}: {len(missing)} of {large.shards} shards are missing: {spans(missing)}\n"
-            f"  run them: guardtui eval TOPIC --prompts {prompts} --out {large.folder} "
+            f"  run them: guardtui eval TOPIC --prompts {quote(str(prompts))} "
+            f"--out {quote(str(large.folder))} "
             f"--shard {missing[0]}"
         )
 
@@ -115,7 +118,12 @@ class Merged:
         Raises FileProblem.
         """
         text = json.dumps(self.to_json(), indent=2) + "\n"
-        write_shared(self.run.folder / "merged.json", text.encode())
+        path = self.run.folder / "merged.json"
+        with contextlib.suppress(OSError):
+            # To look at a run is not to work on it; and its folder may be one to read only.
+            if path.read_bytes() == text.encode():
+                return
+        write_shared(path, text.encode())
         large = self.run.large
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 

@@ -121,10 +121,11 @@ def _compute(
         return True
     batch = _BATCH[scanner.encoder_name]
     terms = np.empty((2, count), np.float32)  # scale and prompt term of each
-    with _replacing(folder / f"{shard.name}.values.npy") as temporary:
-        values = np.lib.format.open_memmap(
-            temporary, mode="w+", dtype=np.int8, shape=(count, encoder.dimensions)
-        )
+    about = {"descr": "|i1", "fortran_order": False, "shape": (count, encoder.dimensions)}
+    # Written, not mapped: on a full disk a mapping would end the process without a word.
+    path = folder / f"{shard.name}.values.npy"
+    with _replacing(path) as temporary, temporary.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, about)
         for start in range(0, count, _SLICE):
             part = texts[start : start + _SLICE].to_list()
             # Texts of like length in one batch spare the padding.
@@ -132,16 +133,16 @@ def _compute(
             vectors = np.empty((len(part), encoder.dimensions), np.float32)
             for first in range(0, len(order), batch):
                 if stopped():
-                    temporary.unlink()
+                    temporary.unlink(missing_ok=True)
                     return False
                 places = order[first : first + batch]
                 vectors[places] = rounded(encoder.encode([part[place] for place in places]))
                 advance(start + first + len(places))
             rows = slice(start, start + len(part))
-            values[rows], terms[0, rows] = small, scales = compact(vectors)
+            small, scales = compact(vectors)
+            file.write(small.tobytes())
+            terms[0, rows] = scales
             terms[1, rows] = scoring.compact_prompt_terms(small, scales)
-        values.flush()
-        del values
     with _replacing(folder / f"{shard.name}.terms.npy") as temporary, temporary.open("wb") as file:
         np.save(file, terms, allow_pickle=False)
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -252,3 +253,33 @@ def test_a_category_called_as_none_is_shown(tmp_path: Path) -> None:
     )
     merged = evaluated(path, tmp_path / "set", 2)
     assert {name: one.total for name, one in merged.by_category.items()} == {"(none)": 2, "x": 1}
+
+
+def test_a_command_that_is_told_can_be_typed(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    merged = evaluated(source, folder, 3)
+    merged.run.path(Shard(1, 3), ".json").unlink()
+    with pytest.raises(IncompleteError, match=f"--prompts '{folder}' --out '{folder}' --shard 1/3"):
+        merge(merged.run)
+    merged.run.large.rows_path(Shard(1, 3)).unlink()
+    with pytest.raises(FileProblem, match=f"--prompts prompts.csv --out '{folder}'"):
+        merged.run.large.require_rows()
+
+
+def test_to_look_at_a_run_is_not_to_work_on_it(source: Path, tmp_path: Path) -> None:
+    first = evaluated(source, tmp_path / "set", 2)
+    edited = TOPIC.model_copy(update={"description": "The weather and soups"})
+    worker = Job(tmp_path / "set", edited, "static").worker()
+    for shard in first.run.large.all_shards():
+        worker.evaluate(shard)
+    merge(worker.run).write()
+    os.utime(worker.run.folder, (2e9, 2e9))
+    merge(first.run).write()
+    assert runs_of(first.run.large)[-1].id == worker.run.id
+    before = first.run.folder.stat().st_mtime_ns
+    merge(first.run).write()
+    assert first.run.folder.stat().st_mtime_ns == before
+    # What is not the sum, as after a version that told less, is written anew.
+    (first.run.folder / "merged.json").write_text("{}", "utf-8")
+    merge(first.run).write()
+    assert json.loads((first.run.folder / "merged.json").read_text("utf-8"))["rows"] == 120
