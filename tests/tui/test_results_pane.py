@@ -19,7 +19,7 @@ from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.filter_bar import FilterBar
 from tests.tui.results_app import HOSTILE_COLUMN, ROWS, Sent, notes, on_all, sent, topic_path
-from tests.tui.test_loop import frame, until
+from tests.tui.test_loop import drive, frame, until
 
 __all__ = ["sent", "topic_path"]
 
@@ -159,6 +159,21 @@ async def test_marked_prompts_become_examples(topic_path: Path, sent: Sent) -> N
         assert len(sent) == 2
 
     await on_all(topic_path, run)
+
+
+@pytest.mark.parametrize("size", [(100, 30), (100, 33), (120, 36), (120, 40), (80, 24), (60, 20)])
+async def test_some_rows_are_in_sight_on_every_screen(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.results_pane.table.focus()
+        await pilot.pause()
+        while not main.results_pane.table.region.height:  # the panes of a small screen take turns
+            await pilot.press("f5")
+            await pilot.pause()
+        assert main.results_pane.table.scrollable_content_region.height >= 5
+
+    await drive(topic_path, run, size)
 
 
 async def test_copies_are_inert(topic_path: Path) -> None:
