@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,13 +117,10 @@ class Merged:
         Raises FileProblem.
         """
         text = json.dumps(self.to_json(), indent=2) + "\n"
-        path = self.run.folder / "merged.json"
-        with contextlib.suppress(OSError):
-            # To look at a run is not to work on it; and its folder may be one to read only.
-            if path.read_bytes() == text.encode():
-                return
-        write_shared(path, text.encode())
-        large = self.run.large
+        path, large = self.run.folder / "merged.json", self.run.large
+        # To look at a run is not to work on it; and its folder may be one to read only.
+        if not _holds(path, text.encode()):
+            write_shared(path, text.encode())
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 
     def wrong_rows(
@@ -163,6 +159,13 @@ class Merged:
             should.append(scores[: manifest.scored])
             other.append(scores[manifest.scored :])
         return np.sort(np.concatenate(should)), np.sort(np.concatenate(other))
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
 
 
 def _read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
