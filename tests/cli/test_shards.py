@@ -252,3 +252,13 @@ def test_two_definitions_and_their_comparison(here: Path) -> None:
     code, _, err = run(here, "merge", "set", "--run", "abc")
     assert code == 2
     assert first in err
+
+
+def test_a_merged_run_in_several_forms_at_once(here: Path) -> None:
+    assert run(here, *evaluate("--out", "big", "--shards", "3", "--jobs", "1"))[0] == 0
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "scale.md").read_text("utf-8")
+    (line,) = [one for one in page.splitlines() if one.startswith("guardtui merge big -o ")]
+    code, out, err = run(here, *line.split()[1:])
+    assert (code, out, err) == (0, "", "")
+    assert len(json.loads((here / "report.json").read_text("utf-8"))["results"]) == 400
+    assert (here / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
