@@ -13,7 +13,14 @@ from guardtui.cli.audit_gates import AuditGates, gate_options
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
-from guardtui.cli.options import FILE, PerSecond, address_options, scanner_options
+from guardtui.cli.options import (
+    FILE,
+    PerSecond,
+    profile_option,
+    require_fitting,
+    scanner_options,
+    sending_options,
+)
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 
 if TYPE_CHECKING:
@@ -55,12 +62,7 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
     help="What judges: local (the default), or airs, by what the profile has in effect.",
 )
 @scanner_options
-@click.option(
-    "--profile",
-    default="",
-    metavar="NAME",
-    help="The security profile of AIRS; with the local scanner a label for the report.",
-)
+@profile_option
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 20),
@@ -70,15 +72,7 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
 @click.option(
     "--rate", type=PerSecond(), metavar="R", help="Requests a second that AIRS is sent at most."
 )
-@click.option(
-    "--retries",
-    type=click.IntRange(0, 5),
-    metavar="N",
-    help="How often is asked again for a prompt that failed (default: 5).",
-)
-@click.option("--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time.")
-@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept.")
-@address_options
+@sending_options
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
@@ -123,9 +117,7 @@ def command(
         "--scan-endpoint": scan_endpoint,
     }
     unfit: dict[str, object] = {"--encoder": encoder, "--threshold": threshold}
-    for option, value in (unfit if remote else of_airs).items():
-        if value is not None:
-            raise click.UsageError(f"{option} does not fit --scanner {scanner_name}: leave it out")
+    require_fitting(scanner_name, unfit if remote else of_airs)
     from guardtui.cli.audit_inputs import find_inputs
     from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
     from guardtui.session.audit import Source

@@ -18,10 +18,12 @@ from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.options import (
     FILE,
     PerSecond,
-    address_options,
     budget_options,
     model_options,
+    profile_option,
+    require_fitting,
     scanner_options,
+    sending_options,
 )
 from guardtui.cli.outputs import (
     Output,
@@ -87,12 +89,7 @@ _AIRS_CONCURRENCY = 20
     help="What judges: local (the default), airs, or judge, which asks language models.",
 )
 @scanner_options
-@click.option(
-    "--profile",
-    default="",
-    metavar="NAME",
-    help="The security profile of AIRS; with the local scanner a label for the report.",
-)
+@profile_option
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 64),
@@ -105,15 +102,7 @@ _AIRS_CONCURRENCY = 20
     metavar="R",
     help="Requests a second that AIRS or the models are sent at most.",
 )
-@click.option(
-    "--retries",
-    type=click.IntRange(0, 5),
-    metavar="N",
-    help="How often is asked again for a prompt that failed (default: 5).",
-)
-@click.option("--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time.")
-@click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept.")
-@address_options
+@sending_options
 @click.option(
     "--with",
     "companion_paths",
@@ -188,7 +177,7 @@ def command(
         "airs": {**local, **flags.given()},
         "judge": {**local, **of_airs, "--with": companion_paths or None},
     }
-    _require_fitting(scanner_name, unfit[scanner_name])
+    require_fitting(scanner_name, unfit[scanner_name])
     if remote and (concurrency or 0) > _AIRS_CONCURRENCY:
         raise click.UsageError(f"--concurrency: AIRS is asked {_AIRS_CONCURRENCY} at once at most")
     from guardtui.cli.inputs import load_inputs, path_from_here, say_findings
@@ -206,8 +195,8 @@ def command(
     chosen = choose(format_name, outputs, format_of_name, "table")
     for one in chosen:
         load_writer(one.format_name)  # an unknown format fails before the work, not after it
-    if judged:
-        judge_scans.make_judge(flags)  # what is wrong with it is told before the files are read
+    # What is wrong with it is told before the files are read.
+    judge = judge_scans.make_judge(flags) if judged else None
     if shards.wanted(prompts):
         refuse(
             scanner_name,
@@ -239,7 +228,7 @@ def command(
             )
             if judged
             else None,
-            settings=judge_scans.make_judge(flags).settings if judged else None,
+            settings=judge.settings if judge is not None else None,
         )
     definition, prompt_set = load_inputs(topic, prompts)
     companions = _load_companions(topic, definition, companion_paths)
@@ -379,13 +368,6 @@ def _evaluate_in_shards(
         return Exit.DONE
     report = report_of(merged, before, number, path_from_here(prompts))
     return deliver(report, chosen, gates, (prompts, topic_path, *read))
-
-
-def _require_fitting(scanner: str, others: dict[str, object]) -> None:
-    """Raise a usage error when an option was given that the scanner does not know."""
-    for option, value in others.items():
-        if value is not None:
-            raise click.UsageError(f"{option} does not fit --scanner {scanner}: leave it out")
 
 
 def _load_companions(path: Path, topic: Topic, others: Sequence[Path]) -> tuple[Topic, ...]:

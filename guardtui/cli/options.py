@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -111,6 +111,44 @@ def address_options(function: Function) -> Function:
         type=click.Choice(REGIONS),
         help="The region of the API key, where scans go (default: us).",
     )(function)
+
+
+def profile_option(function: Function) -> Function:
+    """Add --profile."""
+    return click.option(
+        "--profile",
+        default="",
+        metavar="NAME",
+        help="The security profile of AIRS; with the local scanner a label for the report.",
+    )(function)
+
+
+def sending_options(function: Function) -> Function:
+    """Add how prompts are sent to AIRS: --retries, --batch, --fresh, and where scans go."""
+    for option in reversed(
+        (
+            click.option(
+                "--retries",
+                type=click.IntRange(0, 5),
+                metavar="N",
+                help="How often is asked again for a prompt that failed (default: 5).",
+            ),
+            click.option(
+                "--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time."
+            ),
+            click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept."),
+            address_options,
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def require_fitting(scanner: str, others: Mapping[str, object]) -> None:
+    """Raise a usage error when an option was given (is not None) that the scanner does not know."""
+    for option, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"{option} does not fit --scanner {scanner}: leave it out")
 
 
 def model_options(function: Function) -> Function:

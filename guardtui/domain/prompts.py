@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -135,10 +135,7 @@ class PromptSet:
     @cached_property
     def fingerprint(self) -> str:
         """Sha256 (64 hex digits) of prompts, labels and intent, in order."""
-        digest = hashlib.sha256(self.intent.value.encode())
-        digest.update(self.keys.tobytes())
-        digest.update(self.expected.tobytes())
-        return digest.hexdigest()
+        return fingerprint_of(self.intent, self.keys, self.expected)
 
     @property
     def extra_columns(self) -> tuple[str, ...]:
@@ -148,20 +145,40 @@ class PromptSet:
     @cached_property
     def category_column(self) -> str | None:
         """The column named category, in whatever case."""
-        return next((name for name in self.extra_columns if name.lower() == "category"), None)
+        return category_of(self.extra_columns)
 
     def groups(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
         """Group of each row, int32 [N], and the groups' names, sorted; "" is "(none)"."""
         if column not in self._groups:
             values = self.frame[column].fill_null("").replace("", "(none)")
-            names = values.unique().sort().to_list()
-            codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int32)
-            self._groups[column] = codes.to_numpy(), names
+            self._groups[column] = group_codes(values)
         return self._groups[column]
 
     @cached_property
     def _groups(self) -> dict[str, tuple[NDArray[np.int32], list[str]]]:
         return {}
+
+
+def fingerprint_of(intent: Intent, keys: NDArray[np.uint64], expected: NDArray[np.bool_]) -> str:
+    """Sha256 (64 hex digits) of an intent, keys (uint64 [N]) and labels (bool [N]), in order."""
+    digest = hashlib.sha256(intent.value.encode())
+    digest.update(keys.tobytes())
+    digest.update(expected.tobytes())
+    return digest.hexdigest()
+
+
+def category_of(columns: Iterable[str]) -> str | None:
+    """The column named category, in whatever case."""
+    return next((name for name in columns if name.lower() == "category"), None)
+
+
+def group_codes(values: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
+    """Group of each value (String [N], none null), int32 [N], and the groups' names, sorted."""
+    names = values.unique().sort().to_list()
+    if not names:
+        return np.zeros(0, np.int32), names
+    codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int32)
+    return codes.to_numpy(), names
 
 
 def prompt_keys(prompts: Sequence[str]) -> NDArray[np.uint64]:

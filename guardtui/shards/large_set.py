@@ -21,7 +21,9 @@ from guardtui.domain.prompts import (
     Finding,
     PromptSet,
     PromptSetError,
+    category_of,
     content_digests,
+    fingerprint_of,
     keys_of,
     missing_class,
     valid_rows,
@@ -80,7 +82,7 @@ class LargeSet:
     @cached_property
     def category_column(self) -> str | None:
         """The column named category, in whatever case."""
-        return _category_of(self.columns)
+        return category_of(self.columns)
 
     def all_shards(self) -> list[Shard]:
         """Its shards in order."""
@@ -338,16 +340,14 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
         raise PromptSetError(str(source), [classes])
     every = np.concatenate(digests)
     keys = keys_of(every)
-    hashed = hashlib.sha256(intent.value.encode())
-    hashed.update(keys.tobytes())
-    hashed.update(expected.tobytes())
+    fingerprint = fingerprint_of(intent, keys, expected)
     frame = pl.concat(frames, how="diagonal").with_columns(
         pl.col(name).fill_null("") for name in columns
     )
     frame = frame.insert_column(1, pl.Series("key", keys[frame["row"].to_numpy()]))
     frame = frame.select(*_OWN, *columns)
     counted = {name: (strata[name][0], strata[name][1]) for name in sorted(strata)}
-    return _Read(frame, every, intent, hashed.hexdigest(), tuple(columns), counted)
+    return _Read(frame, every, intent, fingerprint, tuple(columns), counted)
 
 
 def _with_own_names(frame: pl.DataFrame) -> pl.DataFrame:
@@ -362,16 +362,11 @@ def _with_own_names(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count_strata(frame: pl.DataFrame, strata: dict[str, list[int]]) -> None:
-    column = _category_of(frame.columns)
+    column = category_of(frame.columns)
     category = pl.lit("") if column is None else pl.col(column)
     counted = frame.group_by(category.alias("_category"), "expected").agg(pl.len().alias("_count"))
     for name, expected, count in counted.select("_category", "expected", "_count").iter_rows():
         strata.setdefault(name, [0, 0])[0 if expected else 1] += count
-
-
-def _category_of(columns: Iterable[str]) -> str | None:
-    """The column named category, in whatever case."""
-    return next((name for name in columns if name.lower() == "category"), None)
 
 
 def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None = None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import group_codes
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.files.problems import FileProblem, from_os_error
@@ -291,7 +292,7 @@ def write_part(
         shard,
         len(rows),
         keys_digest(evaluation.keys),
-        count_outcomes(codes, evaluation.should_trigger, *group_codes(categories, len(codes))),
+        count_outcomes(codes, evaluation.should_trigger, *groups_of(categories, len(codes))),
         scored,
         {name: (run.folder / name).stat().st_size for name in names},
         {name: round(value, 3) for name, value in seconds.items()},
@@ -335,29 +336,22 @@ def _write_scores(path: Path, evaluation: Evaluation) -> int:
     return len(both[0])
 
 
-def group_codes(
-    categories: pl.Series | None, count: int
-) -> tuple[NDArray[np.int64], Sequence[str]]:
-    """Group of each row, int64 [n], and the groups' names, sorted; one called "" for None."""
+def groups_of(categories: pl.Series | None, count: int) -> tuple[NDArray[np.int32], Sequence[str]]:
+    """Group of each row, int32 [n], and the groups' names, sorted; one called "" for None."""
     if categories is None:
-        return np.zeros(count, np.int64), [""]
-    values = categories.fill_null("")
-    names = values.unique().sort().to_list()
-    if not names:
-        return np.zeros(0, np.int64), names
-    codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
-    return codes.to_numpy(), names
+        return np.zeros(count, np.int32), [""]
+    return group_codes(categories.fill_null(""))
 
 
 def count_outcomes(
     codes: NDArray[np.int8],
     should: NDArray[np.bool_],
-    groups: NDArray[np.int64],
+    groups: NDArray[np.int32],
     names: Sequence[str],
 ) -> Counts:
     """Counts by category: outcome codes int8 [n], duties bool [n], groups [n] of `names`."""
     width = 2 * len(Outcome)
-    index = groups * width + should * len(Outcome) + codes
+    index = groups.astype(np.int64) * width + should * len(Outcome) + codes
     table = np.bincount(index, minlength=len(names) * width).reshape(len(names), 2, len(Outcome))
     return {
         name: (

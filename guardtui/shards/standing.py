@@ -20,7 +20,7 @@ from guardtui.shards.parts import (
     Run,
     add_counts,
     count_outcomes,
-    group_codes,
+    groups_of,
     metrics_of_counts,
     read_manifest,
     write_part,
@@ -45,7 +45,7 @@ class _Ready:
     rows: NDArray[np.uint32]
     keys: NDArray[np.uint64]
     expected: NDArray[np.bool_]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int32]
     names: Sequence[str]
     scanner: LocalScanner
 
@@ -119,7 +119,7 @@ class Standing:
                 return False
             scanner = self._scanner.beside()
             scanner.adopt(keys, vectors)
-            groups, names = group_codes(frame[category] if category else None, len(keys))
+            groups, names = groups_of(frame[category] if category else None, len(keys))
             self._ready.append(
                 _Ready(
                     shard,
