@@ -17,7 +17,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_blocks import file_digest
-from guardtui.shards.large_set import OF_A_ROW, read_frame
+from guardtui.shards.large_set import OF_A_ROW, LargeSet, read_frame
 from guardtui.shards.leftovers import sweep, write_shared
 from guardtui.shards.parts import (
     REMEDY,
@@ -78,14 +78,7 @@ class Merged:
     @property
     def by_category(self) -> dict[str, Metrics]:
         """Metrics of each category; empty without such a column."""
-        if self.run.large.category_column is None:
-            return {}
-        # A category may be called as those that have none are shown.
-        names = sorted(self.counts, key=lambda name: name or NONE)
-        return {
-            shown: metrics_of_counts({name: self.counts[name] for name in group})
-            for shown, group in groupby(names, lambda name: name or NONE)
-        }
+        return category_metrics(self.run.large, self.counts)
 
     @property
     def evaluation(self) -> MergedEvaluation:
@@ -181,6 +174,18 @@ def _read_wrong(run: Run, manifest: Manifest, columns: Sequence[str] | None) -> 
     if frame.height != metrics.fp + metrics.fn + metrics.errors:
         raise FileProblem(path, "the rows are not those its manifest tells of", REMEDY)
     return frame
+
+
+def category_metrics(large: LargeSet, counts: Counts) -> dict[str, Metrics]:
+    """Metrics of each category that is counted; empty without such a column."""
+    if large.category_column is None:
+        return {}
+    # A category may be called as those that have none are shown.
+    names = sorted(counts, key=lambda name: name or NONE)
+    return {
+        shown: metrics_of_counts({name: counts[name] for name in group})
+        for shown, group in groupby(names, lambda name: name or NONE)
+    }
 
 
 def merge(run: Run) -> Merged:

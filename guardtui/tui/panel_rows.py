@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from guardtui.domain.late import late
 from guardtui.domain.verdicts import Triggered
 from guardtui.session.panel import Sight
+from guardtui.tui.listing import RowsView
 from guardtui.tui.widgets.table_columns import Column
 from guardtui.tui.widgets.table_rows import Cell
 
@@ -26,20 +27,6 @@ SIGNS = {Triggered.YES: "✓", Triggered.NO: "·", Triggered.NO_VERDICT: "?"}
 
 _NAME_CELLS = 8
 _LEAST_CELLS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PanelView:
-    """Which rows the author asked to see; all words of `text` must be in the prompt."""
-
-    group: str = "differ"
-    text: str = ""
-    sort: str = "line"
-    descending: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self.text.split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +129,7 @@ def group_sizes(sight: Sight) -> dict[str, int]:
     }
 
 
-def build_panel_rows(sight: Sight, view: PanelView) -> PanelRows:
+def build_panel_rows(sight: Sight, view: RowsView) -> PanelRows:
     """Filter and sort; numpy and polars only, so that it can run beside the screen."""
     panel, prompts = sight.panel, sight.prompts
     masks = {"differ": panel.differ, "against": panel.against}

@@ -13,7 +13,8 @@ from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Outcome, Triggered
 from guardtui.scanners.local.explanation import Explanation
 from guardtui.session.panel import Sight, Voice
-from guardtui.tui.panel_rows import GROUPS, SIGNS, PanelView, group_sizes
+from guardtui.tui.listing import RowsView
+from guardtui.tui.panel_rows import GROUPS, SIGNS, group_sizes
 from guardtui.tui.results import part_name
 from guardtui.tui.widgets.detail import SHOWN_CHARACTERS, history_strip
 
@@ -72,7 +73,7 @@ def figures(sight: Sight, scan_keys: str) -> Text:
     return text
 
 
-def groups_line(sight: Sight, view: PanelView) -> Text:
+def groups_line(sight: Sight, view: RowsView) -> Text:
     """The groups with their sizes, brackets around the one that is shown, and the words sought."""
     text = Text()
     for name, count in group_sizes(sight).items():
@@ -85,7 +86,7 @@ def groups_line(sight: Sight, view: PanelView) -> Text:
     return text
 
 
-def empty_rows(sight: Sight, view: PanelView) -> str:
+def empty_rows(sight: Sight, view: RowsView) -> str:
     """Why no row is shown, and which key helps."""
     if len(sight.voices) < 2:
         return "Nothing to compare yet."

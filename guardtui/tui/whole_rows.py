@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from guardtui.domain.late import late
 from guardtui.domain.verdicts import Outcome
 from guardtui.shards.merge import Merged
+from guardtui.tui.listing import RowsView
 from guardtui.tui.widgets.table_columns import Column
 from guardtui.tui.widgets.table_rows import Cell
 
@@ -31,20 +32,6 @@ _CELLS = [
     (one.name, {"FP": "fp", "FN": "fn", "ERROR": "error"}.get(one.name, "")) for one in Outcome
 ]
 _READ = ("row", "line", "prompt", "expected", "_outcome", "_score", "_matched", "_error", "_note")
-
-
-@dataclass(frozen=True, slots=True)
-class WholeView:
-    """Which rows the author asked to see; all words of `text` must be in the prompt."""
-
-    group: str = "all"
-    text: str = ""
-    sort: str = "line"
-    descending: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self.text.split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +141,7 @@ def whole_columns(wrong: Wrong) -> tuple[Column, ...]:
     return columns if wrong.category is None else (*columns, Column("category", "category", 14))
 
 
-def build_whole_rows(wrong: Wrong, view: WholeView) -> WholeRows:
+def build_whole_rows(wrong: Wrong, view: RowsView) -> WholeRows:
     """Filter and sort; numpy and polars only, so that it can run beside the screen."""
     mask = np.ones(len(wrong), bool)
     if view.group in _CODES:

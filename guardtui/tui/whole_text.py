@@ -13,8 +13,9 @@ from guardtui.scanners.base import Progress
 from guardtui.shards.parts import Run
 from guardtui.shards.sample import Sample
 from guardtui.shards.whole_set import EMBEDDING, WholeChange
+from guardtui.tui.listing import RowsView
 from guardtui.tui.pages import category_text
-from guardtui.tui.whole_rows import GROUPS, WholeView, Wrong
+from guardtui.tui.whole_rows import GROUPS, Wrong
 from guardtui.tui.widgets.metrics_panel import ESTIMATED, delta, number
 
 _LONGEST = 60
@@ -131,7 +132,7 @@ def figures_text(parts: Sequence[Text], by_category: dict[str, Metrics]) -> Text
     return text
 
 
-def groups_line(wrong: Wrong, view: WholeView) -> Text:
+def groups_line(wrong: Wrong, view: RowsView) -> Text:
     """The groups with their sizes, brackets around the one that is shown, and the words sought."""
     text = Text()
     for name, count in wrong.sizes.items():
@@ -146,7 +147,7 @@ def groups_line(wrong: Wrong, view: WholeView) -> Text:
     return text
 
 
-def empty_rows(wrong: Wrong | None, view: WholeView) -> str:
+def empty_rows(wrong: Wrong | None, view: RowsView) -> str:
     """Why no row is shown, and which key helps."""
     if wrong is None:
         return "The prompts are listed as soon as the parts are written."

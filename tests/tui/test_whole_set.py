@@ -468,14 +468,15 @@ async def test_a_damaged_part_is_told_with_what_to_do(folder: Path) -> None:
 
 
 def test_rows_of_the_first_shards_stand_for_many(folder: Path) -> None:
-    from guardtui.tui.whole_rows import WholeView, read_wrong
+    from guardtui.tui.listing import RowsView
+    from guardtui.tui.whole_rows import read_wrong
     from guardtui.tui.whole_text import groups_line
 
     merged = by_commands(folder)
     wrong = read_wrong(merged, most=1)
     assert 0 < len(wrong) < wrong.of == merged.metrics.fp + merged.metrics.fn
     assert (
-        f"{len(wrong)} of {wrong.of} wrong ones are listed" in groups_line(wrong, WholeView()).plain
+        f"{len(wrong)} of {wrong.of} wrong ones are listed" in groups_line(wrong, RowsView()).plain
     )
     assert set(wrong.outcomes.tolist()) <= {Outcome.FP, Outcome.FN}
     assert isinstance(merged.run, Run)

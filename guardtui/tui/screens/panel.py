@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.late import late
@@ -25,12 +24,12 @@ from guardtui.session.panel import Sight, look
 from guardtui.session.session import Iteration
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
+from guardtui.tui.listing import Listing, RowsView
 from guardtui.tui.messages import PromptEditWanted, PromptUndoWanted
 from guardtui.tui.modal import Modal
 from guardtui.tui.panel_rows import (
     GROUPS,
     SIGNS,
-    PanelView,
     PromptRows,
     build_panel_rows,
     panel_columns,
@@ -127,7 +126,7 @@ class SightDialog(Modal[str | None]):
             self.app.push_screen(TextPage("What each scanner says", body))
 
 
-class PanelDialog(SightDialog):
+class PanelDialog(SightDialog, Listing):
     """A column for each scanner; gives `SUSPECTS` when those are to follow."""
 
     BINDINGS = [
@@ -140,10 +139,11 @@ class PanelDialog(SightDialog):
         ("w", "suspects", "Labels in doubt"),
         ("escape,q", "close", "Leave"),
     ]
+    groups = tuple(GROUPS)
 
     def __init__(self, host: ScanningScreen, sight: Sight) -> None:
         super().__init__(host, sight)
-        self.view = PanelView(group="differ" if len(sight.voices) > 1 else "all")
+        self.view = RowsView(group="differ" if len(sight.voices) > 1 else "all")
         self._figures = Static("", id="panel-figures", markup=False)
         self._groups = Static("", id="panel-groups", markup=False)
         self._words = LineInput(placeholder="words of the prompt", id="panel-words", compact=True)
@@ -169,13 +169,13 @@ class PanelDialog(SightDialog):
         self._figures.update(themed(figures(sight, scan)))
         self._ask(self.view)
 
-    def _ask(self, view: PanelView) -> None:
+    def _ask(self, view: RowsView) -> None:
         self.view = view
         self._groups.update(themed(groups_line(self.sight, view)))
         self._build(self.sight, view)
 
     @work(exclusive=True, group="rows")
-    async def _build(self, sight: Sight, view: PanelView) -> None:
+    async def _build(self, sight: Sight, view: RowsView) -> None:
         rows = await asyncio.to_thread(build_panel_rows, sight, view)
         same = isinstance(self.table.source, PromptRows) and self.table.source.sight is sight
         if not same or len(self.table.columns) != len(panel_columns(sight)):
@@ -186,55 +186,6 @@ class PanelDialog(SightDialog):
         self.table.set_source(rows)
 
     # --- what is shown --------------------------------------------------------------------
-
-    def action_next_group(self) -> None:
-        """Show the next group of prompts."""
-        names = list(GROUPS)
-        following = names[(names.index(self.view.group) + 1) % len(names)]
-        self._ask(replace(self.view, group=following))
-
-    def action_find(self) -> None:
-        """Show only prompts with some words."""
-        self._words.display = True
-        self._words.focus()
-
-    @on(Input.Changed)
-    def words_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        if event.value != self.view.text:
-            self._ask(replace(self.view, text=event.value))
-
-    @on(Input.Submitted)
-    def words_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._words.display = bool(event.value.strip())
-        self.table.focus()
-
-    def action_next_sort(self) -> None:
-        """Sort by the next column, at last in the order of the file again."""
-        keys = ["line", *(column.key for column in self.table.columns)]
-        place = keys.index(self.view.sort) if self.view.sort in keys else 0
-        self._ask(replace(self.view, sort=keys[(place + 1) % len(keys)], descending=False))
-
-    def action_reverse_sort(self) -> None:
-        """Sort the other way round."""
-        self._ask(replace(self.view, descending=not self.view.descending))
-
-    @on(FrameTable.HeaderClicked)
-    def header_clicked(self, event: FrameTable.HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        turned = again and not self.view.descending
-        self._ask(replace(self.view, sort=event.column_key, descending=turned))
-
-    def action_close(self) -> None:
-        """Take the words away that are sought, else leave."""
-        if self._words.has_focus or self.view.text:
-            self._words.value = ""
-            self._words.display = False
-            self.table.focus()
-            self._ask(replace(self.view, text=""))
-        else:
-            self.dismiss(None)
 
     def action_suspects(self) -> None:
         """Go on to the labels that everything contradicts."""

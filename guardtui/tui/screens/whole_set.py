@@ -14,7 +14,7 @@ from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from guardtui.domain.evaluation import ScannerSettings, should_trigger
 from guardtui.domain.metrics import Metrics, metrics_of
@@ -24,19 +24,19 @@ from guardtui.domain.verdicts import Outcome, outcomes
 from guardtui.files.free_name import names_in
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.shards.merge import Merged
+from guardtui.shards.merge import Merged, category_metrics
 from guardtui.shards.parts import Counts, Run, metrics_of_counts
 from guardtui.shards.sample import Sample
 from guardtui.shards.shard import ShardError
 from guardtui.shards.whole_set import EMBEDDING, Said, WholeChange, WholeSet
 from guardtui.tui.content import themed
+from guardtui.tui.listing import Listing, RowsView
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.export_dialog import PICTURE, ExportDialog, Subject, Wanted
 from guardtui.tui.screens.exporting import ExportingScreen
 from guardtui.tui.whole_rows import (
     GROUPS,
-    WholeView,
     Wrong,
     build_whole_rows,
     read_wrong,
@@ -71,7 +71,7 @@ _Value = TypeVar("_Value")
 PROBLEMS = (FileProblem, ScannerError, ShardError, OSError)
 
 
-class WholeSetDialog(Modal[None]):
+class WholeSetDialog(Modal[None], Listing):
     """Evaluates the whole set, or shows what was found before; Escape ends it at once."""
 
     BINDINGS = [
@@ -88,6 +88,7 @@ class WholeSetDialog(Modal[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
 
     help_pane = "whole_set"
+    groups = tuple(GROUPS)
 
     def __init__(
         self, host: WholeScreen, whole: WholeSet, sample: Sample, topic: Topic, notes: list[str]
@@ -96,7 +97,7 @@ class WholeSetDialog(Modal[None]):
         super().__init__()
         self._host, self._whole, self._sample, self._notes = host, whole, sample, notes
         self.topic = topic
-        self.view = WholeView()
+        self.view = RowsView()
         self.merged: Merged | None = None
         """What is shown, once its parts are on disk."""
         self._compared = False
@@ -237,7 +238,7 @@ class WholeSetDialog(Modal[None]):
             parts.append(rates_text(metrics_of_counts(counts), self._sample, of_sample))
             if self._compared:
                 parts.append(change_text(self.change))
-            return figures_text(parts, by_category(run, counts))
+            return figures_text(parts, category_metrics(run.large, counts))
 
         self._figures.update(themed(await self._beside(work_out)))
 
@@ -246,64 +247,26 @@ class WholeSetDialog(Modal[None]):
         self.set_class(name == "prompts", "-prompts")
         (self.table if name == "prompts" else self.query_one("#whole-told")).focus()
 
+    def _to_rows(self) -> None:
+        self.action_view("prompts")
+
     def action_page(self) -> None:
         """The other one."""
         self.action_view("figures" if self.has_class("-prompts") else "prompts")
 
-    def _ask(self, view: WholeView) -> None:
+    def _ask(self, view: RowsView) -> None:
         self.view = view
         if self.wrong is not None:
             self._groups.update(themed(groups_line(self.wrong, view)))
             self._build(self.wrong, view)
 
     @work(exclusive=True, group="rows")
-    async def _build(self, wrong: Wrong, view: WholeView) -> None:
+    async def _build(self, wrong: Wrong, view: RowsView) -> None:
         rows = await asyncio.to_thread(build_whole_rows, wrong, view)
         self.table.empty_text = empty_rows(wrong, view)
         self.table.search = view.words
         self.table.sort = None if view.sort == "line" else (view.sort, view.descending)
         self.table.set_source(rows)
-
-    def action_next_group(self) -> None:
-        """Show the next group of prompts."""
-        names = list(GROUPS)
-        self.action_view("prompts")
-        self._ask(replace(self.view, group=names[(names.index(self.view.group) + 1) % len(names)]))
-
-    def action_find(self) -> None:
-        """Show only prompts with some words."""
-        self.action_view("prompts")
-        self._words.display = True
-        self._words.focus()
-
-    @on(Input.Changed)
-    def words_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        if event.value != self.view.text:
-            self._ask(replace(self.view, text=event.value))
-
-    @on(Input.Submitted)
-    def words_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._words.display = bool(event.value.strip())
-        self.table.focus()
-
-    def action_next_sort(self) -> None:
-        """Sort by the next column, at last in the order of the file again."""
-        self.action_view("prompts")
-        keys = ["line", *(column.key for column in self.table.columns)]
-        place = keys.index(self.view.sort) if self.view.sort in keys else 0
-        self._ask(replace(self.view, sort=keys[(place + 1) % len(keys)], descending=False))
-
-    def action_reverse_sort(self) -> None:
-        """Sort the other way round."""
-        self.action_view("prompts")
-        self._ask(replace(self.view, descending=not self.view.descending))
-
-    @on(FrameTable.HeaderClicked)
-    def header_clicked(self, event: FrameTable.HeaderClicked) -> None:
-        turned = event.column_key == self.view.sort and not self.view.descending
-        self._ask(replace(self.view, sort=event.column_key, descending=turned))
 
     @on(FrameTable.RowActivated)
     def row_activated(self, event: FrameTable.RowActivated) -> None:
@@ -339,29 +302,13 @@ class WholeSetDialog(Modal[None]):
             return
         await self._host.export_whole(merged, change)
 
-    def action_close(self) -> None:
-        """Take the words away that are sought, else stop and leave."""
-        if self._words.has_focus or self.view.text:
-            self._words.value = ""
-            self._words.display = False
-            self.table.focus()
-            self._ask(replace(self.view, text=""))
-        else:
-            self._stop.set()
-            self.dismiss(None)
+    def _leave(self) -> None:
+        self._stop.set()
+        self.dismiss(None)
 
     @on(events.Unmount)
     def gone(self) -> None:
         self._stop.set()
-
-
-def by_category(run: Run, counts: Counts) -> dict[str, Metrics]:
-    """Metrics of each category; empty without such a column."""
-    if run.large.category_column is None:
-        return {}
-    return {
-        name or "(none)": metrics_of_counts({name: numbers}) for name, numbers in counts.items()
-    }
 
 
 def detail_of(wrong: Wrong, place: int, run: Run) -> PromptDetail:
