@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,11 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
 from guardtui.cli.output import check_output, write
+from guardtui.cli.shards import ShardFlags
+
+if TYPE_CHECKING:
+    from guardtui.advice.sweep import Sweep
+    from guardtui.domain.evaluation import ScannerSettings
 
 
 @click.command("sweep")
@@ -19,7 +25,7 @@ from guardtui.cli.output import check_output, write
     type=FILE,
     required=True,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet).",
+    help="Labelled prompts (CSV, JSONL, Parquet), or a folder of shards.",
 )
 @click.option("--min-tpr", type=Fraction(), default=0.0, metavar="X", help="Least TPR of the best.")
 @click.option("--min-tnr", type=Fraction(), default=0.0, metavar="X", help="Least TNR of the best.")
@@ -50,9 +56,29 @@ def command(
     engine's own). When no threshold keeps the floors, the exit code is 1.
     """
     check_output(output, topic, prompts)
-    from guardtui.advice.sweep import best_threshold, sweep
-    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.advice.sweep import best_threshold
     from guardtui.cli.sweep_report import Found, render
+
+    measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
+    curve, settings, source = measure(topic, prompts, encoder, threshold)
+    best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
+    found = Found(curve, best, settings, source, min_tpr, min_tnr)
+    write(render(found, format_name), output)
+    if best is None:
+        diagnostics.warn(
+            f"no threshold reaches a TPR of {min_tpr:g} and a TNR of {min_tnr:g}: lower a floor, "
+            "or change the definition"
+        )
+        return Exit.GATE_FAILED
+    return Exit.DONE
+
+
+def _of_file(
+    topic: Path, prompts: Path, encoder: str | None, threshold: float | None
+) -> tuple[Sweep, ScannerSettings, str]:
+    """The sweep over a prompt file, what measured it, and the file's name."""
+    from guardtui.advice.sweep import sweep
+    from guardtui.cli.inputs import load_inputs, say_findings
     from guardtui.domain.evaluation import should_trigger
     from guardtui.scanners.base import Progress
     from guardtui.scanners.local.encoder import ENCODERS
@@ -70,13 +96,24 @@ def command(
     assert verdicts is not None  # noqa: S101 - nothing stops it
     duty = should_trigger(prompt_set.expected, definition.intent)
     curve = sweep(verdicts.score, duty, definition.intent)
-    best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
-    found = Found(curve, best, scanner.settings, prompt_set.source, min_tpr, min_tnr)
-    write(render(found, format_name), output)
-    if best is None:
-        diagnostics.warn(
-            f"no threshold reaches a TPR of {min_tpr:g} and a TNR of {min_tnr:g}: lower a floor, "
-            "or change the definition"
-        )
-        return Exit.GATE_FAILED
-    return Exit.DONE
+    return curve, scanner.settings, prompt_set.source
+
+
+def _of_large_set(
+    topic: Path, prompts: Path, encoder: str | None, threshold: float | None
+) -> tuple[Sweep, ScannerSettings, str]:
+    """The same over a folder of shards, from their sorted scores; shards not evaluated are now."""
+    import numpy as np
+
+    from guardtui.advice.sweep import sweep
+    from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
+
+    flags = ShardFlags()
+    large = cut_prompts(flags, prompts, None)
+    definition = topic_for(topic, large)
+    merged = evaluate_locally(flags, large, definition, encoder, threshold, None)
+    assert merged is not None  # noqa: S101 - all shards were asked for
+    should, other = merged.sorted_scores()
+    duty = np.arange(len(should) + len(other)) < len(should)
+    curve = sweep(np.concatenate([should, other]), duty, definition.intent)
+    return curve, merged.run.settings, str(prompts)

@@ -52,11 +52,6 @@ class Executor(Protocol):
         """
 
 
-def executor_names() -> tuple[str, ...]:
-    """What there is to choose from."""
-    return tuple(_BUILT_IN)
-
-
 def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -> Executor:
     """An executor by its name, with so many workers; `address` is that of a cluster.
 

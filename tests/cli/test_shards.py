@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from guardtui.advice.sweep import best_threshold, sweep
 from guardtui.shards.large_set import open_set
 from guardtui.shards.merge import merge
 from guardtui.shards.parts import runs_of
@@ -262,3 +263,23 @@ def test_a_merged_run_in_several_forms_at_once(here: Path) -> None:
     assert (code, out, err) == (0, "", "")
     assert len(json.loads((here / "report.json").read_text("utf-8"))["results"]) == 400
     assert (here / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_sweep_of_shards_is_that_of_their_scores(here: Path) -> None:
+    assert run(here, *evaluate("--out", "set", "--shards", "3"))[0] == 0
+    words = ["sweep", "topic.yaml", "--encoder", "static", "--format", "json", "--prompts"]
+    code, out, err = run(here, *words, "set")
+    assert code == 0, err
+    found = json.loads(out)
+    (merged,) = runs_of(open_set(here / "set"))
+    evaluation = merge(merged).evaluation
+    curve = sweep(evaluation.verdicts.score, evaluation.should_trigger)
+    best = best_threshold(curve)
+    assert best is not None
+    assert found["best"]["threshold"] == pytest.approx(curve.setting(best.place))
+    assert found["best"]["in_sample"]["coverage"] == pytest.approx(
+        curve.metrics(best.place).coverage
+    )
+    code, out, err = run(here, *words, "cache")
+    assert (code, out) == (2, "")
+    assert "cache" in err
