@@ -60,6 +60,11 @@ class Proposal:
         return _difference(self.before.report, self.after.report)
 
     @property
+    def better_held_out(self) -> bool:
+        """Whether held-out coverage is strictly greater than before: only then is it proposed."""
+        return self.held_out_gain > 0
+
+    @property
     def overfit_gap(self) -> float:
         """How much larger the gain looks where it was chosen than on the other prompts."""
         return self.search_gain - self.held_out_gain

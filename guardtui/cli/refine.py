@@ -78,7 +78,8 @@ class Budget(_TimeType):
     "new_topic",
     type=FILE,
     metavar="FILE",
-    help="Write the proposal to this new file. A file that exists is never written over.",
+    help="Write the proposal, if there is one, to this new file. An existing file is never "
+    "overwritten.",
 )
 def command(
     topic: Path,
@@ -94,8 +95,9 @@ def command(
     """Propose edits of a definition, measured with the embedded engine; nothing is applied.
 
     Edits are chosen on one half of the prompts and reported on the other: by the column `split`
-    (train, test), or else by a hash of each prompt. With --write-topic the best proposal goes to
-    a new file. Ctrl-C ends a search and gives the best found by then (exit code 130).
+    (train, test), or else by a hash of each prompt. Only a definition with greater coverage on the
+    other half is proposed, and goes to a new file with --write-topic; without one the exit code is
+    4. Ctrl-C ends a search and gives the best found by then (exit code 130).
     """
     check_output(output, topic, prompts)
     _require_new(new_topic, output)
@@ -113,16 +115,17 @@ def command(
     if found is None:
         raise KeyboardInterrupt
     shortlist, result, settings = found
-    write(render(Refinement(shortlist, result, settings, prompt_set), format_name), output)
+    refinement = Refinement(shortlist, result, settings, prompt_set)
+    write(render(refinement, format_name), output)
+    proposal = refinement.proposal
     if new_topic is not None:
-        best = result.proposal if result else next(iter(shortlist.proposals), None)
-        if best is None:
-            diagnostics.note(f"no edit helps: {new_topic} is not written")
+        if proposal is None:
+            diagnostics.note(f"no proposal: {new_topic} is not written")
         else:
-            _write_topic(file, best.topic, new_topic)
+            _write_topic(file, proposal.topic, new_topic)
     if interrupted:
         raise KeyboardInterrupt
-    return Exit.DONE
+    return Exit.DONE if proposal is not None else Exit.NOT_ENOUGH_EVIDENCE
 
 
 def _refine(

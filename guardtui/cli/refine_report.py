@@ -40,10 +40,16 @@ class Refinement:
 
     @property
     def best(self) -> Proposal | None:
-        """The proposal of the search, or of the shortlist where there was none."""
+        """The best definition by the search half: of the search, or else of the shortlist."""
         if self.result is not None:
             return self.result.proposal
         return next(iter(self.shortlist.proposals), None)
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """The best definition, if its held-out coverage is greater than before; else None."""
+        best = self.best
+        return best if best is not None and best.better_held_out else None
 
 
 def render(found: Refinement, format_name: str) -> str:
@@ -80,11 +86,31 @@ def _ending(result: SearchResult) -> str:
 
 
 def _verdict(best: Proposal) -> str:
+    """Held-out coverage before and after, and how sure the difference is."""
+    from guardtui.advice.worth import coverage_could_be_same
+
     low, high = best.interval
+    chance = "could well be" if coverage_could_be_same(best.worth) else "unlikely to be"
     return (
         f"held-out coverage {_coverage(best.before.report)} → {_coverage(best.after.report)} "
-        f"({_signed(best.held_out_gain)}, 95 % interval {_signed(low)} to {_signed(high)}); "
-        f"{best.sentence}"
+        f"({_signed(best.held_out_gain)}, {chance} chance: 95 % interval {_signed(low)} to "
+        f"{_signed(high)}); of {best.worth.compared} held-out prompts {best.report_fixes} fixed "
+        f"and {best.report_regressions} broken"
+    )
+
+
+def _no_proposal(found: Refinement) -> str:
+    """Why there is no proposal, with the figures."""
+    best = found.best
+    if best is None:
+        return (
+            "nothing that was tried is worth an edit; held-out coverage stays "
+            f"{_coverage(found.shortlist.before.report)}"
+        )
+    what = "edit" if found.result is None else "definition"
+    return (
+        f"the best {what} found is not better on the half it was not chosen on: {_verdict(best)}; "
+        f"{_overfit(best)}"
     )
 
 
@@ -171,9 +197,9 @@ def _table(found: Refinement) -> Iterator[str]:
         for point in result.curve:
             yield f"{point.edits:>7} {point.search:>8.3f} {point.report:>9.3f}"
         yield ""
-    best = found.best
+    best = found.proposal
     if best is None:
-        yield "No proposal: nothing that was tried is worth an edit."
+        yield f"No proposal: {_no_proposal(found)}."
         return
     yield "Proposal"
     yield f"  {_verdict(best)}"
@@ -192,13 +218,13 @@ def _table(found: Refinement) -> Iterator[str]:
 def _markdown(found: Refinement) -> Iterator[str]:
     from guardtui.reports.markdown import code_span
 
-    shortlist, result, best = found.shortlist, found.result, found.best
+    shortlist, result, best = found.shortlist, found.result, found.proposal
     yield f"# Refinement of {code_span(shortlist.topic.name)}"
     yield ""
     yield from (f"* {line}" for line in _head(found))
     yield ""
     if best is None:
-        yield "No proposal: nothing that was tried is worth an edit."
+        yield f"No proposal: {_no_proposal(found)}."
     else:
         yield "## Proposal"
         yield ""
@@ -244,7 +270,7 @@ def _markdown(found: Refinement) -> Iterator[str]:
 def _document(found: Refinement) -> dict[str, Any]:
     shortlist, result = found.shortlist, found.result
     lines = found.prompts.frame["line"]
-    best = found.best
+    best, proposal = found.best, found.proposal
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "scanner": {
@@ -260,7 +286,13 @@ def _document(found: Refinement) -> dict[str, Any]:
         "candidates": shortlist.found,
         "shortlist": [_proposal(one, lines) for one in shortlist.proposals],
         "search": None,
-        "proposal": None if best is None else _proposal(best, lines),
+        "proposal": None if proposal is None else _proposal(proposal, lines),
+        "no_proposal": None
+        if proposal is not None
+        else {
+            "reason": _no_proposal(found),
+            "rejected": None if best is None else _proposal(best, lines),
+        },
     }
     if result is not None:
         document["search"] = {
@@ -277,6 +309,8 @@ def _document(found: Refinement) -> dict[str, Any]:
 
 
 def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
+    from guardtui.advice.worth import coverage_could_be_same
+
     return {
         "topic": one.topic.model_dump(mode="json"),
         "kinds": [str(kind) for kind in one.kinds],
@@ -289,6 +323,7 @@ def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
         "held_out_fixes": one.report_fixes,
         "held_out_regressions": one.report_regressions,
         "p_value": one.p_value,
+        "could_be_chance": coverage_could_be_same(one.worth),
         "sentence": one.worth.sentence,
         "fixed_lines": lines.gather(one.fixes).to_list(),
         "broken_lines": lines.gather(one.regressions).to_list(),

@@ -36,7 +36,8 @@ Edits of the definition, each measured by the embedded engine: a missed prompt t
 an example swapped or dropped, a clause dropped, a word replaced, and the like. They are chosen on
 one half of your prompts; the figures are of the other half, which had no part in the choice: its
 coverage before and after, ✓ fixes and ✗ regressions, and "chance?" where the interval of the gain
-holds 0. They are in the order of the half they were chosen on. How much better an edit looks where
+holds 0. They are in the order of the half they were chosen on; those that are not better on the
+other half are left out. How much better an edit looks where
 it was chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
         ("coverage", "fix", "regression"),
         (),
@@ -52,7 +53,8 @@ it was chosen is the overfit gap. Taking one is an edit like any other, and can 
         """\
 Edits on top of edits, under the limits of bytes, chosen on one half of the prompts only. The table
 shows the best definition of so many edits on that half, and held out: where the two part, more
-edits fit the prompts at hand and not the topic. Nothing is applied by itself.""",
+edits fit the prompts at hand and not the topic. What is not better held out is not offered. Nothing
+is applied by itself.""",
         ("coverage",),
         (),
         (("Esc", "End the search; the best found is shown"),),

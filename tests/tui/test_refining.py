@@ -247,3 +247,62 @@ async def test_a_search_that_is_ended_at_once_does_not_say_that_nothing_can_be_t
         held.set()
         await until(pilot, lambda: app.screen is main)
         assert "no edit to try" not in told(app)
+
+
+PASTA = (
+    "fresh pasta",
+    "penne pasta",
+    "pasta dough",
+    "pasta in milk",
+    "pasta and beans",
+    "cold pasta",
+)
+TAX = ("a tax return", "tax deductions", "income tax", "the tax office", "tax refunds")
+OTHERS = ("bread", "dragons", "sorted lists", "the Eiffel Tower", "a capital city")
+
+
+@pytest.fixture
+def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pasta belongs to the topic in the half that edits are chosen on, and not in the other."""
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    rows = ["prompt,expected,intent,split"]
+    for split, pasta in (("train", "true"), ("test", "false")):
+        for words, label in ((TAX, "true"), (PASTA, pasta), (OTHERS, "false")):
+            rows += [f"tell me more of {word} for {split},{label},block,{split}" for word in words]
+    (tmp_path / "tax.csv").write_text("\n".join([*rows, ""]), "utf-8")
+    (tmp_path / "tax.yaml").write_text(
+        "name: Tax advice\ndescription: Personal tax advice\nexamples:\n"
+        "  - How can I pay less tax?\n  - When is my tax return due?\nintent: block\n",
+        "utf-8",
+    )
+    return tmp_path / "tax.yaml"
+
+
+async def test_a_search_that_finds_nothing_better_held_out_offers_nothing(misleading: Path) -> None:
+    app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        before = main.session.topic
+        main.action_refine()
+        await until(pilot, lambda: isinstance(app.screen, TextPage | ProposalList))
+        assert isinstance(app.screen, TextPage)
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert "Nothing found helps" in shown
+        assert re.search(r"held out +[01]\.\d{3} +0\.\d{3} +▼ -0\.\d{3}", shown)
+        assert "It is not offered" in shown
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main)
+        assert main.session.topic == before
+
+
+async def test_edits_that_are_not_better_held_out_are_not_listed(misleading: Path) -> None:
+    app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.action_what_if()
+        await until(
+            pilot, lambda: isinstance(app.screen, ProposalList) or "Nothing found" in told(app)
+        )
+        if isinstance(app.screen, ProposalList):
+            assert all(one.held_out_gain > 0 for one in app.screen._proposals)
+            assert "left out" in frame(app)

@@ -251,7 +251,14 @@ class RefiningScreen(ScanningScreen):
                 f"None of {found.found} single edits is worth it, measured on the search half."
             )
             return
-        await self._offer(topic, found.proposals, notes_of(found))
+        better = [one for one in found.proposals if one.better_held_out]
+        if not better:
+            self.notify(
+                f"Nothing found helps: of {found.found} single edits {len(found.proposals)} are "
+                "better where they were chosen, and none of these on the other half of the prompts."
+            )
+            return
+        await self._offer(topic, better, notes_of(found, len(better)))
 
     @work(exclusive=True, group="dialog")
     async def action_refine(self) -> None:
@@ -270,6 +277,10 @@ class RefiningScreen(ScanningScreen):
                 told = NO_EDITS
             self.notify(told)
             return
+        if not result.proposal.better_held_out:
+            text = await asyncio.to_thread(nothing_helps_text, result, scorer.split.source)
+            await self.app.push_screen_wait(TextPage("Nothing found helps", text))
+            return
         single = result.single
         notes = [
             f"{result.measured} definitions in {result.seconds:.0f} s ({_ENDED[result.ended]}); "
@@ -277,7 +288,7 @@ class RefiningScreen(ScanningScreen):
             *scorer.split.notes,
         ]
         both = [result.proposal]
-        if single is not None and single.topic != result.proposal.topic:
+        if single is not None and single.topic != result.proposal.topic and single.better_held_out:
             both.append(single)
             more = result.proposal.held_out_gain - single.held_out_gain
             notes.append(
@@ -350,10 +361,46 @@ class RefiningScreen(ScanningScreen):
         await self.app.push_screen_wait(TextPage("What each part of the definition does", text))
 
 
-def notes_of(found: Shortlist) -> list[str]:
-    """Where the figures of a shortlist come from."""
+def nothing_helps_text(result: SearchResult, source: str) -> Text:
+    """What a search found that is not better on the held-out half, and why it is not offered.
+
+    `source` says where the halves come from.
+    """
+    best = result.proposal
+    text = Text()
+    if best is not None:
+        text.append(
+            f"The best of {result.measured} definitions has greater coverage only on the half of "
+            f"the prompts that it was chosen on ({source}):\n\n"
+        )
+        text.append("            before   after\n", "$text-muted")
+        halves = (
+            ("chosen on", best.before.search, best.after.search, best.search_gain),
+            ("held out", best.before.report, best.after.report, best.held_out_gain),
+        )
+        for title, before, after, gain in halves:
+            text.append(f"{title:<10}  {number(before.coverage):>6}  {number(after.coverage):>6}  ")
+            sign, style = delta(gain)
+            text.append(f"{sign}\n", style)
+        text.append(
+            f"\nOf {best.worth.compared} held-out prompts it fixes {best.report_fixes} and breaks "
+            f"{best.report_regressions}. It is not offered: its edits fit the prompts at hand, and "
+            "not the topic.\n"
+        )
+    text.append("\nCoverage by the number of edits\n", "bold")
+    return text.append_text(curve_text(result.curve))
+
+
+def notes_of(found: Shortlist, better: int) -> list[str]:
+    """Where the figures of a shortlist come from; `better` are better on the held-out half."""
+    worse = len(found.proposals) - better
+    left_out = (
+        f"{worse} {'edits' if worse > 1 else 'edit'} that did well only where chosen "
+        f"{'are' if worse > 1 else 'is'} left out."
+    )
     return [
         f"{found.measured} of {found.found} edits measured by the embedded engine; chosen and "
         f"ordered on one half of the prompts, the figures are of the other ({found.source}).",
+        *([left_out] if worse else []),
         *found.notes,
     ]

@@ -1,0 +1,112 @@
+"""`guardtui refine` proposes nothing that is not better on the held-out half."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from guardtui.cli.diagnostics import Exit
+from guardtui.cli.refine import command
+
+from .conftest import NEGATIVE, POSITIVE, TOPIC
+
+PASTA = (
+    "How long do I boil fresh pasta?",
+    "Which sauce goes with penne pasta?",
+    "How do I make pasta dough at home?",
+    "Can I cook pasta in milk?",
+    "Why does my pasta stick to the pot?",
+    "What pasta shape holds the most sauce?",
+)
+
+
+def prompts_csv(held_out: str) -> str:
+    """Pasta belongs to the topic in the half that is searched; in the other as `held_out` says."""
+    rows = ["prompt,expected,intent,split"]
+    for split, pasta in (("train", "true"), ("test", held_out)):
+        # Words are added, so that no prompt is in both halves.
+        end = " please" if split == "train" else " today"
+        rows += [f'"{text}{end}",true,block,{split}' for text in POSITIVE]
+        rows += [f'"{text}{end}",{pasta},block,{split}' for text in PASTA]
+        rows += [f'"{text}{end}",false,block,{split}' for text in NEGATIVE]
+    return "\n".join([*rows, ""])
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "topic.yaml").write_text(TOPIC, "utf-8")
+    (tmp_path / "worse.csv").write_text(prompts_csv("false"), "utf-8")
+    (tmp_path / "better.csv").write_text(prompts_csv("true"), "utf-8")
+    return tmp_path
+
+
+def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
+    given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", "--budget", "2s"]
+    result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
+    assert result.exception is None, result.exception
+    return int(result.return_value), result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("single", [(), ("--single",)])
+def test_a_definition_worse_on_the_held_out_half_is_not_proposed(
+    work: Path, single: tuple[str, ...]
+) -> None:
+    code, out, err = refine("worse.csv", *single, "--write-topic", "new.yaml")
+    assert code == Exit.NOT_ENOUGH_EVIDENCE == 4
+    assert "\nProposal\n" not in out
+    line = next(line for line in out.splitlines() if line.startswith("No proposal"))
+    assert "held-out coverage" in line
+    assert "−0." in line  # by how much it is worse
+    assert "new.yaml is not written" in err
+    assert not (work / "new.yaml").exists()
+
+
+def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
+    code, out, _ = refine("worse.csv", "--format", "json")
+    document = json.loads(out)
+    assert code == Exit.NOT_ENOUGH_EVIDENCE
+    assert document["proposal"] is None
+    assert "held-out coverage" in document["no_proposal"]["reason"]
+    rejected = document["no_proposal"]["rejected"]
+    assert rejected["held_out_gain"] <= 0 < rejected["search_gain"]
+    before, after = document["before"]["report"], rejected["after"]["report"]
+    assert rejected["held_out_gain"] == pytest.approx(after["coverage"] - before["coverage"])
+
+
+def test_markdown_says_it_too(work: Path) -> None:
+    code, out, _ = refine("worse.csv", "--format", "md")
+    assert code == Exit.NOT_ENOUGH_EVIDENCE
+    assert "## Proposal" not in out
+    assert "No proposal" in out
+
+
+def test_a_better_one_is_proposed_with_the_chance_in_the_same_line(work: Path) -> None:
+    code, out, err = refine("better.csv", "--write-topic", "new.yaml")
+    assert code == Exit.DONE
+    assert "wrote new.yaml" in err
+    assert (work / "new.yaml").exists()
+    lines = out.splitlines()
+    line = lines[lines.index("Proposal") + 1]
+    assert "held-out coverage" in line
+    assert "chance: 95 % interval" in line
+    document = json.loads(refine("better.csv", "--format", "json")[1])
+    assert document["no_proposal"] is None
+    assert document["proposal"]["held_out_gain"] > 0
+
+
+def test_without_an_edit_worth_trying_it_is_said_by_the_same_code(work: Path) -> None:
+    # Nothing to gain: the definition is right about every prompt.
+    rows = ["prompt,expected,intent,split"]
+    for split in ("train", "test"):
+        rows += [f'"tax return and deductions {split} {n}",true,block,{split}' for n in range(5)]
+        rows += [f'"bake bread {split} {n}",false,block,{split}' for n in range(5)]
+    (work / "right.csv").write_text("\n".join([*rows, ""]), "utf-8")
+    code, out, _ = refine("right.csv", "--write-topic", "new.yaml")
+    assert code == Exit.NOT_ENOUGH_EVIDENCE
+    assert "No proposal" in out
+    assert not (work / "new.yaml").exists()
