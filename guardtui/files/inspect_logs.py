@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
+from guardtui.files.chats import ChatMessage, last_user_text, read_chat, read_question
 from guardtui.files.json_places import json_members
 from guardtui.files.problems import SIZE_LIMIT, FileProblem, decode
 
@@ -72,6 +73,28 @@ class LogSample:
         if not texts or any(text is None for text in texts):
             return "", "has an input that is not only text"
         return "\n\n".join(filter(None, texts)), ""
+
+    def question(self) -> tuple[str, tuple[ChatMessage, ...]]:
+        """Return the input as scorers see it: its text, and its messages where it has them.
+
+        Of messages the text is the user's last one. Raises ValueError with what is wrong.
+        """
+        given = self.value.get("input")
+        if isinstance(given, str):
+            return self.text(given), ()
+        try:
+            chat = read_question(given, self.text)
+        except ValueError as error:
+            raise ValueError(f"has a bad input: {error}") from error
+        return last_user_text(chat) or "", chat
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """Return the whole conversation; raises ValueError with what is wrong."""
+        given = self.value.get("messages")
+        try:
+            return read_chat(given, self.text) if given else ()
+        except ValueError as error:
+            raise ValueError(f"has bad messages: {error}") from error
 
     def _content(self, content: object) -> str | None:
         """The text of a message; None when there is anything else in it."""
@@ -271,7 +294,9 @@ def _require_whole_characters(path: Path, value: object, place: str, line: int |
         raise FileProblem(path, problem, "remove it from the log", line) from error
 
 
-_READ = ("id", "input", "target", "choices", "output", "metadata", "scores", "attachments")
+_READ = (
+    "id", "input", "target", "choices", "output", "messages", "metadata", "scores", "attachments",
+)  # fmt: skip
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
 from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
+from guardtui.files.chats import (
+    EXAMPLE,
+    ChatMessage,
+    last_user_text,
+    looks_like_chat,
+    read_chat,
+    read_question,
+)
 from guardtui.files.inspect_logs import InspectLog, is_inspect_log, read_inspect_log
-from guardtui.files.problems import FileProblem, decode, read_bytes
-from guardtui.files.prompt_files import Format, format_of, read_rows
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
+from guardtui.files.output_tables import Columns, read_table, row_error
+from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.prompt_files import Format, format_of
 
 REQUIRED = ("input", "target", "output")
 KNOWN = (*REQUIRED, "id", "choices", "epoch")
 """Columns with a meaning; every other one is metadata."""
+
+MESSAGES = "messages"
+"""A column of conversations; it stays among the metadata."""
 
 _IF_EMPTY = "write the columns input, target and output"
 _ARRAY = "a JSON array of texts"
@@ -43,6 +48,10 @@ class OutputSet:
     the row's number where the file has none; `epochs` count from 1; `choices` are empty for rows
     without. `metadata` are the other columns by the names they have in the file: texts and None
     from CSV, whatever JSON or Parquet hold otherwise.
+
+    `input_messages` and `messages` are empty when the file has no conversations. Otherwise they
+    have one conversation for each row, empty for rows without: the input, and the whole of it up to
+    the output. Where an input is a conversation, `inputs` has the last message of the user.
     """
 
     source: str
@@ -55,6 +64,8 @@ class OutputSet:
     choices: Sequence[tuple[str, ...]]
     metadata: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    input_messages: Sequence[tuple[ChatMessage, ...]] = ()
+    messages: Sequence[tuple[ChatMessage, ...]] = ()
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -100,120 +111,39 @@ def parse_outputs(path: Path, content: bytes) -> OutputSet:
     """The same from the content of a file called `path`, which is not read."""
     if path.suffix.lower() == ".eval" or is_inspect_log(path, content):
         return _logged(path, read_inspect_log(path, content))
-    columns, lines, errors = _read(path, content)
+    columns, lines, errors = read_table(path, content)
     delimited = format_of(path) is Format.DELIMITED
     return _Checked(path, columns, lines, errors, delimited=delimited).output_set()
 
 
-# --- from bytes to columns --------------------------------------------------------------------
-
-_Columns = dict[str, list[Any]]
-
-
-def _read(path: Path, content: bytes) -> tuple[_Columns, list[int], list[Finding]]:
-    kind = format_of(path)
-    if kind is Format.JSON_LINES:
-        return _json_lines(path, decode(path, content))
-    if kind is Format.PARQUET:
-        return _parquet(path, content)
-    rows = read_rows(path, content)
-    columns = {name: rows.raw[name].to_list() for name in rows.raw.columns}
-    return columns, rows.lines.tolist(), list(rows.unread)
-
-
-def _json_lines(path: Path, text: str) -> tuple[_Columns, list[int], list[Finding]]:
-    """Rows of JSON objects, values as they are.
-
-    Not by `read_rows`, which makes texts of everything: a list and a text that looks like one
-    are two things here.
-    """
-    if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
-        problem = "its lines end with carriage returns only"
-        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
-    columns: _Columns = {}
-    lines: list[int] = []
-    errors: list[Finding] = []
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        row, problem = _json_object(line)
-        if problem:
-            errors.append(_error("json", problem, number))
-            continue
-        for name in row:
-            if name not in columns:
-                columns[name] = [None] * len(lines)
-        for name, values in columns.items():
-            values.append(row.get(name))
-        lines.append(number)
-    return columns, lines, errors
-
-
-def _json_object(line: str) -> tuple[dict[str, Any], str]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        return {}, "this line is no JSON object: is the file half-written?"
-    # Half a pair cannot stand in UTF-8, only be written as an escape.
-    if "\\u" in line:
-        try:
-            json.dumps(row, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            return {}, "a text holds half of a surrogate pair, which is no character: remove it"
-    named: dict[str, Any] = {}
-    for name, value in row.items():
-        if name.strip() in named:
-            return {}, f"{name.strip()!r} stands twice in this line: remove one of them"
-        named[name.strip()] = value
-    return named, ""
-
-
-def _parquet(path: Path, content: bytes) -> tuple[_Columns, list[int], list[Finding]]:
-    try:
-        frame = pl.read_parquet(io.BytesIO(content))
-    except Exception as error:  # polars raises many kinds here
-        raise FileProblem(
-            path, "this is no Parquet file, or half of one", "write it anew"
-        ) from error
-    names = [name.strip() for name in frame.columns]
-    if len(set(names)) != len(names):
-        raise FileProblem(path, "a column stands twice", "rename one of them")
-    columns: _Columns = {}
-    for name, column in zip(names, frame.columns, strict=True):
-        values = frame[column]
-        plain = values.dtype.is_numeric() or values.dtype.is_nested()
-        if not plain and values.dtype not in (pl.String, pl.Boolean, pl.Null):
-            try:
-                values = values.cast(pl.String)
-            except pl.exceptions.PolarsError as error:
-                raise FileProblem(
-                    path, f"the column {name!r} holds neither text nor numbers",
-                    "write plain columns",
-                ) from error  # fmt: skip
-        columns[name] = values.to_list()
-    return columns, list(range(1, frame.height + 1)), []
+# --- logs of inspect_ai -----------------------------------------------------------------------
 
 
 def _logged(path: Path, log: InspectLog) -> OutputSet:
     """The samples of a log of inspect_ai that have an output; of others a finding tells."""
-    columns: _Columns = {name: [] for name in KNOWN}
+    columns: Columns = {name: [] for name in KNOWN}
     metadata: list[Mapping[str, Any]] = []
     lines: list[int] = []
     errors: list[Finding] = []
     unanswered: list[int] = []
+    asked: list[tuple[ChatMessage, ...]] = []
+    messages: list[tuple[ChatMessage, ...]] = []
     for sample in log.samples:
         line = sample.line or sample.number
-        output, (asked, problem) = sample.output(), sample.input()
-        if problem:
-            errors.append(_error("input", f"{sample.place} {problem}", line))
-        elif output is None:
+        output = sample.output()
+        try:
+            text, input_chat = sample.question()
+            chat = sample.messages()
+        except ValueError as error:
+            errors.append(row_error("input", f"{sample.place} {error}", line))
+            continue
+        if output is None:
             unanswered.append(line)
         else:
+            asked.append(input_chat)
+            messages.append(chat)
             target, choices = sample.value.get("target"), sample.value.get("choices")
-            values = (asked, sample.text(target) if isinstance(target, str) else target, output)
+            values = (text, sample.text(target) if isinstance(target, str) else target, output)
             row = (*values, str(sample.value["id"]), choices, sample.value["epoch"])
             for name, value in zip(KNOWN, row, strict=True):
                 columns[name].append(value)
@@ -222,7 +152,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
             lines.append(line)
     for name in dict.fromkeys(name for one in metadata for name in one):
         # What a column has a meaning for is not what the metadata call so.
-        taken = name.lower() in KNOWN or not name.strip()
+        taken = name.lower() in (*KNOWN, MESSAGES) or not name.strip()
         columns[f"metadata.{name}" if taken else name] = [one.get(name) for one in metadata]
     if not lines and not errors:
         problem = "no sample of the log has an output"
@@ -236,7 +166,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     if log.status != "success":
         message = f"the status of the log is {_shown(log.status)}: it may lack samples"
         findings.append(Finding(Severity.WARNING, "status", message))
-    return replace(outputs, findings=tuple(findings))
+    return replace(outputs, findings=tuple(findings), input_messages=asked, messages=messages)
 
 
 # --- from columns to what they mean -----------------------------------------------------------
@@ -248,7 +178,7 @@ class _Checked:
     def __init__(
         self,
         path: Path,
-        columns: _Columns,
+        columns: Columns,
         lines: list[int],
         errors: list[Finding],
         *,
@@ -259,7 +189,7 @@ class _Checked:
         self.errors = errors
         self.delimited = delimited
         self.found: dict[str, list[Any]] = {}
-        self.metadata: _Columns = {}
+        self.metadata: Columns = {}
         # A line that cannot be read may be the one that has a column.
         self.whole = not errors
         for name, values in columns.items():
@@ -268,7 +198,7 @@ class _Checked:
                 self.metadata[name] = values
             elif known in self.found:
                 message = f"there are two columns called {known}: rename one of them"
-                self.errors.append(_error("column", message))
+                self.errors.append(row_error("column", message))
             else:
                 self.found[known] = values
 
@@ -276,11 +206,15 @@ class _Checked:
         count = len(self.lines)
         missing = [name for name in REQUIRED if name not in self.found]
         if missing and (self.whole or self.found):
-            self.errors.append(_error("column", _missing(missing, [*self.found, *self.metadata])))
+            self.errors.append(
+                row_error("column", _missing(missing, [*self.found, *self.metadata]))
+            )
         if not missing and not count and not self.errors:
-            self.errors.append(_error("empty", "there is no row below the header: add outputs"))
+            self.errors.append(row_error("empty", "there is no row below the header: add outputs"))
+        input_messages = self._input_messages()
         inputs = self._texts("input")
         outputs = self._texts("output")
+        messages = self._messages(outputs)
         targets = self._several("target")
         choices = self._several("choices") if "choices" in self.found else [()] * count
         epochs = self._epochs()
@@ -299,7 +233,54 @@ class _Checked:
             choices=choices,
             metadata=self.metadata,
             findings=tuple(self._doubtful(targets)),
+            input_messages=input_messages,
+            messages=messages,
         )
+
+    def _input_messages(self) -> list[tuple[ChatMessage, ...]]:
+        """Return the inputs that are conversations, and leave the text of each in its place."""
+        values = list(self.found.get("input", []))
+        chats: dict[int, tuple[ChatMessage, ...]] = {}
+        for row, (line, value) in enumerate(zip(self.lines, values, strict=False)):
+            decoded = _decoded(value) if self.delimited else value
+            if isinstance(value, list) or looks_like_chat(decoded):
+                chats[row] = self._chat("input", decoded, line, read_question)
+                values[row] = last_user_text(chats[row]) or ""
+        if not chats:
+            return []
+        self.found["input"] = values
+        return [chats.get(row, ()) for row in range(len(values))]
+
+    def _messages(self, outputs: Sequence[str]) -> list[tuple[ChatMessage, ...]]:
+        """Return the conversations of the column `messages`; of none where it holds anything else.
+
+        What ends with somebody else's turn lacks the output, which is added.
+        """
+        column = next((one for one in self.metadata if one.lower() == MESSAGES), None)
+        values = [] if column is None else [_decoded(one) for one in self.metadata[column]]
+        if not any(isinstance(one, list) or _begins_list(one) for one in values):
+            return []
+        chats: list[tuple[ChatMessage, ...]] = []
+        for line, value, output in zip(self.lines, values, outputs, strict=False):
+            chat = () if value is None or value == "" else self._chat(MESSAGES, value, line)
+            if chat and chat[-1].role != "assistant":
+                chat = (*chat, ChatMessage("assistant", output))
+            chats.append(chat)
+        return chats
+
+    def _chat(
+        self,
+        name: str,
+        value: object,
+        line: int,
+        read: Callable[[object], tuple[ChatMessage, ...]] = read_chat,
+    ) -> tuple[ChatMessage, ...]:
+        try:
+            return read(value)
+        except ValueError as error:
+            message = f"{name}: {error}: write {EXAMPLE}"
+            self.errors.append(row_error(name, message, line))
+            return ()
 
     def _texts(self, name: str) -> list[str]:
         values = self.found.get(name, [])
@@ -308,7 +289,7 @@ class _Checked:
             if isinstance(value, list | dict):
                 kind = "an array" if isinstance(value, list) else "an object"
                 message = f"the {name} is no text but {kind}: write it as one text"
-                self.errors.append(_error(name, message, line))
+                self.errors.append(row_error(name, message, line))
                 value = None
             texts.append(value if isinstance(value, str) else _text(value))
         return texts
@@ -325,7 +306,7 @@ class _Checked:
             else:
                 texts, problem = _texts_of(value)
                 if problem:
-                    self.errors.append(_error(name, f"the {name} {problem}", line))
+                    self.errors.append(row_error(name, f"the {name} {problem}", line))
                 parsed.append(texts)
         return parsed
 
@@ -335,14 +316,14 @@ class _Checked:
             return None
         if "id" not in self.found:
             message = "epochs are there but no ids: add the column id, the same for all of a sample"
-            self.errors.append(_error("epoch", message))
+            self.errors.append(row_error("epoch", message))
         epochs: list[int] = []
         for line, value in zip(self.lines, values, strict=True):
             number = _whole(value)
             if number is None or not 0 < number < _LARGEST_EPOCH:
                 shown = "empty" if value is None or value == "" else _shown(value)
                 message = f"the epoch is {shown}: write a whole number from 1 on"
-                self.errors.append(_error("epoch", message, line))
+                self.errors.append(row_error("epoch", message, line))
                 number = -line  # no epoch of any other row
             epochs.append(number)
         return epochs
@@ -355,11 +336,11 @@ class _Checked:
         first: dict[tuple[str, int], int] = {}
         for row, (line, value) in enumerate(zip(self.lines, values, strict=True)):
             if isinstance(value, list | dict):
-                self.errors.append(_error("id", "the id is neither text nor number", line))
+                self.errors.append(row_error("id", "the id is neither text nor number", line))
                 value = f"\0{row}"
             name = _text(value).strip()
             if not name:
-                self.errors.append(_error("id", "the id is empty: give the row one", line))
+                self.errors.append(row_error("id", "the id is empty: give the row one", line))
                 name = f"\0{row}"
             before = first.setdefault((name, 1 if epochs is None else epochs[row]), line)
             if before != line:
@@ -368,7 +349,7 @@ class _Checked:
                     message += "make it another, or tell epochs of one sample apart (column epoch)"
                 else:
                     message += f"with the same epoch, {epochs[row]}: correct one of them"
-                self.errors.append(_error("id", message, line))
+                self.errors.append(row_error("id", message, line))
             ids.append(name)
         return ids
 
@@ -382,10 +363,6 @@ class _Checked:
             rows = "1 row has" if len(empty) == 1 else f"{len(empty)} rows have"
             message = f"{rows} an empty target, which match() and includes() find in every output"
             yield Finding(Severity.WARNING, "target", message, tuple(empty[:LISTED]))
-
-
-def _error(code: str, message: str, line: int | None = None) -> Finding:
-    return Finding(Severity.ERROR, code, message, () if line is None else (line,))
 
 
 def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
@@ -411,6 +388,20 @@ def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
         if one is None or isinstance(one, list | dict):
             return (), f"holds {_shown(one)}, which is no text: write {_ARRAY}"
     return tuple(map(_text, value)), ""
+
+
+def _begins_list(value: object) -> bool:
+    return isinstance(value, str) and value.lstrip()[:1] == "["
+
+
+def _decoded(value: Any) -> Any:
+    """Return what a text that is a JSON array stands for; any other value as it is."""
+    if not _begins_list(value):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _text(value: Any) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from guardtui.files.chats import ChatMessage
 from guardtui.files.output_files import OutputSet
 from guardtui.scorer.aggregate import Reducers, ScorerSummary, scorer_names, summarise
 from guardtui.scorer.decorators import MetricSet
 from guardtui.scorer.metrics import stderr
 from guardtui.scorer.registry import is_registered, registry_info, registry_params
-from guardtui.scorer.state import Choice, TaskState
+from guardtui.scorer.state import Choice, Message, TaskState, ToolCall
 from guardtui.scorer.types import Metric, SampleScore, Score, Scorer, Target, is_unscored
 from guardtui.session.graders import GraderError, NotAskedError, ScoreError
 from guardtui.session.selected_choices import selected_choices
@@ -227,8 +228,16 @@ _LONGEST = 2000
 
 
 def sample_state(outputs: OutputSet, row: int) -> TaskState:
-    """A row as scorers see it; its choices are selected by what the output says."""
+    """A row as scorers see it; its choices are selected by what the output says.
+
+    Without messages of its own the conversation is the input and the output.
+    """
     output = outputs.outputs[row]
+    asked = _messages(outputs.input_messages, row)
+    messages = _messages(outputs.messages, row)
+    if not messages:
+        question = asked or [Message("user", outputs.inputs[row])]
+        messages = [*question, Message("assistant", output)]
     choices: Sequence[str | Choice] = outputs.choices[row]
     if choices:
         selected = selected_choices(output, len(choices))
@@ -237,12 +246,27 @@ def sample_state(outputs: OutputSet, row: int) -> TaskState:
         ]
     return TaskState(
         output,
-        input=outputs.inputs[row],
+        input=asked or outputs.inputs[row],
+        messages=messages,
         metadata=outputs.metadata_of(row) if outputs.metadata else None,
         choices=choices,
         sample_id=outputs.ids[row],
         epoch=outputs.epochs[row],
     )
+
+
+def _messages(chats: Sequence[Sequence[ChatMessage]], row: int) -> list[Message]:
+    """The conversation of a row as scorers read it; empty when there is none."""
+    return [
+        Message(
+            one.role,
+            one.text,
+            tool_calls=[ToolCall(call.function, dict(call.arguments)) for call in one.tool_calls],
+            function=one.function,
+            error=one.error,
+        )
+        for one in (chats[row] if chats else ())
+    ]
 
 
 # --- metrics ----------------------------------------------------------------------------------

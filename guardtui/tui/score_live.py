@@ -332,5 +332,7 @@ def _part(outputs: OutputSet, start: int, stop: int) -> OutputSet:
         ids=cut(outputs.ids),
         epochs=cut(outputs.epochs),
         choices=cut(outputs.choices),
+        input_messages=cut(outputs.input_messages),
+        messages=cut(outputs.messages),
         metadata={name: cut(values) for name, values in outputs.metadata.items()},
     )

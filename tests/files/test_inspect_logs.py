@@ -145,7 +145,13 @@ def test_attachments_messages_and_parts() -> None:
         },
     )
     outputs = parse_outputs(JSON, as_json([given_]))
-    assert list(outputs.inputs) == ["long text\n\nmore"]
+    assert list(outputs.inputs) == ["more"]
+    assert [one.text for one in outputs.input_messages[0]] == [
+        "be kind",
+        "long text",
+        "yes?",
+        "more",
+    ]
     assert list(outputs.targets) == [("long target",)]
     assert list(outputs.outputs) == ["long text"]
 
@@ -159,14 +165,20 @@ def test_samples_without_an_output_are_left_out_and_said_to_be() -> None:
         parse_outputs(JSON, as_json([failed]))
 
 
-def test_all_inputs_that_are_not_only_text_are_told_together() -> None:
+def test_a_picture_in_the_input_is_named_as_inspect_names_it() -> None:
     image = [{"role": "user", "content": [{"type": "image", "image": "data:"}]}]
-    content = as_json([sample("a", input=image), sample("b", input=7), sample("c")])
+    outputs = parse_outputs(JSON, as_json([sample("a", input=image)]))
+    assert list(outputs.inputs) == ["[image]"]
+
+
+def test_all_inputs_that_cannot_be_read_are_told_together() -> None:
+    chat = [{"role": "user", "content": 7}]
+    content = as_json([sample("a", input=chat), sample("b", input=7), sample("c")])
     with pytest.raises(OutputFileError) as caught:
         parse_outputs(JSON, content)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
-    assert lines[0].endswith("sample 1 has an input that is not only text")
+    assert "sample 1 has a bad input: message 1 has a content that is neither text" in lines[0]
     assert "log.json:" in lines[1]
 
 

@@ -157,7 +157,13 @@ def test_what_is_wrong_is_told_with_a_remedy(text: str, told: str) -> None:
     [
         ({"input": "q", "target": {"a": 1}, "output": "o"}, "the target is an object"),
         ({"input": "q", "target": ["a", {}], "output": "o"}, "the target holds '{}'"),
-        ({"input": ["q"], "target": "t", "output": "o"}, "the input is no text but an array"),
+        ({"input": ["q"], "target": "t", "output": "o"}, "input: message 1 is not an object"),
+        ({"input": [], "target": "t", "output": "o"}, "input: there is no message in it"),
+        ({"input": "q", "target": "t", "output": "o", "messages": "[{"}, "messages: this is not a"),
+        (
+            {"input": "q", "target": "t", "output": "o", "messages": [{"role": "x"}]},
+            "the unknown role 'x'",
+        ),
         ({"input": "q", "target": "t", "output": {}}, "the output is no text but an object"),
         ({"input": "q", "target": "t", "output": "\ud800"}, "half of a surrogate pair"),
         ({"input": "q", "target": "t", "output": "o", " output": "p"}, "stands twice"),

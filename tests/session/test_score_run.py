@@ -189,6 +189,22 @@ def test_a_state_has_what_scorers_read() -> None:
     assert (state.input_text, state.output.completion) == ("2+2", "it is 4")
     assert (state.sample_id, state.epoch) == ("b", 2)
     assert state.metadata == {"kind": "hard", "person": "y"}
+    assert [(one.role, one.text) for one in state.messages] == [
+        ("user", "2+2"), ("assistant", "it is 4"),
+    ]  # fmt: skip
+
+
+def test_a_column_called_messages_that_holds_no_conversations_is_metadata() -> None:
+    outputs = outputs_of("input,target,output,messages\nq,t,o,3\nq,t,o,\n")
+    assert outputs.metadata["messages"][0] == "3"
+    assert [one.text for one in sample_state(outputs, 0).messages] == ["q", "o"]
+
+
+def test_a_row_without_messages_among_others_falls_back_to_its_input() -> None:
+    chat = '"[{""role"": ""user"", ""content"": ""first""}]"'
+    outputs = outputs_of(f"input,target,output,messages\nq,t,o,{chat}\nq,t,o,\n")
+    told = [[one.text for one in sample_state(outputs, row).messages] for row in range(2)]
+    assert told == [["first", "o"], ["q", "o"]]
 
 
 class Grader:

@@ -394,10 +394,12 @@ class Model:
 
     def __init__(self, wait: bool = False) -> None:
         self.asked = 0
+        self.prompts: list[Any] = []
         self.wait = wait
 
     async def generate(self, input: Any) -> Output:  # noqa: A002
         self.asked += 1
+        self.prompts.append(input)
         if self.wait and self.asked > 2:
             await asyncio.Event().wait()
         return Output("GRADE: C" if "Paris" in str(input) else "GRADE: I")
@@ -752,3 +754,17 @@ def test_without_a_terminal_the_command_says_so(path: Path) -> None:
     assert done.stdout == ""
     assert "--screen needs a terminal" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_a_grader_is_sent_the_conversation(tmp_path: Path) -> None:
+    model = Model()
+    chat = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    rows = [{"input": "Hello", "target": "Hi", "output": "Hi", "messages": chat}]
+    path = written(tmp_path / "outputs.jsonl", rows)
+    line = "model_graded_qa(include_history=True, template='Q=[{question}]')"
+
+    async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
+        await scored(pilot, screen, "I")
+        assert model.prompts == ["Q=[Hello\n\nAssistant: Hi]"]
+
+    await show(path, run, line, grading=grading(model), asked=True)

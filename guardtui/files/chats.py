@@ -1,0 +1,165 @@
+"""Conversations in files: lists of messages as chat services and inspect_ai write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+EXAMPLE = '[{"role": "user", "content": "…"}]'
+"""The shortest conversation, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that an assistant's message asks for."""
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message: `text` joins its text parts with line feeds.
+
+    `media` are the types of its other parts, such as image. `function` and `error` belong to the
+    answer of a tool.
+    """
+
+    role: Role
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    function: str | None = None
+    error: str | None = None
+    media: tuple[str, ...] = ()
+
+
+def read_chat(
+    value: object, resolve: Callable[[str], str] = lambda text: text
+) -> tuple[ChatMessage, ...]:
+    """Return the messages of a list of objects with `role` and `content`.
+
+    `resolve` turns a text as it is written into the text it stands for. Raises ValueError with what
+    is wrong, such as "message 2 has no role".
+    """
+    if not isinstance(value, list):
+        raise ValueError("this is not a list of messages")
+    if not value:
+        raise ValueError("there is no message in it")
+    return tuple(_message(number, one, resolve) for number, one in enumerate(value, start=1))
+
+
+def read_question(
+    value: object, resolve: Callable[[str], str] = lambda text: text
+) -> tuple[ChatMessage, ...]:
+    """Return the messages of an input: as `read_chat`, but a user's picture without words is told.
+
+    As in inspect_ai, its text is then "[image]", one such word for each part.
+    """
+    return tuple(
+        replace(one, text=" ".join(f"[{part}]" for part in one.media))
+        if one.role == "user" and not one.text
+        else one
+        for one in read_chat(value, resolve)
+    )
+
+
+def looks_like_chat(value: object) -> bool:
+    """Return whether a value is a list of objects that each have a role."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and isinstance(one.get("role"), str) for one in value)
+    )
+
+
+def last_user_text(messages: tuple[ChatMessage, ...]) -> str | None:
+    """Return the text of the user's last message, or None if no message is the user's."""
+    return next((one.text for one in reversed(messages) if one.role == "user"), None)
+
+
+def _message(number: int, value: object, resolve: Callable[[str], str]) -> ChatMessage:
+    name = f"message {number}"
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is not an object with role and content")
+    role = value.get("role")
+    if not isinstance(role, str):
+        raise ValueError(f"{name} has no role")
+    if role not in _ROLES:
+        raise ValueError(f"{name} has the unknown role {role!r:.40}")
+    calls = _tool_calls(name, value.get("tool_calls"))
+    function = value.get("function") or value.get("name")
+    return ChatMessage(
+        _ROLES[role],
+        _content(name, value.get("content"), resolve, required=not calls),
+        tool_calls=calls,
+        function=function if _ROLES[role] == "tool" and isinstance(function, str) else None,
+        error=_error(value.get("error")),
+        media=_media(value.get("content")),
+    )
+
+
+def _content(name: str, content: object, resolve: Callable[[str], str], *, required: bool) -> str:
+    if isinstance(content, str):
+        return resolve(content)
+    if content is None:
+        if required:
+            raise ValueError(f"{name} has no content")
+        return ""
+    if not isinstance(content, list) or not all(isinstance(one, str | dict) for one in content):
+        raise ValueError(f"{name} has a content that is neither text nor a list of parts")
+    texts = [one if isinstance(one, str) else _part(one) for one in content]
+    return "\n".join(resolve(text) for text in texts if text is not None)
+
+
+def _part(part: Mapping[str, Any]) -> str | None:
+    """Return the text of a part, or None for an image, a thought or anything else."""
+    text = part.get("text")
+    return text if part.get("type") == "text" and isinstance(text, str) else None
+
+
+def _media(content: object) -> tuple[str, ...]:
+    parts = content if isinstance(content, list) else []
+    types = [one.get("type") for one in parts if isinstance(one, dict)]
+    return tuple(one for one in types if isinstance(one, str) and one != "text")
+
+
+def _tool_calls(name: str, calls: object) -> tuple[ToolCall, ...]:
+    if calls is None:
+        return ()
+    if not isinstance(calls, list):
+        raise ValueError(f"{name} has tool calls that are not a list")
+    return tuple(_tool_call(name, one) for one in calls)
+
+
+def _tool_call(name: str, call: object) -> ToolCall:
+    function = call.get("function") if isinstance(call, dict) else None
+    # Services nest the name and write the arguments as a text, inspect_ai does neither.
+    named = function if isinstance(function, dict) else call
+    title = function.get("name") if isinstance(function, dict) else function
+    if not isinstance(named, dict) or not isinstance(title, str):
+        raise ValueError(f"{name} has a tool call without the name of a function")
+    arguments = named.get("arguments") or {}
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            arguments = {"arguments": arguments}
+    return ToolCall(title, arguments if isinstance(arguments, dict) else {"arguments": arguments})
+
+
+def _error(error: object) -> str | None:
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) and message else None
