@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, Severity, build_prompt_set
 from guardtui.files.inspect_logs import is_inspect_log
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import ContentProblem, FileProblem, decode, read_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -258,6 +258,8 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     for row in np.flatnonzero(filled & (fields == 1)).tolist():
         if not content[starts[row] : stops[row]].strip():
             filled[row] = False  # blanks only: as good as empty
+    if not filled.any():
+        raise ContentProblem(path, "the file is empty", _IF_EMPTY)
     width = int(fields[filled][0])
     even = filled & (fields == width)
     ragged = _ragged(line_of[filled & ~even], fields[filled & ~even], width)

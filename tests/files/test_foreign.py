@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSetError
@@ -460,6 +460,8 @@ TEXTS = st.one_of(
 
 @settings(deadline=None, max_examples=150)
 @given(st.sampled_from(NAMES), TEXTS, MAPPED)
+@example("a.csv", b"\v", Mapped())
+@example("a.csv", b"\x1c\n\x85", Mapped())
 def test_any_bytes_are_read_or_told(name: str, content: bytes, mapped: Mapped) -> None:
     every_reader(source_of(name, content), mapped)
 

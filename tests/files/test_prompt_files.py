@@ -97,6 +97,7 @@ def test_lines_of_a_large_file_with_quoted_line_feeds(tmp_path: Path) -> None:
 BAD = {
     "empty": (b"", None, "empty"),
     "only a mark": (b"\xef\xbb\xbf\n", None, "empty"),
+    "only a vertical tab": (b"\v", None, "empty"),
     "NUL": (HEADER.encode() + b"a\0b,true,block\n", 2, "NUL"),
     "Latin-1": (HEADER.encode() + b"caf\xe9,true,block\n", 2, "offset 26"),
     "UTF-16": (HEADER.encode("utf-16"), None, "UTF-16"),
