@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, Severity
+from guardtui.files.parquet import parse_parquet
 from guardtui.files.problems import FileProblem, decode
 from guardtui.files.prompt_files import Format, format_of, read_rows
 
@@ -93,12 +93,7 @@ def _json_object(line: str) -> tuple[dict[str, Any], str]:
 
 
 def _parquet(path: Path, content: bytes) -> tuple[Columns, list[int], list[Finding]]:
-    try:
-        frame = pl.read_parquet(io.BytesIO(content))
-    except Exception as error:  # polars raises many kinds here
-        raise FileProblem(
-            path, "this is no Parquet file, or half of one", "write it anew"
-        ) from error
+    frame = parse_parquet(path, content)
     names = [name.strip() for name in frame.columns]
     if len(set(names)) != len(names):
         raise FileProblem(path, "a column stands twice", "rename one of them")

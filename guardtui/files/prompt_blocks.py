@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSetError
+from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentProblem, FileProblem, from_os_error
 from guardtui.files.prompt_files import Format, RawRows, format_of, read_rows, split_mark
 
@@ -66,19 +67,11 @@ def _open(path: Path) -> Iterator[BufferedReader]:
 
 
 def _parquet(path: Path) -> Iterator[RawRows]:
-    try:
-        scan = pl.scan_parquet(path, glob=False).select(pl.all().cast(pl.String))
-        count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
-        if not count:
-            raise ContentProblem(path, "the file has no rows", "add prompts to it")
-        for start in range(0, count, BLOCK_ROWS):
-            raw = scan.slice(start, BLOCK_ROWS).collect()
-            lines = np.arange(start + 1, start + raw.height + 1, dtype=np.uint32)
-            yield RawRows(raw, lines, [])
-    except pl.exceptions.PolarsError as error:
-        raise FileProblem(
-            path, "this is no Parquet file of plain columns, or half of one", "write it anew"
-        ) from error
+    start = 1
+    for raw in parquet_blocks(path, BLOCK_ROWS):
+        lines = np.arange(start, start + raw.height, dtype=np.uint32)
+        start += raw.height
+        yield RawRows(raw, lines, [])
 
 
 def _text(path: Path, file: IO[bytes], kind: Format, size: int) -> Iterator[RawRows]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from abc import ABC, abstractmethod
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
+from guardtui.files.parquet import parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import (
     Format,
@@ -303,15 +303,11 @@ def _opposite_value(value: str) -> str:
 class _Parquet(Document):
     @cached_property
     def frame(self) -> pl.DataFrame:
-        return pl.read_parquet(io.BytesIO(self.content))
+        return parse_parquet(self.path, self.content)
 
     def _written(self, frame: pl.DataFrame) -> bytes:
-        known = pl.read_parquet_metadata(io.BytesIO(self.content))
         # Of the schema Polars writes its own; the rest is somebody's notes.
-        notes = {name: text for name, text in known.items() if name != "ARROW:schema"}
-        stream = io.BytesIO()
-        frame.write_parquet(stream, metadata=notes or None)
-        return stream.getvalue()
+        return parquet_bytes(frame, parquet_notes(self.content))
 
     def _as_stored(self, name: str, values: list[str | None]) -> pl.Series:
         """Texts in the type of a column of the file; where it holds no text, "" is no value."""

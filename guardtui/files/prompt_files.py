@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, Severity, build_prompt_set
 from guardtui.files.inspect_logs import is_inspect_log
+from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import ContentProblem, FileProblem, decode, read_bytes
 
 if TYPE_CHECKING:
@@ -158,19 +159,8 @@ def _all_errors(
 
 
 def _parquet(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.uint32]]:
-    try:
-        frame = pl.read_parquet(io.BytesIO(content))
-    except Exception as error:  # polars raises many kinds here
-        raise FileProblem(
-            path, "this is no Parquet file, or half of one", "write it anew"
-        ) from error
-    try:
-        raw = frame.select(pl.all().cast(pl.String))
-    except pl.exceptions.PolarsError as error:
-        raise FileProblem(
-            path, "a column holds neither text nor numbers", "write plain columns"
-        ) from error
-    return raw, np.arange(1, frame.height + 1, dtype=np.uint32)
+    raw = as_text(path, parse_parquet(path, content))
+    return raw, np.arange(1, raw.height + 1, dtype=np.uint32)
 
 
 def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from guardtui.domain.late import late
 from guardtui.domain.prompts import REQUIRED, PromptSetError
 from guardtui.domain.text import display_text, hidden_characters, spreadsheet_text
 from guardtui.domain.topic import Intent
+from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import Format, format_of, parse_prompts, read_rows, separator_of
 
@@ -88,9 +88,7 @@ def _parquet(
             *(pl.Series(name, values, dtype=pl.String) for name, values in columns.items()),
         ]
     )
-    stream = io.BytesIO()
-    frame.write_parquet(stream)
-    return stream.getvalue()
+    return parquet_bytes(frame)
 
 
 def _json_lines(

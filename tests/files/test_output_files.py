@@ -97,7 +97,7 @@ def test_parquet_has_lists_and_numbers(tmp_path: Path) -> None:
     assert (list(outputs.ids), list(outputs.epochs), outputs.samples) == (["7", "7"], [1, 2], 1)
     assert outputs.metadata == {"weight": [0.5, None]}
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(FileProblem, match="no Parquet file, or half of one"):
+    with pytest.raises(FileProblem, match="no Parquet file, or a damaged one"):
         load_outputs(path)
 
 

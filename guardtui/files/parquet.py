@@ -1,0 +1,84 @@
+"""Parquet files: a damaged one is an error with its name, whatever Polars does about it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.files.problems import ContentProblem, FileProblem
+from guardtui.files.trial_read import PARQUET, PARQUET_FILE, remember_sound, survives
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = late("polars")
+
+MAGIC = b"PAR1"
+"""The first and the last four bytes of every Parquet file."""
+
+
+def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
+    """Return the rows of a Parquet file called `path` with this content. Raises FileProblem."""
+    # Without its last bytes it was cut off, and no process is needed to tell.
+    if not (content.startswith(MAGIC) and content.endswith(MAGIC) and survives(PARQUET, content)):
+        raise _damaged(path)
+    try:
+        return pl.read_parquet(io.BytesIO(content))
+    except Exception as error:  # polars raises many kinds here
+        raise _damaged(path) from error
+
+
+def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return all columns as String [N]. Raises FileProblem for those that have no text form."""
+    try:
+        return frame.select(pl.all().cast(pl.String))
+    except pl.exceptions.PolarsError as error:
+        raise FileProblem(
+            path, "a column holds neither text nor numbers", "write plain columns"
+        ) from error
+
+
+def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file of any size, so many at a time, all columns String.
+
+    Raises FileProblem.
+    """
+    if not survives(PARQUET_FILE, b"", str(path), str(rows)):
+        raise _damaged(path)
+    try:
+        scan = pl.scan_parquet(path, glob=False).select(pl.all().cast(pl.String))
+        count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if not count:
+            raise ContentProblem(path, "the file has no rows", "add prompts to it")
+        for start in range(0, count, rows):
+            yield scan.slice(start, rows).collect()
+    except pl.exceptions.PolarsError as error:
+        raise FileProblem(
+            path,
+            "this is no Parquet file of plain columns, or a damaged one",
+            "write the file again",
+        ) from error
+
+
+def parquet_bytes(frame: pl.DataFrame, notes: Mapping[str, str] | None = None) -> bytes:
+    """Return a frame as a Parquet file, with key-value metadata."""
+    stream = io.BytesIO()
+    frame.write_parquet(stream, metadata=dict(notes) if notes else None)
+    content = stream.getvalue()
+    remember_sound(content)
+    return content
+
+
+def parquet_notes(content: bytes) -> dict[str, str]:
+    """Return the key-value metadata of a sound Parquet file, without the schema of Arrow."""
+    known = pl.read_parquet_metadata(io.BytesIO(content))
+    return {name: text for name, text in known.items() if name != "ARROW:schema"}
+
+
+def _damaged(path: Path) -> FileProblem:
+    return FileProblem(
+        path, "this is no Parquet file, or a damaged one", "write or copy the file again"
+    )

@@ -1,0 +1,89 @@
+"""Damaged Parquet files: an error with the file's name, and nothing else on any stream."""
+
+from __future__ import annotations
+
+import base64
+import io
+import random
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from guardtui.files.output_files import load_outputs
+from guardtui.files.parquet import parquet_bytes, parse_parquet
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_blocks import prompt_blocks
+from guardtui.files.prompt_files import load_prompts
+
+# Three prompts as Polars 2.1 writes them, uncompressed and without statistics.
+_SOUND = zlib.decompress(base64.b85decode(
+    rb"c-"
+    rb"n<i&2HL25FQ(9aX=A5%nC~!d<a&eR*7+%0#%}DNg|w<w!on+IYctpCZrBV*!=X`2gtdHp8G64_W^S1BjnIyXN^NDRccm"
+    rb"i&)+xSd~2=Syj#IET4=RUK>*0pV+9M%3A8gUwCAoC*~_CRl<iMl+mXl_AYcIt&!{0sj{+c5R*~e?CSX?G2PLN#mB}=?o"
+    rb"<s;tVP7TM`jwsm>fFE$(FuQdN(gEh6t$RfmlJmoxlY_?FhjqUfb``t-"
+    rb"$GgFi<S7n;1e<AF!zrLNIggxjU#uwl5oK;^gCJqA%j|CSNMVvn7msFjl{i^(G)JqYRgJbgCHVO%$DW*qm-dl5_O=|T4#"
+    rb"b-O-c|<QA_H9{zWc5@-"
+    rb"^766c#|gA>jYc&wi(nf&Md9dgN&ACQU&0U1o}&AyW_sD`t7O`|iWbaB%5f+r@A4u2{8@(>fKe+MMELCyC?KYtBP{9NP|"
+    rb"m+NSzqA@XOO4-?!QGL1M8p1^T_+!NGI5jJ>&r`3(Q*Y&uo>Cc?z`<X-"
+    rb"TLhvt#_atJj7|~3cR`rFbH+<J>_`SWZe;!v(Lc!O1XzH!!(frdP=@hoJ(s7dT?Z$i^QHo~_tXK2?$A-"
+    rb"cA;UN^?wgcauhT7KTb95Pux3#%D4M)LPGj}RGhPKt8jeJL|dUeC>JA0nzm{rfKnNH=oS*_Vd-"
+    rb"8Sp{o@aVh+jZ*Zwt7G}VzuF%ZfKkSw?ApryGj"
+))  # fmt: skip
+
+# One byte of it each: the first makes Polars panic, the second makes it ask for 2 EiB of memory,
+# for which Rust ends the process.
+DAMAGED = {"panic": (58, 0), "abort": (61, 1)}
+
+
+def damaged(kind: str) -> bytes:
+    offset, value = DAMAGED[kind]
+    content = bytearray(_SOUND)
+    content[offset] = value
+    return bytes(content)
+
+
+def test_the_sound_file_is_read() -> None:
+    assert parse_parquet(Path("p.parquet"), _SOUND).columns == ["prompt", "expected", "intent"]
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_files_are_errors_without_a_backtrace(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.parquet"
+    path.write_bytes(damaged(kind))
+    for read in (load_prompts, load_outputs, lambda one: list(prompt_blocks(one))):
+        with pytest.raises(FileProblem, match=r"p\.parquet: .*damaged") as caught:
+            read(path)
+        assert caught.value.remedy
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_without_its_end_is_damaged() -> None:
+    for content in (_SOUND[:-9], _SOUND[9:], b"PAR1", b"", b"PAR1PAR1"):
+        with pytest.raises(FileProblem, match="damaged"):
+            parse_parquet(Path("p.parquet"), content)
+
+
+def test_bytes_changed_at_random_are_read_or_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    generator = random.Random(23)
+    for _ in range(3):  # each needs a process
+        content = bytearray(_SOUND)
+        for _ in range(4):
+            content[generator.randrange(4, len(content) - 4)] = generator.randrange(256)
+        with suppress(FileProblem):
+            parse_parquet(Path("p.parquet"), bytes(content))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_was_written_here_needs_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.DataFrame({"prompt": ["a", "b"]})
+    content = parquet_bytes(frame, {"note": "kept"})
+    monkeypatch.setattr("sys.executable", "/nowhere")
+    assert parse_parquet(Path("p.parquet"), content).equals(frame)
+    assert pl.read_parquet_metadata(io.BytesIO(content))["note"] == "kept"
+    # Where no process can be started the file is read all the same.
+    assert parse_parquet(Path("p.parquet"), _SOUND).height == 3
