@@ -13,14 +13,12 @@ from guardtui.advice.lint_advice import (
     count_text,
     field_of,
     file_lines,
-    given_examples,
-    named_examples,
     order,
     part_name,
     quoted,
     without_examples,
 )
-from guardtui.advice.lint_engine import EqualTexts, LintEngine, open_lint_engine
+from guardtui.advice.lint_engine import LintEngine, open_lint_engine
 from guardtui.advice.lint_measured import measured
 from guardtui.advice.measuring import metrics_of_matches
 from guardtui.advice.wording import (
@@ -30,6 +28,7 @@ from guardtui.advice.wording import (
     shortened,
     without_exclusions,
 )
+from guardtui.domain.example_prompts import EqualTexts, given_examples, named_examples
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -74,7 +73,7 @@ def lint(
         equal = engine.equal_texts if prompts is engine.prompts else None
     leaked: list[int] = []
     if prompts is not None:
-        found, leaked = _equal_prompts(topic, prompts, equal or EqualTexts(prompts))
+        found, leaked = _equal_prompts(topic, prompts, equal or EqualTexts(prompts.prompts))
         advice += found
     if engine is not None:
         advice = measured(engine, topic, advice, leaked, stopped)

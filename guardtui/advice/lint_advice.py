@@ -128,11 +128,6 @@ def order(one: Advice) -> tuple[int, float, int, str]:
     return group, -round(value, 9), _CODES.index(one.code), one.field
 
 
-def given_examples(topic: Topic) -> list[tuple[int, str]]:
-    """Examples that are not blank, with their numbers from 1."""
-    return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
-
-
 def without_examples(topic: Topic, numbers: Sequence[int]) -> Topic:
     """The topic without the examples of these numbers."""
     rest = tuple(text for number, text in enumerate(topic.examples, 1) if number not in numbers)
@@ -149,13 +144,6 @@ def field_of(numbers: Sequence[int]) -> str:
     if len(numbers) > 1:
         return "examples"
     return f"examples.{numbers[0]}" if numbers[0] else "description"
-
-
-def named_examples(numbers: Sequence[int]) -> str:
-    """`example 2`, or `examples 1, 2 and 4`."""
-    if len(numbers) == 1:
-        return f"example {numbers[0]}"
-    return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def file_lines(prompts: PromptSet, rows: Sequence[int]) -> tuple[int, ...]:

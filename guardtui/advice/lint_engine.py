@@ -1,4 +1,4 @@
-"""The prompts of a set as lint needs them: verdicts of many definitions, cosines, equal texts."""
+"""The prompts of a set as lint needs them: verdicts of many definitions, and cosines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.splits import Split
+from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -16,43 +17,14 @@ from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 else:
     np = late("numpy")
-    pl = late("polars")
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 _ROWS = 1024  # prompts in one block
-
-
-class EqualTexts:
-    """Which prompts say the same as a text, by letters and digits alone."""
-
-    def __init__(self, prompts: PromptSet) -> None:
-        self._prompts = prompts.prompts
-        self._normalised = normalised(prompts.prompts)
-
-    def rows(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows that hold exactly this text, and those that differ by case, blanks and signs."""
-        exact = (self._prompts == text).to_numpy()
-        key = normalised(pl.Series([text]))[0]
-        if not key:  # of signs alone
-            return np.flatnonzero(exact), np.zeros(0, np.intp)
-        alike = (self._normalised == key).to_numpy()
-        return np.flatnonzero(exact), np.flatnonzero(alike & ~exact)
-
-
-def normalised(texts: pl.Series) -> pl.Series:
-    """Texts in NFKC and small letters, with a blank for whatever is no letter, mark or digit."""
-    return (
-        texts.str.normalize("NFKC")
-        .str.to_lowercase()
-        .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
-        .str.strip_chars(" ")
-    )
 
 
 class LintEngine(TopicScorer):
@@ -70,7 +42,7 @@ class LintEngine(TopicScorer):
     @cached_property
     def equal_texts(self) -> EqualTexts:
         """The prompts by their text; made when first asked for."""
-        return EqualTexts(self.prompts)
+        return EqualTexts(self.prompts.prompts)
 
     def verdicts(
         self, topics: Sequence[Topic], stopped: Stopped = lambda: False

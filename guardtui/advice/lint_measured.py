@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from guardtui.advice.lint_advice import (
     Advice,
     Removal,
-    given_examples,
     rate_text,
     without_examples,
 )
 from guardtui.advice.lint_engine import LintEngine
 from guardtui.advice.measuring import metrics_of_matches
 from guardtui.advice.worth import worth_of_matches
+from guardtui.domain.example_prompts import given_examples
 from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
 

@@ -171,6 +171,7 @@ def _coverage(report: ReportInput, least: float) -> Result:
         shown = repr(coverage)
     span = f"(95 % interval {interval.low:.3f} – {interval.high:.3f})"
     text = f"coverage {shown} is {'below' if failed else 'at least'} {least:g} {span}"
+    text = "; ".join([text, *report.cautions])
     return Result("--min-coverage", State.FAILED if failed else State.PASSED, text, _gate(failed))
 
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics, metrics_by_group
+from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
+from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import SAMPLE, PromptSet
+from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
@@ -173,6 +174,32 @@ class ReportInput:
         if not self.evaluation.metrics.errors:
             return None
         return coverage_bounds(self.evaluation.codes, self.evaluation.should_trigger)
+
+    @cached_property
+    def example_prompts(self) -> ExamplePrompts | None:
+        """The topic's examples that are prompts of the set; None when none is.
+
+        By letters and digits, as `guardtui check` finds them; prompts whose text is not at hand
+        count only when they are exactly the same.
+        """
+        known = self._places >= 0
+        equal = None if self.prompts is None else EqualTexts(self.prompts.prompts)
+        numbers, found = [], np.zeros(len(self._places), np.bool_)
+        for number, text in given_examples(self.topic):
+            same = self.evaluation.keys == prompt_keys([text])[0]
+            if equal is not None:
+                same |= known & np.isin(self._places, np.concatenate(equal.rows(text)))
+            if same.any():
+                numbers.append(number)
+                found |= same
+        if not numbers:
+            return None
+        return ExamplePrompts(tuple(numbers), found, metrics_of(self.evaluation.codes[~found]))
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Why the rates may flatter or mislead, a sentence each, in our own words and figures."""
+        return () if self.example_prompts is None else (self.example_prompts.sentence,)
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

@@ -77,6 +77,8 @@ def about(report: ReportInput) -> Iterator[tuple[str, str]]:
         yield "threshold", f"{settings.threshold:.6g}"
         if settings.threshold_source:
             yield "threshold.source", display_text(settings.threshold_source)
+    if report.cautions:
+        yield "caution", "; ".join(report.cautions)
     yield "topic.sha256", report.topic.fingerprint
     yield "prompts.sha256", display_text(evaluation.prompt_set)
     if report.baseline is not None:

@@ -218,6 +218,7 @@ class _Log:
         results["metadata"] = {
             **{name: getattr(metrics, name) for name in ("tp", "tn", "fp", "fn", "errors")},
             "undefined": [name for name in rates if name not in known],
+            "cautions": list(self.report.cautions),
         }
         return results
 

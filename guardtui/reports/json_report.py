@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from guardtui import __version__
 from guardtui.domain.comparison import Change, Comparison
 from guardtui.domain.metrics import Metrics
@@ -61,6 +63,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "usage": used and asdict(used),
         "epochs": _epochs(report),
         "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
+        "examples_in_prompts": _examples_in_prompts(report),
         "errors": [
             _mistake(row) | {"message": row.error} for row in report.with_outcome(Outcome.ERROR)
         ],
@@ -98,6 +101,21 @@ def _epochs(report: ReportInput) -> dict[str, Any] | None:
         "flaky": int(report.evaluation.verdicts.flaky.sum()),
         "cluster": report.cluster,
         "standard_errors": {RATE_KEYS[name]: value for name, value in errors.items()},
+    }
+
+
+def _examples_in_prompts(report: ReportInput) -> dict[str, Any] | None:
+    """Examples that are prompts of the set, and the rates without those; None when none is."""
+    found = report.example_prompts
+    if found is None:
+        return None
+    lines = (report.row(number).line for number in np.flatnonzero(found.prompts).tolist())
+    return {
+        "examples": list(found.numbers),
+        "prompts": int(found.prompts.sum()),
+        "lines": [line for line in lines if line is not None],
+        "rates_without": rates_of(found.metrics),
+        "sentence": found.sentence,
     }
 
 

@@ -85,6 +85,8 @@ def _summary(report: ReportInput) -> Iterator[str]:
     of = _count(metrics.total + metrics.errors, "prompt")
     yield f"Coverage {rate_text(metrics.coverage)}{change}: {', '.join(parts)}, of {of}."
     yield ""
+    for caution in report.cautions:
+        yield from (f"Caution: {caution}.", "")
 
 
 def _count(count: int, one: str, many: str = "") -> str:

@@ -77,6 +77,7 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
         f"errors {metrics.errors}"
     )
+    yield from (f"caution: {caution}" for caution in report.cautions)
     if missing := missing_text(report):
         yield missing
     if used := usage_text(report.evaluation.verdicts.used):

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
-from guardtui.advice.lint_engine import normalised
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.example_prompts import normalised
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic

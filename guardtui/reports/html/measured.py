@@ -65,7 +65,8 @@ def verdict(report: ReportInput) -> Markup:
         said.append(f"{way} {baseline_name(report)}{change}: {comparison.sentence}.")
     if missing := missing_text(report):
         said.append(f"{missing}.")
-    return paragraph(" ".join(said), class_="lead")
+    cautions = (paragraph(f"Caution: {caution}.", class_="warn") for caution in report.cautions)
+    return join(paragraph(" ".join(said), class_="lead"), *cautions)
 
 
 def metrics_section(report: ReportInput) -> Markup:

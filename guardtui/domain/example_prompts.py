@@ -1,0 +1,88 @@
+"""Examples of a topic that are also prompts of the set it is measured on: they always match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from guardtui.domain.late import late
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.topic import Topic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np = late("numpy")
+    pl = late("polars")
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class EqualTexts:
+    """Finds the prompts that say the same as a text, by letters and digits alone.
+
+    `prompts` are the texts of a prompt set, String [N].
+    """
+
+    def __init__(self, prompts: pl.Series) -> None:
+        self._prompts = prompts
+        self._normalised = normalised(prompts)
+
+    def rows(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that hold exactly this text, and those that differ by case, blanks and signs."""
+        if _LONE_SURROGATE.search(text):  # which no prompt has: its file is UTF-8
+            return np.zeros(0, np.intp), np.zeros(0, np.intp)
+        exact = (self._prompts == text).to_numpy()
+        key = normalised(pl.Series([text]))[0]
+        if not key:  # of signs alone
+            return np.flatnonzero(exact), np.zeros(0, np.intp)
+        alike = (self._normalised == key).to_numpy()
+        return np.flatnonzero(exact), np.flatnonzero(alike & ~exact)
+
+
+def normalised(texts: pl.Series) -> pl.Series:
+    """Texts in NFKC and small letters, with a blank for whatever is no letter, mark or digit."""
+    return (
+        texts.str.normalize("NFKC")
+        .str.to_lowercase()
+        .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
+        .str.strip_chars(" ")
+    )
+
+
+def given_examples(topic: Topic) -> list[tuple[int, str]]:
+    """Examples that are not blank, with their numbers from 1."""
+    return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
+
+
+def named_examples(numbers: Sequence[int]) -> str:
+    """`example 2`, or `examples 1, 2 and 4`."""
+    if len(numbers) == 1:
+        return f"example {numbers[0]}"
+    return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+@dataclass(frozen=True, eq=False)
+class ExamplePrompts:
+    """The examples (`numbers`, from 1) that are prompts of a set, and those prompts.
+
+    `prompts` is bool [N], in the order of the evaluation; `metrics` are those of all others.
+    """
+
+    numbers: tuple[int, ...]
+    prompts: NDArray[np.bool_]
+    metrics: Metrics
+
+    @property
+    def sentence(self) -> str:
+        """`examples 1 and 3 are prompts of the set; coverage without them: 0.641`."""
+        many = len(self.numbers) > 1
+        are, them = ("are prompts", "them") if many else ("is a prompt", "it")
+        coverage = self.metrics.coverage
+        figure = "n/a" if coverage is None else f"{coverage:.3f}"
+        return f"{named_examples(self.numbers)} {are} of the set; coverage without {them}: {figure}"
