@@ -1,15 +1,26 @@
-"""Commands as a user runs them: a process of their own, both streams and the exit code."""
+"""Commands as a user runs them: arguments, folder, environment; both streams and the exit code.
+
+`run` calls the command in this process, which costs a twentieth of a process of its own;
+`run_process` starts one, for tests in which the process is the point.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from guardtui.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +86,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def run(folder: Path, environment: dict[str, str]) -> Run:
+    """Run `guardtui ARGUMENTS` in this process, in `folder`; keyword arguments are variables."""
+
+    def run_(*arguments: str, **extra: str) -> Result:
+        return run_here(arguments, folder, {**environment, **extra})
+
+    return run_
+
+
+@pytest.fixture
+def run_process(folder: Path, environment: dict[str, str]) -> Run:
+    """Run `python -m guardtui ARGUMENTS` in `folder`; keyword arguments are variables."""
+
     def run_(*arguments: str, **extra: str) -> Result:
         done = subprocess.run(
             [sys.executable, "-m", "guardtui", *arguments],
@@ -89,3 +112,52 @@ def run(folder: Path, environment: dict[str, str]) -> Run:
         return Result(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
     return run_
+
+
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Result:
+    """Run a command in this process; variables, folder, streams and signals are put back after it.
+
+    Its streams are files, so that they have descriptors as real ones do, and are no terminals.
+    """
+    variables, handlers = dict(os.environ), {one: signal.getsignal(one) for one in _SIGNALS}
+    level = warnings.filters[:]
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        contextlib.chdir(folder),
+        Path(os.devnull).open(encoding="utf-8") as nothing,
+    ):
+        streams = sys.stdin, sys.stdout, sys.stderr
+        sys.stdin = nothing
+        sys.stdout = io.TextIOWrapper(out, "utf-8", write_through=True)
+        sys.stderr = io.TextIOWrapper(err, "utf-8", "backslashreplace", write_through=True)
+        os.environ.clear()
+        os.environ.update(environment)
+        try:
+            main(list(arguments))
+        except SystemExit as leave:
+            code = leave.code
+        finally:
+            for written in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    written.flush()
+            wrappers = sys.stdout, sys.stderr
+            sys.stdin, sys.stdout, sys.stderr = streams
+            os.environ.clear()
+            os.environ.update(variables)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            warnings.filters[:] = level  # type: ignore[index]
+        said = []
+        for stream, wrapper in zip((out, err), wrappers, strict=True):
+            stream.seek(0)
+            said.append(stream.read().decode("utf-8"))
+            wrapper.detach()
+    assert isinstance(code, int)
+    assert "Traceback" not in said[1]
+    return Result(code, *said)

@@ -88,10 +88,10 @@ def test_keys_come_from_the_environment(run: Run, folder: Path, home: dict[str, 
     assert "sk-" not in done.out + done.err
 
 
-def test_all_are_out(run: Run, folder: Path, home: dict[str, str]) -> None:
+def test_all_are_out(run_process: Run, folder: Path, home: dict[str, str]) -> None:
     with serving(refuses) as one, serving(refuses) as other:
         write_endpoints(folder, one.url, other.url)
-        done = run(*JUDGE, *ENDPOINTS, **home)
+        done = run_process(*JUDGE, *ENDPOINTS, **home)
     assert (done.code, done.out) == (3, "")
     assert "0 of 2 endpoints are left" in done.err
     assert f"endpoint {one.url}: " in done.err

@@ -181,11 +181,11 @@ def test_another_address_is_warned_of(served: Any) -> None:
     assert "warning: --host 0.0.0.0: others can reach the sandbox" in said
 
 
-def test_a_missing_extra_is_said(run: Run, folder: Path) -> None:
+def test_a_missing_extra_is_said(run_process: Run, folder: Path) -> None:
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "aiohttp.py").write_text("raise ModuleNotFoundError('no', name='aiohttp')\n", "utf-8")
     path = os.pathsep.join([str(hidden), str(Path(__file__).parents[2])])
-    result = run("sandbox", PYTHONPATH=path)
+    result = run_process("sandbox", PYTHONPATH=path)
     assert (result.code, result.out) == (2, "")
     assert 'pip install "guardtui[sandbox]"' in result.err

@@ -158,14 +158,14 @@ def test_a_taken_port_is_said(run: Run) -> None:
     assert "--port 0" in result.err
 
 
-def test_a_missing_extra_is_said(run: Run, folder: Path) -> None:
+def test_a_missing_extra_is_said(run_process: Run, folder: Path) -> None:
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "textual_serve.py").write_text(
         "raise ModuleNotFoundError('no', name='textual_serve')\n", "utf-8"
     )
     path = os.pathsep.join([str(hidden), str(Path(__file__).parents[2])])
-    result = run("serve", *FILES, PYTHONPATH=path)
+    result = run_process("serve", *FILES, PYTHONPATH=path)
     assert (result.code, result.out) == (2, "")
     assert 'pip install "guardtui[serve]"' in result.err
 
