@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -13,14 +13,15 @@ import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
 from guardtui.cli.grader_models import grader_maker
+from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.score_screen import open_screen, require_terminal
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
-    from guardtui.scorer.decorators import MetricSet
     from guardtui.scorer.models import GraderModel
     from guardtui.session.graders import Graders
     from guardtui.session.score_run import Judge, RowScores
@@ -72,6 +73,7 @@ _BAR = 24
     help="A model that grades, behind an OpenAI-compatible address; several are a panel. "
     "Its key is read from GUARDTUI_MODEL_KEY.",
 )
+@model_role_option
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 256),
@@ -107,6 +109,7 @@ def command(
     format_name: str,
     output: Path | None,
     models: tuple[str, ...],
+    model_roles: tuple[str, ...],
     concurrency: int,
     retries: int,
     allow_http: bool,
@@ -126,29 +129,34 @@ def command(
     if screen and output is not None:
         raise click.UsageError("--screen writes no report: leave out --output, or export from it")
     from guardtui.session.graders import ScoreError
+    from guardtui.session.score_run import make_judges, require_epochs
 
-    judges, reduce = _judges(scorers, metrics), _reducers(reducers)
+    roles = roles_of(model_roles)
+    measures, reduce = named_metrics(metrics), named_reducers(reducers)
+    judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
     try:
         make = grader_maker(concurrency=concurrency, retries=retries, allow_http=allow_http)
-        graders = _graders(models, make, fresh)
+        graders = _graders({"--model": models, **roles}, make, fresh)
         if screen:
             require_terminal()
         outputs = _loaded(file)
         cluster, group = _column(outputs, "--cluster", cluster), _column(outputs, "--group", group)
         if cluster is not None:
             _require_values(outputs, cluster)
+        require_epochs(outputs, reduce)
         if screen:
             return open_screen(
-                outputs, scorers, _metric_set(metrics), reduce, cluster, group,
-                make=make, models=models, concurrency=concurrency, fresh=fresh,
+                outputs, scorers, measures, reduce, cluster, group,
+                make=make, models=models, roles=roles, concurrency=concurrency, fresh=fresh,
             )  # fmt: skip
         if cluster is not None or group is not None:
             judges = _with_standard_errors(judges, cluster)
         with _warnings():
-            scored = _scored(outputs, judges, graders, models, concurrency)
-            if models and not graders.asked + graders.found:
-                diagnostics.warn("no scorer asked a model: --model does nothing here")
+            scored = _scored(outputs, judges, graders, models, roles, concurrency)
+            if (models or roles) and not graders.asked + graders.found:
+                option = "--model" if models else "--model-role"
+                diagnostics.warn(f"no scorer asked a model: {option} does nothing here")
             results = _summarised(outputs, scored, reduce, group, cluster)
     except ScoreError as error:
         raise InputError(str(error)) from error
@@ -156,7 +164,8 @@ def command(
 
     report = ScoreReport(
         outputs, results, group, cluster,
-        models=list(graders.known), asked=graders.asked, found=graders.found,
+        models=list(graders.known), roles=graders.names_of(roles),
+        asked=graders.asked, found=graders.found,
     )  # fmt: skip
     writer: Callable[[ScoreReport], str] = import_module(
         f"guardtui.reports.score_{format_name}"
@@ -168,54 +177,12 @@ def command(
 # --- what the arguments mean ------------------------------------------------------------------
 
 
-def _judges(scorers: Sequence[str], metrics: Sequence[str]) -> list[Judge]:
-    from guardtui.scorer.expression import parse_scorer
-    from guardtui.session.score_run import make_judges
-
-    made = [(text, _parsed("--scorer", text, parse_scorer)) for text in scorers]
-    return make_judges(made, _metric_set(metrics))
-
-
-def _metric_set(metrics: Sequence[str]) -> MetricSet | None:
-    """One set of all metrics that are named; None when none is."""
-    from guardtui.scorer.expression import parse_metrics
-
-    return _joined([_parsed("--metric", text, parse_metrics) for text in metrics])
-
-
-def _joined(sets: Sequence[MetricSet]) -> MetricSet | None:
-    """One set of all metrics; None when no metric is named."""
-    from collections.abc import Mapping
-
-    if len(sets) < 2:
-        return sets[0] if sets else None
-    joined: list[Any] = []
-    for one in sets:
-        joined += [one] if isinstance(one, Mapping) else one
-    return joined
-
-
-def _reducers(reducers: Sequence[str]) -> list[Any] | None:
-    from guardtui.scorer.expression import parse_reducer
-
-    return [_parsed("--reducer", text, parse_reducer) for text in reducers] or None
-
-
-def _parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
-    """What an expression stands for; a message that points at what is wrong."""
-    from guardtui.scorer.expression import ExpressionError
-
-    try:
-        return parse(text)
-    except ExpressionError as error:
-        shown = text if len(text) <= 200 and "\n" not in text else ""
-        mark = f"\n    {shown}\n    {' ' * error.start}^" if shown else ""
-        raise InputError(f"{option}: {error.problem}{mark}\n  {error.remedy}") from error
-
-
 def _graders(
-    models: Sequence[str], make: Callable[[str], tuple[str, GraderModel]], fresh: bool
+    models: Mapping[str, Sequence[str]],
+    make: Callable[[str], tuple[str, GraderModel]],
+    fresh: bool,
 ) -> Graders:
+    """The models that are named, by --model or by the role they play. Raises InputError."""
     from guardtui.scanners.local.vectors import cache_folder
     from guardtui.session.graders import Graders, ScoreError
     from guardtui.session.score_cache import AnswerCache
@@ -234,16 +201,20 @@ def _graders(
         return cache[0]
 
     graders = Graders(make, opened, fresh=fresh)
-    for place, name in enumerate(models):
-        try:
-            graders.get(name)
-        except ScoreError as error:
-            raise InputError(f"--model: {error}") from error
-        if len(graders.known) <= place:
-            raise InputError(
-                f"--model: {name} is given twice\n"
-                "  the models of a panel must be different ones: leave one out"
-            )
+    for role, named in models.items():
+        option = role if role == "--model" else f"--model-role {role}"
+        panel: set[str] = set()
+        for name in named:
+            try:
+                full = graders.get(name).name
+            except ScoreError as error:
+                raise InputError(f"{option}: {error}") from error
+            if full in panel:
+                raise InputError(
+                    f"{option}: {name} is given twice\n"
+                    "  the models of a panel must be different ones: leave one out"
+                )
+            panel.add(full)
     return graders
 
 
@@ -307,15 +278,13 @@ def _scored(
     judges: Sequence[Judge],
     graders: Graders,
     models: Sequence[str],
+    roles: Mapping[str, Sequence[str]],
     concurrency: int,
 ) -> list[RowScores]:
     import asyncio
 
-    from guardtui.scorer.models import use_models
     from guardtui.session.score_run import score_rows
 
-    panel = [graders.get(name) for name in models]
-    roles = {} if not panel else {"grader": panel if len(panel) > 1 else panel[0]}
     total = len(outputs) * len(judges)
     progress = _progress(total) if diagnostics.is_terminal() else None
 
@@ -324,7 +293,7 @@ def _scored(
     # It returns nothing: asyncio.run makes a text of what its task returned, and throws it away.
     async def scored() -> None:
         try:
-            with use_models(panel[0] if panel else None, roles=roles, resolve=graders.get):
+            with graders.used(models, roles):
                 results.extend(
                     await score_rows(
                         outputs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli.diagnostics import InputError
@@ -37,6 +37,7 @@ def open_screen(
     *,
     make: Callable[[str], tuple[str, GraderModel]],
     models: tuple[str, ...],
+    roles: Mapping[str, tuple[str, ...]],
     concurrency: int,
     fresh: bool,
 ) -> int:
@@ -59,7 +60,7 @@ def open_screen(
             reducers=reducers,
             cluster=cluster,
             group=group,
-            grading=Grading(make, models, concurrency, fresh),
+            grading=Grading(make, models, concurrency, fresh, roles),
             asked=True,
         )
         return run_score_app(outputs, options, config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from guardtui.files.chats import (
 )
 from guardtui.files.inspect_logs import InspectLog, is_inspect_log, read_inspect_log
 from guardtui.files.output_tables import Columns, read_table, row_error
-from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.problems import read_bytes
 from guardtui.files.prompt_files import Format, format_of
 
 REQUIRED = ("input", "target", "output")
@@ -69,6 +70,11 @@ class OutputSet:
 
     def __len__(self) -> int:
         return len(self.outputs)
+
+    @cached_property
+    def most_epochs(self) -> int:
+        """Return the number of rows of the sample that has most of them; 0 without rows."""
+        return max(Counter(self.ids).values(), default=0)
 
     @cached_property
     def samples(self) -> int:
@@ -120,12 +126,13 @@ def parse_outputs(path: Path, content: bytes) -> OutputSet:
 
 
 def _logged(path: Path, log: InspectLog) -> OutputSet:
-    """The samples of a log of inspect_ai that have an output; of others a finding tells."""
+    """Return the samples of a log of inspect_ai; a finding counts those without an output."""
     columns: Columns = {name: [] for name in KNOWN}
     metadata: list[Mapping[str, Any]] = []
     lines: list[int] = []
     errors: list[Finding] = []
     unanswered: list[int] = []
+    failed = 0
     asked: list[tuple[ChatMessage, ...]] = []
     messages: list[tuple[ChatMessage, ...]] = []
     for sample in log.samples:
@@ -139,29 +146,34 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
             continue
         if output is None:
             unanswered.append(line)
-        else:
-            asked.append(input_chat)
-            messages.append(chat)
-            target, choices = sample.value.get("target"), sample.value.get("choices")
-            values = (text, sample.text(target) if isinstance(target, str) else target, output)
-            row = (*values, str(sample.value["id"]), choices, sample.value["epoch"])
-            for name, value in zip(KNOWN, row, strict=True):
-                columns[name].append(value)
-            more = sample.value.get("metadata")
-            metadata.append(more if isinstance(more, dict) else {})
-            lines.append(line)
+            failed += bool(sample.error())
+            output = ""
+        asked.append(input_chat)
+        messages.append(chat)
+        target, choices = sample.value.get("target"), sample.value.get("choices")
+        values = (text, sample.text(target) if isinstance(target, str) else target, output)
+        row = (*values, str(sample.value["id"]), choices, sample.value["epoch"])
+        for name, value in zip(KNOWN, row, strict=True):
+            columns[name].append(value)
+        more = sample.value.get("metadata")
+        metadata.append(more if isinstance(more, dict) else {})
+        lines.append(line)
     for name in dict.fromkeys(name for one in metadata for name in one):
         # What a column has a meaning for is not what the metadata call so.
         taken = name.lower() in (*KNOWN, MESSAGES) or not name.strip()
         columns[f"metadata.{name}" if taken else name] = [one.get(name) for one in metadata]
-    if not lines and not errors:
-        problem = "no sample of the log has an output"
-        raise FileProblem(path, problem, "name a log of an evaluation that was completed")
     outputs = _Checked(path, columns, lines, errors, delimited=False).output_set()
     findings = list(outputs.findings)
     if unanswered:
-        samples = "1 sample has" if len(unanswered) == 1 else f"{len(unanswered)} samples have"
-        message = f"{samples} no output, and cannot be scored: left out"
+        count = len(unanswered)
+        samples = (
+            "1 sample has no output and is"
+            if count == 1
+            else f"{count} samples have no output and are"
+        )
+        message = f"{samples} scored as an empty one, as inspect_ai does"
+        if failed:
+            message += f"; {failed} of them ended with an error"
         findings.append(Finding(Severity.WARNING, "no-output", message, tuple(unanswered[:LISTED])))
     if log.status != "success":
         message = f"the status of the log is {_shown(log.status)}: it may lack samples"

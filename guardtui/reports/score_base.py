@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from guardtui.files.output_files import OutputSet
+from guardtui.scorer.registry import is_registered, registry_info
 from guardtui.scorer.types import Score
-from guardtui.session.score_run import JudgeResult
+from guardtui.session.score_run import Judge, JudgeResult
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreReport:
     """Everything a report on scores may tell; `group` and `cluster` are names of columns.
 
-    `models` graded; `found` of their answers were known before and `asked` were asked for.
+    `models` graded, and `roles` names those of them that play a role by it; `found` of their
+    answers were known before and `asked` were asked for.
     """
 
     outputs: OutputSet
@@ -24,6 +26,7 @@ class ScoreReport:
     group: str | None = None
     cluster: str | None = None
     models: Sequence[str] = ()
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     asked: int = 0
     found: int = 0
 
@@ -35,8 +38,19 @@ class ScoreReport:
                 yield row, result, scores.scores[row], scores.errors.get(row, "")
 
 
+def scorer_metadata(judge: Judge) -> dict[str, Any]:
+    """What the decorator of a scorer was given besides its name and metrics, as JSON has it."""
+    if not is_registered(judge.scorer):
+        return {}
+    metadata = registry_info(judge.scorer).metadata
+    return {name: json_value(value) for name, value in metadata.items() if name != "metrics"}
+
+
 def json_value(value: Any) -> Any:
-    """A value as JSON can hold it: null for NaN, a text for infinities and what is unknown."""
+    """A value as JSON can hold it: null for NaN, a text for infinities and what is unknown.
+
+    Objects with fields, such as the messages of a grader, are what their fields hold.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -47,5 +61,11 @@ def json_value(value: Any) -> Any:
         return {str(key): json_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(one) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {one.name: getattr(value, one.name) for one in fields(value)}
+        return json_value({name: one for name, one in named.items() if one not in (None, [])})
+    dump = getattr(value, "model_dump", None)  # a model of pydantic's
+    if callable(dump) and not isinstance(value, type):
+        return json_value(dump())
     item = getattr(value, "item", None)  # a number of numpy's
     return json_value(item()) if callable(item) else str(value)

@@ -8,11 +8,11 @@ import json
 import math
 
 from guardtui.domain.text import display_text, spreadsheet_text
-from guardtui.reports.score_base import ScoreReport, json_value
+from guardtui.reports.score_base import ScoreReport, json_value, scorer_metadata
 
 COLUMNS = (
     "line", "id", "epoch", "scorer", "value", "answer", "explanation", "reason", "error",
-    "input", "target", "output",
+    "input", "target", "output", "score_metadata", "scorer_metadata",
 )  # fmt: skip
 
 
@@ -34,6 +34,7 @@ def write(report: ScoreReport) -> str:
         header.append(name)
     writer.writerow(header)
     own = list(outputs.metadata.values())
+    of_scorers = {id(one): scorer_metadata(one.scores.judge) for one in report.results}
     for row, result, score, error in report.rows():
         target = outputs.targets[row]
         cells = (
@@ -49,6 +50,8 @@ def write(report: ScoreReport) -> str:
             outputs.inputs[row],
             target[0] if len(target) == 1 else list(target),
             outputs.outputs[row],
+            None if score is None else score.metadata or None,
+            of_scorers[id(result)] or None,
             *(values[row] for values in own),
         )
         writer.writerow([_cell(cell) for cell in cells])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from guardtui.reports.score_base import ScoreReport, json_value
+from guardtui.reports.score_base import ScoreReport, json_value, scorer_metadata
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.scorer.types import Score, is_unscored
 from guardtui.session.score_run import JudgeResult
@@ -43,6 +43,7 @@ def _document(report: ScoreReport) -> dict[str, Any]:
         "group": report.group,
         "cluster": report.cluster,
         "models": list(report.models),
+        "roles": {role: list(names) for role, names in report.roles.items()},
         "asked": report.asked,
         "known": report.found,
         "scorers": [_judge(one) for one in report.results],
@@ -54,6 +55,7 @@ def _judge(result: JudgeResult) -> dict[str, Any]:
     return {
         "name": scores.judge.name,
         "expression": scores.judge.expression,
+        "metadata": scorer_metadata(scores.judge),
         "scored": scores.scored,
         "unscored": scores.unscored,
         "declined": scores.declined,
@@ -98,6 +100,7 @@ def _row(
         "answer": None if score is None else score.answer,
         "explanation": None if score is None else score.explanation,
         "reason": None if score is None else score.reason,
+        "score_metadata": None if score is None else json_value(score.metadata),
         "error": error or None,
         "input": outputs.inputs[row],
         "target": list(outputs.targets[row]),
@@ -105,6 +108,8 @@ def _row(
     }
     if outputs.choices[row]:
         told["choices"] = list(outputs.choices[row])
+    if outputs.input_messages and outputs.input_messages[row]:
+        told["input_messages"] = json_value(outputs.input_messages[row])
     if outputs.metadata:
         told["metadata"] = json_value(outputs.metadata_of(row))
     return told

@@ -36,8 +36,13 @@ def _head(report: ScoreReport) -> Iterator[str]:
     outputs = report.outputs
     samples = "" if outputs.samples == len(outputs) else f" of {_count(outputs.samples, 'sample')}"
     yield f"outputs    {display_text(outputs.source)}: {_count(len(outputs), 'row')}{samples}"
+    roles = {
+        model: f" ({', '.join(role for role, names in report.roles.items() if model in names)})"
+        for model in report.models
+        if any(model in names for names in report.roles.values())
+    }
     for model in report.models:
-        yield f"model      {display_text(model)}"
+        yield f"model      {display_text(model + roles.get(model, ''))}"
     if report.asked or report.found:
         yield f"graders    asked {report.asked}, known before {report.found}"
     if report.cluster is not None:

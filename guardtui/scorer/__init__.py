@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.metrics import std as std
     from guardtui.scorer.metrics import stderr as stderr
     from guardtui.scorer.models import ModelRole as ModelRole
+    from guardtui.scorer.models import NoModelError as NoModelError
     from guardtui.scorer.models import use_models as use_models
     from guardtui.scorer.multi import multi_scorer as multi_scorer
     from guardtui.scorer.patterns import answer as answer
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.reducers import median_score as median_score
     from guardtui.scorer.reducers import mode_score as mode_score
     from guardtui.scorer.reducers import pass_at as pass_at
+    from guardtui.scorer.reducers import pass_k as pass_k
     from guardtui.scorer.state import TaskState as TaskState
     from guardtui.scorer.types import CORRECT as CORRECT
     from guardtui.scorer.types import INCORRECT as INCORRECT
@@ -83,12 +85,12 @@ _NAMES_OF = {
     "intermediate": ("score",),
     "matching": ("includes", "match"),
     "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
-    "models": ("ModelRole", "use_models"),
+    "models": ("ModelRole", "NoModelError", "use_models"),
     "multi": ("multi_scorer",),
     "patterns": ("answer", "pattern"),
     "reducers": (
         "at_least", "majority_score", "max_score", "mean_score", "median_score", "mode_score",
-        "pass_at",
+        "pass_at", "pass_k",
     ),
     "state": ("TaskState",),
     "types": (

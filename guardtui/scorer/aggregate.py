@@ -147,12 +147,19 @@ def _has_epochs(scores: Iterable[SampleScore]) -> bool:
 def _views(reducers: Reducers) -> list[tuple[ScoreReducer, str | None]]:
     if reducers is None:
         return [(mean_score(), None)]
+    return [
+        (one, reducer_log_name(one) if is_registered(one) else _plain_name(one))
+        for one in listed_reducers(reducers)
+    ]
+
+
+def listed_reducers(reducers: Reducers) -> list[ScoreReducer]:
+    """Return the reducers that are named; empty for None. Raises LookupError."""
+    if reducers is None:
+        return []
     if isinstance(reducers, str) or callable(reducers):
         reducers = [reducers]
-    made = [reducer_by_name(one) if isinstance(one, str) else one for one in reducers]
-    return [
-        (one, reducer_log_name(one) if is_registered(one) else _plain_name(one)) for one in made
-    ]
+    return [reducer_by_name(one) if isinstance(one, str) else one for one in reducers]
 
 
 # --- which metrics ----------------------------------------------------------------------------

@@ -29,11 +29,20 @@ class ModelRole:
     required: bool = False
 
 
+class NoModelError(LookupError):
+    """There is no model to grade with; `role` is the role that none plays, or None."""
+
+    def __init__(self, message: str, role: str | None) -> None:
+        super().__init__(message)
+        self.role = role
+
+
 @dataclass(frozen=True, slots=True)
 class _Models:
     default: GraderModel | None = None
     roles: Mapping[str, ModelOrName | Sequence[ModelOrName]] = field(default_factory=dict)
     resolve: Callable[[str], GraderModel] | None = None
+    roles_required: bool = False
 
 
 _NOBODY = _Models()
@@ -46,9 +55,15 @@ def use_models(
     *,
     roles: Mapping[str, ModelOrName | Sequence[ModelOrName]] | None = None,
     resolve: Callable[[str], GraderModel] | None = None,
+    roles_required: bool = False,
 ) -> Iterator[None]:
-    """Within this: the model under evaluation, who plays which role, and what a name stands for."""
-    token = _models.set(_Models(default, roles or {}, resolve))
+    """Say for the `with` block which models there are.
+
+    `default` is the model under evaluation, `roles` are the models by the role they play (several
+    are a panel), and `resolve` makes a model of a name. A role that no model plays falls to the
+    default, as in inspect_ai; with `roles_required` it is a NoModelError.
+    """
+    token = _models.set(_Models(default, roles or {}, resolve, roles_required))
     try:
         yield
     finally:
@@ -60,23 +75,25 @@ def graders_for(
 ) -> GraderModel | list[GraderModel]:
     """Who grades: the given model, else that of the role, else the model under evaluation.
 
-    A panel when several are given, be it of one. Raises LookupError when there is nobody, or when
-    a required role is not bound.
+    A panel when several are given, be it of one. Raises NoModelError when there is nobody, or when
+    a required role is not bound, and LookupError for a name that stands for nothing.
     """
     known = _models.get()
     played = ModelRole(role) if isinstance(role, str) else role
     if model is None and played is not None:
         model = known.roles.get(played.name)
-        if model is None and played.required:
-            raise LookupError(
+        if model is None and (played.required or known.roles_required):
+            raise NoModelError(
                 f"no model plays the role {played.name!r}, which this scorer requires: "
-                "bind one with use_models"
+                "bind one with use_models",
+                played.name,
             )
     if model is None:
         model = known.default
     if model is None:
         way = "name one" if played is None else f"name one, or bind the role {played.name!r}"
-        raise LookupError(f"no model to grade with: {way} with use_models")
+        role_name = None if played is None else played.name
+        raise NoModelError(f"no model to grade with: {way} with use_models", role_name)
     if isinstance(model, str | GraderModel):
         return _resolved(model, known)
     return [_resolved(one, known) for one in model]

@@ -10,7 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from guardtui.scorer.decorators import score_reducer
-from guardtui.scorer.registry import find, load_entry_points, lookup, registry_info, registry_params
+from guardtui.scorer.registry import (
+    OWN,
+    find,
+    is_registered,
+    load_entry_points,
+    lookup,
+    registry_info,
+    registry_params,
+)
 from guardtui.scorer.types import (
     DEFAULT_TO_FLOAT,
     Score,
@@ -128,6 +136,28 @@ def at_least(
 
     def reduce(scores: list[Score]) -> Score:
         return _reduced(scores, count, scalars_only=True)
+
+    return reduce
+
+
+@score_reducer
+def pass_k(
+    k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT
+) -> ScoreReducer:
+    """The probability that all of `k` values drawn without replacement are `value` or more.
+
+    C(c, k) / C(n, k) for c of n values (Yao et al. 2024, arXiv:2406.12045); NaN for fewer than `k`
+    values.
+    """
+
+    def probability(numbers: list[float]) -> float:
+        if len(numbers) < k:
+            return math.nan
+        right = sum(number >= value for number in numbers)
+        return math.comb(right, k) / math.comb(len(numbers), k)
+
+    def reduce(scores: list[Score]) -> Score:
+        return _reduced(scores, _of_numbers(probability, value_to_float), converts=True)
 
     return reduce
 
@@ -259,6 +289,17 @@ def reducer_by_name(name: str) -> ScoreReducer:
     else:
         made = lookup("score_reducer", name)()
     return made
+
+
+def epochs_needed(reducer: ScoreReducer) -> int | None:
+    """How many epochs a reducer of ours needs to have a meaning; None when any number will do."""
+    if not is_registered(reducer) or registry_info(reducer).name not in _COUNTING:
+        return None
+    count = registry_params(reducer).get("k")
+    return count if isinstance(count, int) else None
+
+
+_COUNTING = {f"{OWN}/{name}" for name in ("at_least", "pass_at", "pass_k")}
 
 
 def reducer_log_name(reducer: ScoreReducer) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from guardtui.scorer.models import GraderModel
+from guardtui.scorer.models import GraderModel, use_models
 from guardtui.scorer.state import HasCompletion, Message, Output
 from guardtui.session.score_cache import AnswerCache, answer_key
+
+GRADER = "grader"
+"""The role of the models that grade unless a scorer names another one."""
 
 GIVE_UP_AFTER = 10
 """Failures of a model in a row, without an answer in between, after which it is not asked again."""
@@ -150,6 +154,29 @@ class Graders:
                 self.known[full] = KeptGrader(full, model, cache, fresh=self._fresh)
             self._named[name] = self.known[full]
         return self._named[name]
+
+    @contextmanager
+    def used(
+        self, models: Sequence[str], roles: Mapping[str, Sequence[str]] | None = None
+    ) -> Iterator[None]:
+        """Within this, scorers find the models that grade and those that play other roles.
+
+        Several of a role are a panel; the first of `models` grades for scorers without a role. A
+        role that nobody plays is a NoModelError. Raises ScoreError for a name that is none.
+        """
+        named = {GRADER: models, **(roles or {})}
+        bound = {role: [self.get(name) for name in names] for role, names in named.items() if names}
+        with use_models(
+            self.get(models[0]) if models else None,
+            roles={role: found if len(found) > 1 else found[0] for role, found in bound.items()},
+            resolve=self.get,
+            roles_required=True,
+        ):
+            yield
+
+    def names_of(self, roles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """The full names of the models of each role."""
+        return {role: [self.get(name).name for name in names] for role, names in roles.items()}
 
     async def settle(self) -> None:
         """Wait for what is being asked now, also for what nobody waits for any more: it is kept."""

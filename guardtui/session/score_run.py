@@ -9,13 +9,21 @@ from typing import Any
 
 from guardtui.files.chats import ChatMessage
 from guardtui.files.output_files import OutputSet
-from guardtui.scorer.aggregate import Reducers, ScorerSummary, scorer_names, summarise
+from guardtui.scorer.aggregate import (
+    Reducers,
+    ScorerSummary,
+    listed_reducers,
+    scorer_names,
+    summarise,
+)
 from guardtui.scorer.decorators import MetricSet
 from guardtui.scorer.metrics import stderr
+from guardtui.scorer.models import NoModelError
+from guardtui.scorer.reducers import epochs_needed, reducer_log_name
 from guardtui.scorer.registry import is_registered, registry_info, registry_params
 from guardtui.scorer.state import Choice, Message, TaskState, ToolCall
 from guardtui.scorer.types import Metric, SampleScore, Score, Scorer, Target, is_unscored
-from guardtui.session.graders import GraderError, NotAskedError, ScoreError
+from guardtui.session.graders import GRADER, GraderError, NotAskedError, ScoreError
 from guardtui.session.selected_choices import selected_choices
 
 _BREATH = 0xFF
@@ -197,13 +205,10 @@ async def _work(
                 pass
             return error
         except Exception as error:  # noqa: BLE001 - a scorer of anybody's; the others go on
-            if type(error) is LookupError and "no model" in str(error):
+            if isinstance(error, NoModelError):
                 for _ in rows:
                     pass
-                return ScoreError(
-                    f"{result.judge.expression} needs a model that grades\n"
-                    "  name one: --model URL#name, such as --model http://127.0.0.1:11434/v1#qwen3"
-                )
+                return ScoreError(_without_model(result.judge, error.role))
             result.errors[row] = _reason(error)
             if isinstance(error, NotAskedError):
                 result.not_asked.add(row)
@@ -212,6 +217,18 @@ async def _work(
         if done is not None:
             done.one_more()
     return None
+
+
+def _without_model(judge: Judge, role: str | None) -> str:
+    if role in (None, GRADER):
+        return (
+            f"{judge.expression} needs a model that grades\n"
+            "  name one: --model URL#name, such as --model http://127.0.0.1:11434/v1#qwen3"
+        )
+    return (
+        f"{judge.expression} needs a model for the role {role!r}, and none has it\n"
+        f"  name one: --model-role {role}=URL#NAME"
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -283,13 +300,15 @@ def summarised(
     """The metrics over the rows that were scored, overall and for each value of a column.
 
     `group` and `cluster` are names of columns. Groups come in the order of the file. Raises
-    ScoreError for what a metric raises.
+    ScoreError for what a metric raises, and for reducers that need more epochs than there are.
     """
+    require_epochs(outputs, reducers)
     judge = scores.judge
     extra = _cluster_column(outputs, cluster)
     samples: list[SampleScore] = []
     places: dict[str, list[int]] = {}
     names = None if group is None else _column(outputs, group)
+    (made_by,) = scorer_names([judge.scorer])
     for row, score in enumerate(scores.scores):
         if score is None:
             continue
@@ -299,7 +318,12 @@ def summarised(
         if extra is not None:
             metadata[extra[0]] = extra[1][row]
         samples.append(
-            SampleScore(score=score, sample_id=outputs.ids[row], sample_metadata=metadata)
+            SampleScore(
+                score=score,
+                sample_id=outputs.ids[row],
+                sample_metadata=metadata,
+                scorer=made_by,
+            )
         )
     overall = _measured(judge, samples, reducers)
     groups = [
@@ -307,6 +331,19 @@ def summarised(
         for name, rows in places.items()
     ]
     return JudgeResult(scores, overall, groups)
+
+
+def require_epochs(outputs: OutputSet, reducers: Reducers) -> None:
+    """Raise ScoreError for a built-in reducer that needs more epochs than any sample has."""
+    for reducer in listed_reducers(reducers):
+        needed = epochs_needed(reducer)
+        if needed is not None and needed > outputs.most_epochs:
+            there = outputs.most_epochs
+            raise ScoreError(
+                f"{reducer_log_name(reducer)} needs {needed} epochs, but {outputs.source} has "
+                f"{there} at most of a sample\n"
+                f"  name a count up to {there}, or score a file with more epochs"
+            )
 
 
 def group_name(value: Any) -> str:

@@ -9,13 +9,13 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
 from guardtui.files.output_files import OutputSet
 from guardtui.scorer.aggregate import Reducers
-from guardtui.scorer.models import GraderModel, use_models
+from guardtui.scorer.models import GraderModel, NoModelError
 from guardtui.scorer.registry import (
     OWN,
     is_registered,
@@ -51,13 +51,14 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 class Grading:
     """Which models may be asked: `make` gives one by its name `URL#name`, or raises ValueError.
 
-    `models` play the role of the grader; several are a panel.
+    `models` play the role of the grader, `roles` names those of other roles; several are a panel.
     """
 
     make: Callable[[str], tuple[str, GraderModel]]
     models: tuple[str, ...] = ()
     concurrency: int = 8
     fresh: bool = False
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def asks_models(scorer: Scorer) -> bool:
@@ -150,6 +151,7 @@ class LiveRun:
         self.problem = ""
         self.measured: JudgeResult | None = None
         self.models: list[str] = []
+        self.roles: Mapping[str, Sequence[str]] = {}
         self.asked = self.found = 0
         self._grading = grading
         self._cluster = cluster
@@ -221,13 +223,12 @@ class LiveRun:
             row = places[str(state.sample_id), state.epoch]
             try:
                 score = await inner(state, target)
-            except ScoreError:
+            except (ScoreError, NoModelError):
                 raise
             except Exception as error:
-                if type(error) is not LookupError:
-                    self.result.errors[row] = str(error) or type(error).__name__
-                    self.texts[row] = FAILED
-                    self.done += 1
+                self.result.errors[row] = str(error) or type(error).__name__
+                self.texts[row] = FAILED
+                self.done += 1
                 raise
             if score is None or isinstance(score, Score):
                 self._note(row, score)
@@ -259,11 +260,7 @@ class LiveRun:
 
         graders = Graders(grading.make, cache, fresh=grading.fresh)
         try:
-            panel = [graders.get(name) for name in grading.models]
-            roles: dict[str, Any] = (
-                {} if not panel else {"grader": panel if len(panel) > 1 else panel[0]}
-            )
-            with use_models(panel[0] if panel else None, roles=roles, resolve=graders.get):
+            with graders.used(grading.models, grading.roles):
                 (found,) = await score_rows(
                     self.outputs, [judge],
                     concurrency=grading.concurrency, settle=graders.settle,
@@ -272,6 +269,7 @@ class LiveRun:
             return found
         finally:
             self.models = list(graders.known)
+            self.roles = graders.names_of(grading.roles)
             self.asked, self.found = graders.asked, graders.found
             await graders.close()
             for one in opened:

@@ -134,12 +134,6 @@ def test_epochs_reducers_and_clusters(here: Path, capfd: pytest.CaptureFixture[s
     assert "epochs by max\naccuracy   1.000\nstderr     0.000\n" in out
 
 
-def test_a_reducer_that_finds_too_few_epochs(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = score(capfd, "outputs.csv", "--scorer", "match()", "--reducer", "pass_at_2")
-    assert code == 0
-    assert f"epochs by pass_at_2 ({ROWS} samples without a value)\naccuracy   n/a\n" in out
-
-
 def test_choices(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "c.csv").write_text(
         "input,target,output,choices\n"

@@ -156,13 +156,17 @@ def test_attachments_messages_and_parts() -> None:
     assert list(outputs.outputs) == ["long text"]
 
 
-def test_samples_without_an_output_are_left_out_and_said_to_be() -> None:
-    failed = sample("z", output={"choices": [], "completion": ""}, error={"message": "boom"})
-    outputs = parse_outputs(JSON, as_json([sample("a"), failed]))
-    assert list(outputs.ids) == ["a"]
-    assert "1 sample has no output, and cannot be scored: left out" in outputs.findings[0].message
-    with pytest.raises(FileProblem, match="no sample of the log has an output"):
-        parse_outputs(JSON, as_json([failed]))
+def test_samples_without_an_output_have_an_empty_one_and_are_counted() -> None:
+    failed = sample("y", output={"choices": [], "completion": ""}, error={"message": "boom"})
+    outputs = parse_outputs(JSON, as_json([sample("a"), failed, sample("z", output=None)]))
+    assert list(zip(outputs.ids, outputs.outputs, strict=True)) == [
+        ("a", "answer a"), ("y", ""), ("z", ""),
+    ]  # fmt: skip
+    (finding,) = outputs.findings
+    assert finding.message == (
+        "2 samples have no output and are scored as an empty one, as inspect_ai does; "
+        "1 of them ended with an error"
+    )
 
 
 def test_a_picture_in_the_input_is_named_as_inspect_names_it() -> None:

@@ -342,6 +342,11 @@ REDUCERS: Sequence[tuple[str, tuple[Any, ...]]] = (
     ("pass_at", (2,)),
     ("pass_at", (2, 0.5)),
     ("pass_at", (4,)),
+    ("pass_k", (0,)),
+    ("pass_k", (1,)),
+    ("pass_k", (2,)),
+    ("pass_k", (2, 0.5)),
+    ("pass_k", (4,)),
 )
 
 few = st.sampled_from(["C", "I", "P", "1", 1, 1.0, True, 0, False, 0.5, 2, math.nan, "x"])

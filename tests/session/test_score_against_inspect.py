@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from guardtui.files.output_files import load_outputs
-from guardtui.scorer import model_graded_qa, use_models
+from guardtui.scorer import includes, match, model_graded_qa, use_models
 from guardtui.scorer.state import Output
 from guardtui.session.score_run import make_judges, score_rows
 
@@ -31,6 +31,8 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
+from inspect_ai.scorer import includes as their_includes
+from inspect_ai.scorer import match as their_match
 from inspect_ai.scorer import model_graded_qa as their_model_graded_qa
 from inspect_ai.solver import Generate, TaskState, solver
 
@@ -124,6 +126,46 @@ def our_prompts(path: Path, history: bool) -> list[str]:
 
     asyncio.run(scored())
     return grader.prompts
+
+
+def test_samples_without_an_output_are_scored_as_empty(tmp_path: Path) -> None:
+    @solver
+    def failing() -> Any:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if state.sample_id == 2:
+                raise RuntimeError("no line")
+            return await generate(state)
+
+        return solve
+
+    task = Task(dataset=[Sample(input="a", target="six"), Sample(input="b", target="six")])
+    task.solver = failing()
+    (log,) = evaluate(
+        task, model=model(lambda *_: "six"), log_dir=str(tmp_path), display="none",
+        score=False, fail_on_error=False,
+    )  # fmt: skip
+    theirs = rescore(log, [their_match(), their_includes()], display="none")
+    expected = [
+        [(one.value, one.answer, one.explanation, one.reason) for one in sample.scores.values()]
+        for sample in theirs.samples or []
+        if sample.scores
+    ]
+    assert len(expected) == 2
+    path = tmp_path / "log.eval"
+    write_eval_log(log, str(path))
+    outputs = load_outputs(path)
+    assert "1 sample has no output and is scored as an empty one" in outputs.findings[0].message
+    judges = make_judges([("match()", match()), ("includes()", includes())], None)
+    scored = asyncio.run(score_rows(outputs, judges))
+    found = [
+        [
+            (score.value, score.answer, score.explanation, score.reason)
+            for score in (one.scores[row] for one in scored)
+            if score is not None
+        ]
+        for row in range(2)
+    ]
+    assert found == expected
 
 
 @pytest.mark.parametrize("history", [True, False])

@@ -18,7 +18,9 @@ from guardtui.scorer import (
     includes,
     match,
     mean,
+    metric,
     model_graded_qa,
+    parse_reducer,
     scorer,
     stderr,
     use_models,
@@ -205,6 +207,51 @@ def test_a_row_without_messages_among_others_falls_back_to_its_input() -> None:
     outputs = outputs_of(f"input,target,output,messages\nq,t,o,{chat}\nq,t,o,\n")
     told = [[one.text for one in sample_state(outputs, row).messages] for row in range(2)]
     assert told == [["first", "o"], ["q", "o"]]
+
+
+async def test_metrics_see_which_scorer_made_a_score() -> None:
+    seen: list[tuple[str | None, str | int | None]] = []
+
+    @metric(scores="unreduced")
+    def who() -> Any:
+        def measure(scores: list[SampleScore]) -> float:
+            seen.extend((one.scorer, one.sample_id) for one in scores)
+            return 0.0
+
+        return measure
+
+    judges = make_judges([("match()", match()), ("match()", match("any"))], [who()])
+    for one in await score_rows(SUMS, judges):
+        summarised(SUMS, one)
+    assert {name for name, _ in seen} == {"match"}
+    assert len(seen) == 2 * len(SUMS)
+
+
+@pytest.mark.parametrize("name", ["pass_at(3)", "pass_k(3)", "at_least(3)"])
+async def test_a_reducer_that_needs_more_epochs_than_there_are_is_an_error(name: str) -> None:
+    scores = await scores_of(SUMS, match())
+    with pytest.raises(ScoreError, match=r"needs 3 epochs, but outputs.csv has 2"):
+        summarised(SUMS, scores, [parse_reducer(name)])
+    summarised(SUMS, scores, [parse_reducer(name.replace("3", "2"))])
+
+
+async def test_a_role_that_nobody_plays_is_an_error_of_the_run() -> None:
+    graders = Graders(lambda name: (name, Grader()))
+    judges = make_judges([("graded()", model_graded_qa(model_role="second"))], None)
+    with graders.used(["first"]), pytest.raises(ScoreError, match=r"--model-role second=URL#NAME"):
+        await score_rows(SUMS, judges)
+    with graders.used(["first"], {"second": ["a", "b"]}):
+        (found,) = await score_rows(SUMS, judges)
+    assert found.scored == len(SUMS)
+
+
+async def test_without_a_role_the_first_model_grades() -> None:
+    graders = Graders(lambda name: (name, Grader()))
+    judges = make_judges([("graded()", model_graded_qa(model_role=None))], None)
+    with graders.used(["first", "second"]):
+        (found,) = await score_rows(SUMS, judges)
+    assert found.scored == len(SUMS)
+    assert (graders.get("first").asked, graders.get("second").asked) == (4, 0)
 
 
 class Grader:

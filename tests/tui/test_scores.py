@@ -21,7 +21,7 @@ from textual.widgets._footer import FooterKey
 from guardtui.domain.row_filter import FilterError
 from guardtui.files.output_files import OutputSet, load_outputs
 from guardtui.scorer import registry
-from guardtui.scorer.expression import parse_scorer
+from guardtui.scorer.expression import parse_reducer, parse_scorer
 from guardtui.scorer.state import Output
 from guardtui.scorer.types import Score
 from guardtui.session.score_run import make_judges, score_rows
@@ -768,3 +768,14 @@ async def test_a_grader_is_sent_the_conversation(tmp_path: Path) -> None:
         assert model.prompts == ["Q=[Hello\n\nAssistant: Hi]"]
 
     await show(path, run, line, grading=grading(model), asked=True)
+
+
+async def test_a_reducer_that_lacks_epochs_is_told_in_place_of_metrics(path: Path) -> None:
+    async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
+        await until(
+            pilot,
+            lambda: "pass_at_5 needs 5 epochs" in text_of(screen, "#score-metrics-text"),
+        )
+        assert values(screen) == MATCH
+
+    await show(path, run, reducers=[parse_reducer("pass_at(5)")])

@@ -125,9 +125,10 @@ class ScoresScreen(ScoringScreen):
         if outputs.samples == len(outputs):
             self.notify("Every sample is there once: there are no epochs to make one of.")
             return
-        most = min(_MOST_COUNTS, max(outputs.epochs))
+        most = min(_MOST_COUNTS, outputs.most_epochs)
         names = ["mean", "median", "mode", "majority", "max"]
-        names += [f"{name}({k})" for k in range(2, most + 1) for name in ("at_least", "pass_at")]
+        counting = ("at_least", "pass_at", "pass_k")
+        names += [f"{name}({k})" for k in range(2, most + 1) for name in counting]
         options = [(name, Text(name + "  (as usual)" * (name == "mean"))) for name in names]
         options.append(("", Text("every epoch by itself")))
         chosen = await self.app.push_screen_wait(
@@ -281,6 +282,7 @@ class ScoresScreen(ScoringScreen):
         report = ScoreReport(
             self.outputs, results, self.group, self.options.cluster,
             models=list(dict.fromkeys(name for run in runs for name in run.models)),
+            roles={role: names for run in runs for role, names in run.roles.items()},
             asked=sum(run.asked for run in runs), found=sum(run.found for run in runs),
         )  # fmt: skip
         writer = import_module(f"guardtui.reports.score_{chosen}").write
