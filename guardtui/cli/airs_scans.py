@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
+from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.scanners.airs.credentials import AirsSettings
+    from guardtui.scanners.airs.lifecycle import Plan
     from guardtui.scanners.airs.scanner import AirsScanner
     from guardtui.session.verdict_cache import SqliteVerdicts
 
@@ -88,7 +90,7 @@ async def make_scanner(
     from guardtui.scanners.airs.errors import AirsError
     from guardtui.scanners.airs.places import PolicyProblem
 
-    connection = AirsConnection(settings, rate=rate)
+    connection = AirsConnection(settings, rate=rate, revisions=known_revisions())
     profile = inert(settings.profile)[:60]
     try:
         try:
@@ -102,10 +104,7 @@ async def make_scanner(
         else:
             now = connection.in_effect(topic, plan)
             if plan is not None and plan.changes:
-                diagnostics.warn(
-                    f"profile {profile} does not have this definition: the verdicts are on what "
-                    "it has\n  to have it in effect: " + "; ".join(plan.changes)
-                )
+                diagnostics.warn(_difference(profile, plan))
     except ServiceError as error:
         raise AirsError(
             f"the profile {profile} could not be looked up: {error.message}\n"
@@ -114,6 +113,19 @@ async def make_scanner(
     except AirsError as error:
         raise InputError(str(error)) from error
     return connection.scanner(now, cache=cache, fresh=fresh, companions=companions, batches=batches)
+
+
+def _difference(profile: str, plan: Plan) -> str:
+    """How what the profile has in effect stands to the definition."""
+    remedy = "\n  to have it in effect: " + "; ".join(plan.changes)
+    if plan.unknown is not None:
+        return (
+            f"whether profile {profile} has this definition is not known: it pins revision "
+            f"{plan.unknown} of the topic, whose text AIRS does not show{remedy}"
+        )
+    return (
+        f"profile {profile} does not have this definition: the verdicts are on what it has{remedy}"
+    )
 
 
 def say_work(

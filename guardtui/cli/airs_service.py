@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from guardtui.scanners.airs.connection import AirsConnection
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.airs.lifecycle import Applied, Plan, Reverted
+    from guardtui.scanners.airs.management import ManagementClient
+    from guardtui.session.topic_revisions import SqliteTopicRevisions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -128,11 +130,26 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
+def known_revisions() -> SqliteTopicRevisions:
+    """The texts of topic revisions that guardtui has seen on this machine."""
+    from guardtui.scanners.local.vectors import cache_folder
+    from guardtui.session.topic_revisions import SqliteTopicRevisions
+
+    return SqliteTopicRevisions(cache_folder())
+
+
+def open_management(settings: AirsSettings) -> ManagementClient:
+    """A client for topics and profiles; close it. Raises AirsError naming what is missing."""
+    from guardtui.scanners.airs.management import ManagementClient
+
+    return ManagementClient(settings.management(), revisions=known_revisions())
+
+
 def connect(settings: AirsSettings, *, scans: bool) -> AirsConnection:
     """A connection that can change topics. Raises AirsError naming what is missing."""
     from guardtui.scanners.airs.connection import AirsConnection
 
-    connection = AirsConnection(settings, scans=scans)
+    connection = AirsConnection(settings, scans=scans, revisions=known_revisions())
     settings.management()
     return connection
 

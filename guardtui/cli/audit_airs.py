@@ -45,12 +45,13 @@ def audit_profile(
     import asyncio
 
     from guardtui.cli.airs_scans import open_verdicts
+    from guardtui.cli.airs_service import known_revisions
     from guardtui.scanners.airs.connection import AirsConnection
 
     with open_verdicts() as cache:
 
         async def ask() -> Audited:
-            connection = AirsConnection(airs, rate=rate)
+            connection = AirsConnection(airs, rate=rate, revisions=known_revisions())
             there = await _look(connection)
             scanner = _scanner(connection, there, cache, fresh=fresh, batches=batches)
             return await _asked(

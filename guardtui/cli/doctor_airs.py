@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
-from guardtui.cli.airs_service import run_async
+from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.cli.doctor import Fact
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.airs.management import ManagementClient
     from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
 
 ALL_REGIONS = "all"
 PROBE = "What is the capital of France?"
@@ -259,7 +260,11 @@ async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
     tokens = Tokens(account)
     retries = Retries(attempts=2, total=_TIMEOUT)
     async with ManagementClient(
-        account, tokens=tokens, retries=retries, timeout=_TIMEOUT
+        account,
+        tokens=tokens,
+        retries=retries,
+        timeout=_TIMEOUT,
+        revisions=known_revisions(),
     ) as client:
         try:
             await tokens.get()
@@ -291,13 +296,16 @@ async def _profile(client: ManagementClient, name: str) -> AsyncIterator[Fact]:
         yield Fact("profile there", "ok", told)
     else:
         yield Fact("profile there", "warning", f"{told}, not active", "activate it")
-    for fact in _topics(row, await client.topics()):
+    for fact in _topics(row, await client.topics(), client.revisions):
         yield fact
 
 
-def _topics(row: SecurityProfile, topics: list[CustomTopic]) -> Iterator[Fact]:
+def _topics(
+    row: SecurityProfile, topics: list[CustomTopic], texts: ServiceRevisions
+) -> Iterator[Fact]:
     from guardtui.http.errors import inert
     from guardtui.scanners.airs.places import guardrails, members, revision_of
+    from guardtui.scanners.airs.topic_revisions import text_hash
 
     known = {one.topic_id.lower(): one for one in topics}
     facts = []
@@ -309,11 +317,19 @@ def _topics(row: SecurityProfile, topics: list[CustomTopic]) -> Iterator[Fact]:
             topic = known.get(str(member.get("topic_id")).lower())
             if topic is None:
                 facts.append(Fact("topic", "warning", told, "it is no longer in the tenant"))
-            elif topic.revision != pinned:
-                older = f"the newest text is revision {topic.revision}, which nobody applied here"
-                facts.append(Fact("topic", "warning", told, older))
-            else:
+                continue
+            newest = f"revision {topic.revision}"
+            text = texts.text(topic.topic_id, pinned)
+            if topic.revision == pinned:
                 facts.append(Fact("topic", "ok", told))
+            elif text == text_hash(topic):
+                facts.append(Fact("topic", "ok", f"{told}: the text of the newest, {newest}"))
+            elif text is None:
+                unknown = f"the newest is {newest}; AIRS does not show whether its text is another"
+                facts.append(Fact("topic", "warning", told, unknown))
+            else:
+                older = f"the newest text is {newest}, which this profile does not use"
+                facts.append(Fact("topic", "warning", told, older))
     if not facts:
         yield Fact("topics", "ok", "the profile has none")
     yield from facts[:_TOPICS_SHOWN]

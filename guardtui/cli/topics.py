@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
-from guardtui.cli.airs_service import failures_told, load_settings, profile_option, run_async, table
+from guardtui.cli.airs_service import (
+    failures_told,
+    known_revisions,
+    load_settings,
+    open_management,
+    profile_option,
+    run_async,
+    table,
+)
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
 
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from guardtui.scanners.airs.credentials import AirsSettings
     from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
     from guardtui.scanners.airs.places import Place
+    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
 
 SCHEMA_VERSION = 1
 
@@ -84,7 +93,7 @@ def get(name: str, profile: str | None, as_json: bool) -> None:
     else:
         write(_topic_file(topic, pins))
     if row is not None:
-        _say_pins(row, topic, pins)
+        _say_pins(row, topic, pins, _texts(settings))
     if not topic.active:
         diagnostics.warn("the topic is not active: it matches nothing")
 
@@ -109,20 +118,18 @@ def create(topic: Path) -> None:
 
 async def _create(settings: AirsSettings, topic: Topic) -> CustomTopic:
     from guardtui.scanners.airs import lifecycle
-    from guardtui.scanners.airs.management import ManagementClient
 
     with failures_told():
-        async with ManagementClient(settings.management()) as client:
+        async with open_management(settings) as client:
             return await lifecycle.create(client, topic)
 
 
 async def _read(settings: AirsSettings) -> tuple[list[CustomTopic], SecurityProfile | None]:
     """All topics by name, and the profile where one is named. Raises `InputError`, `AirsError`."""
     from guardtui.scanners.airs import lifecycle
-    from guardtui.scanners.airs.management import ManagementClient
 
     with failures_told():
-        async with ManagementClient(settings.management()) as client:
+        async with open_management(settings) as client:
             topics = await client.topics()
             row = await lifecycle.newest(client, settings.profile) if settings.profile else None
     return sorted(topics, key=lambda one: (one.topic_name.casefold(), one.topic_id)), row
@@ -177,8 +184,21 @@ def _say_strangers(row: SecurityProfile, topics: list[CustomTopic]) -> None:
                 diagnostics.warn(f"the profile names a topic that is not there: {name}")
 
 
-def _say_pins(row: SecurityProfile, topic: CustomTopic, pins: list[tuple[Place, str, int]]) -> None:
+def _texts(settings: AirsSettings) -> ServiceRevisions:
+    """The texts of topic revisions that were seen at this service."""
+    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
+
+    return ServiceRevisions(str(settings.management_endpoint), known_revisions())
+
+
+def _say_pins(
+    row: SecurityProfile,
+    topic: CustomTopic,
+    pins: list[tuple[Place, str, int]],
+    texts: ServiceRevisions,
+) -> None:
     from guardtui.http.errors import inert
+    from guardtui.scanners.airs.topic_revisions import text_hash
 
     name = inert(row.profile_name)[:60]
     if not pins:
@@ -186,11 +206,14 @@ def _say_pins(row: SecurityProfile, topic: CustomTopic, pins: list[tuple[Place, 
     for place, action, revision in pins:
         said = f"profile {name} (revision {row.revision}): {inert(action)}, pinned at "
         said += f"revision {revision} ({place})"
+        newest = f"revision {topic.revision}"
         if revision == topic.revision:
             diagnostics.note(said)
+        elif texts.text(topic.topic_id, revision) == text_hash(topic):
+            diagnostics.note(f"{said}: the same text as the newest, {newest}")
         else:
             diagnostics.warn(
-                f"{said}: what is printed is the newest, revision {topic.revision}, "
+                f"{said}: what is printed is the newest, {newest}, "
                 "as the service gives no older text"
             )
 

@@ -13,6 +13,7 @@ from guardtui.cli.airs_service import (
     agreement_options,
     failures_told,
     load_settings,
+    open_management,
     run_async,
 )
 from guardtui.cli.diagnostics import Exit, InputError
@@ -105,11 +106,10 @@ async def _look(
     settings: AirsSettings, name: str
 ) -> tuple[CustomTopic, dict[str, list[int]], dict[str, int]]:
     """The topic, by profile the revisions that name it, newest first, and each one's newest."""
-    from guardtui.scanners.airs.management import ManagementClient
     from guardtui.scanners.airs.places import references
 
     with failures_told():
-        async with ManagementClient(settings.management()) as client:
+        async with open_management(settings) as client:
             topic = named(await client.topics(), name)
             rows = await client.profiles()
     newest: dict[str, int] = {}
@@ -139,10 +139,9 @@ def _lines(holders: dict[str, list[int]], newest: dict[str, int]) -> str:
 async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -> str:
     """Delete it, and what the service says. Raises `InputError`, `AirsError`."""
     from guardtui.http.errors import ServiceError
-    from guardtui.scanners.airs.management import ManagementClient
 
     with failures_told("the topic was not deleted"):
-        async with ManagementClient(settings.management()) as client:
+        async with open_management(settings) as client:
             if updated_by:
                 return await client.force_delete_topic(topic.topic_id, updated_by)
             try:

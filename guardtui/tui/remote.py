@@ -12,7 +12,9 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.epochs import Epochs
+from guardtui.session.topic_revisions import SqliteTopicRevisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ class RemoteOptions:
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         """A connection to this profile. Raises AirsError."""
-        return AirsConnection(replace(settings, profile=profile), rate=self.rate)
+        revisions = SqliteTopicRevisions(cache_folder())
+        return AirsConnection(
+            replace(settings, profile=profile), rate=self.rate, revisions=revisions
+        )
 
 
 async def profile_names(settings: AirsSettings) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.http.errors import inert
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.places import guardrails, members, pinned, references
+from guardtui.scanners.airs.topic_revisions import text_hash
 
 LONGEST = 2000
 """Characters of a text beyond which it is no definition's, and is not compared or taken over."""
@@ -24,6 +24,12 @@ class Listing:
 
     topics: tuple[CustomTopic, ...]
     profile: SecurityProfile | None
+    same_text: frozenset[tuple[str, int]] = frozenset()
+    """Topic id and revision of pins that are not the newest, but have the newest text."""
+
+    def is_older(self, topic: CustomTopic, revision: int) -> bool:
+        """Whether a pinned revision may have another text than the newest."""
+        return revision != topic.revision and (topic.topic_id, revision) not in self.same_text
 
     def pins(self, topic: CustomTopic) -> tuple[tuple[str, int], ...]:
         """Action and revision of each place where the profile has the topic; neither inert."""
@@ -62,22 +68,26 @@ def too_large(topic: CustomTopic) -> bool:
     return sum(map(len, texts)) > LONGEST
 
 
-def _client(connection: AirsConnection) -> ManagementClient:
-    return ManagementClient(connection.settings.management())
-
-
 async def read_listing(connection: AirsConnection) -> Listing:
     """What the tenant has now. Raises AirsError and ServiceError."""
-    async with _client(connection) as client:
+    async with connection.management() as client:
         topics = await client.topics()
         profile = await client.profile(connection.profile)
+        revisions = client.revisions
     topics.sort(key=lambda one: (one.topic_name.casefold(), one.topic_id))
-    return Listing(tuple(topics), profile)
+    listing = Listing(tuple(topics), profile)
+    same = {
+        (topic.topic_id, revision)
+        for topic in topics
+        for _, revision in listing.pins(topic)
+        if revisions.text(topic.topic_id, revision) == text_hash(topic)
+    }
+    return replace(listing, same_text=frozenset(same))
 
 
 async def holders(connection: AirsConnection, topic: CustomTopic) -> tuple[str, ...]:
     """Which profiles name the topic in any revision, a line each, inert. Raises ServiceError."""
-    async with _client(connection) as client:
+    async with connection.management() as client:
         rows = await client.profiles()
     newest: dict[str, int] = {}
     held: dict[str, list[int]] = {}
@@ -98,7 +108,7 @@ async def holders(connection: AirsConnection, topic: CustomTopic) -> tuple[str, 
 
 async def create(connection: AirsConnection, topic: Topic) -> CustomTopic:
     """Make a topic that no profile uses yet. Raises AirsError and ServiceError."""
-    async with _client(connection) as client:
+    async with connection.management() as client:
         return await lifecycle.create(client, topic)
 
 
@@ -107,7 +117,7 @@ async def delete(connection: AirsConnection, topic: CustomTopic, updated_by: str
 
     Returns what the service says, inert.
     """
-    async with _client(connection) as client:
+    async with connection.management() as client:
         if updated_by:
             return await client.force_delete_topic(topic.topic_id, updated_by)
         return await client.delete_topic(topic.topic_id)

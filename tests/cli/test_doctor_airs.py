@@ -62,6 +62,7 @@ def test_all_is_well(cloud: Cloud, run: Run) -> None:
 
 def test_an_older_pin_and_a_topic_that_is_gone_are_told(cloud: Cloud, run: Run) -> None:
     cloud.apply()
+    run(*AIRS, **cloud.all)  # sees the text of revision 1
 
     async def changed() -> None:
         settings = credentials.AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
@@ -72,7 +73,12 @@ def test_an_older_pin_and_a_topic_that_is_gone_are_told(cloud: Cloud, run: Run) 
     asyncio.run(changed())
     found = facts(run(*AIRS, **cloud.all))
     assert found["topic"]["state"] == "warning"
-    assert "revision 2, which nobody applied" in found["topic"]["remedy"]
+    told = "the newest text is revision 2, which this profile does not use"
+    assert found["topic"]["remedy"] == told
+    elsewhere = {"GUARDTUI_CACHE": str(cloud.folder / "elsewhere")}
+    found = facts(run(*AIRS, **(cloud.all | elsewhere)))
+    assert found["topic"]["state"] == "warning"
+    assert "AIRS does not show whether its text is another" in found["topic"]["remedy"]
 
 
 def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:

@@ -129,6 +129,39 @@ def test_back_to_before_the_first(cloud: Cloud, airs: Topics, profile: str) -> N
     assert again.code == 2
 
 
+def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: Topics) -> None:
+    path = cloud.folder / "topic.yaml"
+    ask = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--scanner", "airs", *ON)
+    assert airs(*APPLY, "--no-wait").code == 0
+    first = airs(*ask)
+    path.write_text(TOPIC.replace("personal income", "business"), "utf-8")
+    assert airs(*APPLY, "--no-wait").code == 0
+    assert airs(*REVERT, "--no-wait").code == 0
+    path.write_text(TOPIC, "utf-8")
+    (topic,) = topics(cloud)
+    assert topic.revision == 3  # the profile pins revision 1, whose text is the same
+    asked = cloud.prompts["asked"]["total"]
+    again = airs(*ask)
+    assert (again.code, again.out.partition("\n\n")[2]) == (0, first.out.partition("\n\n")[2])
+    assert again.err == "no calls: the verdicts on 10 prompts are in the cache\n"
+    assert cloud.prompts["asked"]["total"] == asked
+    told = airs("doctor", "--airs", *ON, "--json")
+    (fact,) = [one for one in json.loads(told.out)["facts"] if one["name"] == "topic"]
+    assert (fact["state"], fact["remedy"]) == ("ok", "")
+    assert fact["value"] == (
+        "Tax advice: block, revision 1 (entry 1): the text of the newest, revision 3"
+    )
+    assert "the same text as the newest, revision 3" in airs("topics", "get", NAME, *ON).err
+    applied = airs(*APPLY, "--dry-run")
+    assert "  has this definition already\n" in applied.err
+    # On a machine that never saw revision 1, nothing is claimed about its text.
+    other = airs(*ask, GUARDTUI_CACHE=str(cloud.folder / "elsewhere"))
+    assert "does not have this definition" not in other.err
+    assert (
+        "whether profile sandbox has this definition is not known: it pins revision 1" in other.err
+    )
+
+
 def test_get_is_a_topic_file(cloud: Cloud, airs: Topics) -> None:
     assert airs(*APPLY).code == 0
     path = cloud.folder / "got.yaml"

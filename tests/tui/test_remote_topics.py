@@ -423,6 +423,7 @@ async def test_take_back_goes_step_by_step_to_what_was_before(
         frame = await done(play, "Taken back: revision 5 of the profile, and scans are judged")
         assert "127.0.0.1 r5" in frame
         assert cloud.pinned() == ["First of all"]
+        assert "r4   block r2 · another text here" in frame  # not "older": the text is the same
         assert len(log_of(play).ways()) == 1
         await play.press("escape")
         await play.until(lambda: play.app.screen is play.main)

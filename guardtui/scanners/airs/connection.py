@@ -20,6 +20,7 @@ from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.places import Place
 from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.topic_revisions import SeenRevisions, TopicRevisions
 from guardtui.scanners.base import VerdictCache
 
 
@@ -33,7 +34,8 @@ class InEffect:
 
 class AirsConnection:
     """One security profile of one tenant, by the settings of this moment. Opens connections only
-    for the length of a call. Raises AirsError without a profile, and without a credential for
+    for the length of a call. `revisions` remembers the texts of topic revisions, by default for as
+    long as the connection exists. Raises AirsError without a profile, and without a credential for
     scans, unless there are to be none (`scans`).
     """
 
@@ -44,6 +46,7 @@ class AirsConnection:
         rate: float | None = None,
         scans: bool = True,
         clock: Clock = CLOCK,
+        revisions: TopicRevisions | None = None,
     ) -> None:
         if scans:
             settings.scan_credential()
@@ -55,6 +58,7 @@ class AirsConnection:
         self.settings = settings
         self.rate = rate
         self._clock = clock
+        self._revisions = SeenRevisions() if revisions is None else revisions
 
     @property
     def profile(self) -> str:
@@ -76,6 +80,10 @@ class AirsConnection:
         """Whether there is any credential to change topics with."""
         return bool(self.settings.client_id or self.settings.client_secret)
 
+    def management(self) -> ManagementClient:
+        """A client for topics and profiles; close it. Raises AirsError naming what is missing."""
+        return ManagementClient(self.settings.management(), revisions=self._revisions)
+
     async def look(
         self, topic: Topic, *, place: Place | None = None, set_default: bool = False
     ) -> Plan | None:
@@ -85,7 +93,7 @@ class AirsConnection:
         """
         if not self.manages:
             return None
-        async with ManagementClient(self.settings.management()) as client:
+        async with self.management() as client:
             return await lifecycle.plan(
                 client, topic, self.profile, place=place, set_default=set_default
             )
@@ -100,7 +108,7 @@ class AirsConnection:
         journal: Journal | None = None,
     ) -> Applied:
         """Put the definition into effect. Raises AirsError and ServiceError."""
-        async with ManagementClient(self.settings.management()) as client:
+        async with self.management() as client:
             return await lifecycle.apply(
                 client,
                 topic,
@@ -113,12 +121,12 @@ class AirsConnection:
 
     async def look_back(self, before: Before) -> Reverted:
         """What going back would do now; nothing is sent. Raises AirsError and ServiceError."""
-        async with ManagementClient(self.settings.management()) as client:
+        async with self.management() as client:
             return await lifecycle.plan_back(client, before)
 
     async def revert(self, before: Before) -> Reverted:
         """Go back to what was before a change. Raises AirsError and ServiceError."""
-        async with ManagementClient(self.settings.management()) as client:
+        async with self.management() as client:
             return await lifecycle.revert(client, before)
 
     async def seen(self) -> InEffect | None:
@@ -128,7 +136,7 @@ class AirsConnection:
         """
         if not self.manages:
             return None
-        async with ManagementClient(self.settings.management()) as client:
+        async with self.management() as client:
             row = await lifecycle.newest(client, self.profile)
         return InEffect(row, effect_of(row, ""))
 

@@ -10,8 +10,9 @@ from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.places import Place, references
+from guardtui.scanners.airs.places import Place, pinned, references, target
 from guardtui.scanners.airs.policy import Edit, Pin, attach, remove, restore
+from guardtui.scanners.airs.topic_revisions import text_hash
 from guardtui.scanners.airs.ways import Before, Journal, Reverted, Way
 from guardtui.scanners.airs.writes import check, create, newest, put, same_text, store, update
 
@@ -44,6 +45,8 @@ class Plan:
     warnings: tuple[str, ...]
     policy: dict[str, Any]
     """The profile's policy as it would be."""
+    unknown: int | None = None
+    """Revision of the topic that the profile pins now, if the text of that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +72,10 @@ async def plan(
     check(topic)
     row = await newest(client, profile)
     known = await client.topic(topic.name)
-    revision = 1 if known is None else known.revision + (not same_text(known, topic))
-    edit = attach(
-        row.policy,
-        Pin(
-            topic_id=known.topic_id if known is not None else _NO_TOPIC,
-            topic_name=topic.name,
-            revision=revision,
-        ),
-        topic.intent,
-        place=place,
-        set_default=set_default,
-    )
-    changes = _topic_words(known, topic) + edit.changes
-    return Plan(row, known, changes, _warnings(row, edit), edit.policy)
+    wanted = _wanted(client, row, known, topic, place)
+    edit = attach(row.policy, wanted.pin, topic.intent, place=place, set_default=set_default)
+    changes = wanted.changes + edit.changes
+    return Plan(row, known, changes, _warnings(row, edit), edit.policy, wanted.unknown)
 
 
 async def apply(
@@ -106,27 +99,27 @@ async def apply(
     # Looked at first: where the profile will not do, no topic is changed.
     row = await newest(client, profile)
     known = await client.topic(topic.name)
-    trial = Pin(
-        topic_id=known.topic_id if known is not None else _NO_TOPIC,
-        topic_name=topic.name,
-        revision=1 if known is None else known.revision + bool(_topic_words(known, topic)),
-    )
-    tried = attach(row.policy, trial, topic.intent, place=place, set_default=set_default)
-    words = _topic_words(known, topic)
+    wanted = _wanted(client, row, known, topic, place)
+    tried = attach(row.policy, wanted.pin, topic.intent, place=place, set_default=set_default)
+    words = wanted.changes
     way = Way(profile, known, bool(words), journal, topic.name, row.revision)
     if known is not None and words:
         # Not known of one that is to be made: it has no id yet, and no profile can name it.
         # What is not done in the end is no obstacle on the way back.
-        way.tell(known.topic_id, trial.revision, tried.undo, row.revision + 1)
+        way.tell(known.topic_id, wanted.pin.revision, tried.undo, row.revision + 1)
     try:
-        stored = await store(client, topic, known)
+        stored = known if known is not None and not words else await store(client, topic, known)
     except ServiceError as error:
         if error.kind not in UNKNOWN_FATE:
             way.retract()
         raise
     try:
         row = await newest(client, profile)
-        pin = Pin(topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision)
+        pin = wanted.pin
+        if words:
+            pin = Pin(
+                topic_id=stored.topic_id, topic_name=stored.topic_name, revision=stored.revision
+            )
         edit = attach(row.policy, pin, topic.intent, place=place, set_default=set_default)
         warnings = [*_topic_warnings(shown, known, stored, words), *_warnings(row, edit)]
         way.revision_before = row.revision
@@ -254,13 +247,47 @@ async def detach(
     return Reverted(now, edit.changes, (*edit.warnings, *more))
 
 
-def _topic_words(known: CustomTopic | None, topic: Topic) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a profile is to pin, and what is changed in the topic itself for that, in words.
+
+    `unknown` is the revision that the profile pins now, if the text of that is not known.
+    """
+
+    pin: Pin
+    changes: tuple[str, ...] = ()
+    unknown: int | None = None
+
+
+def _wanted(
+    client: ManagementClient,
+    row: SecurityProfile,
+    known: CustomTopic | None,
+    topic: Topic,
+    place: Place | None,
+) -> _Wanted:
+    """The revision whose text is the definition: the pinned one, the newest, or a new one."""
     name = inert(topic.name)[:60]
     if known is None:
-        return (f"topic {name} is made",)
-    if same_text(known, topic) and known.active:
-        return ()
-    return (f"topic {name} gets a new text: revision {known.revision} → {known.revision + 1}",)
+        pin = Pin(topic_id=_NO_TOPIC, topic_name=topic.name, revision=1)
+        return _Wanted(pin, (f"topic {name} is made",))
+    where = place or target(row.policy)
+    texts = {
+        revision: client.revisions.text(known.topic_id, revision)
+        for spot, _, revision in pinned(row.policy, known.topic_id)
+        if spot == where
+    }
+    unknown = next((revision for revision, text in texts.items() if text is None), None)
+    same = [revision for revision, text in texts.items() if text == text_hash(topic)]
+    newest_text = same_text(known, topic)
+    revision, changes = known.revision, tuple[str, ...]()
+    if known.active and same:
+        revision, unknown = same[0], None
+    elif not (known.active and newest_text):
+        revision += 1
+        changes = (f"topic {name} gets a new text: revision {known.revision} → {revision}",)
+    pin = Pin(topic_id=known.topic_id, topic_name=topic.name, revision=revision)
+    return _Wanted(pin, changes, unknown)
 
 
 def _topic_warnings(

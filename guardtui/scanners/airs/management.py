@@ -18,6 +18,7 @@ from guardtui.scanners.airs.models import CustomTopic, SecurityProfile, Wire
 from guardtui.scanners.airs.places import references
 from guardtui.scanners.airs.policy import for_sending, new_policy
 from guardtui.scanners.airs.tokens import Tokens
+from guardtui.scanners.airs.topic_revisions import ServiceRevisions, TopicRevisions
 
 if TYPE_CHECKING:
     from guardtui.http.client import Reply
@@ -37,7 +38,7 @@ class ManagementClient:
     """Topics and profiles of one tenant. Close it (`async with`); belongs to one event loop.
 
     All calls raise ServiceError. Of the paths that exist in two forms the one that worked is
-    remembered.
+    remembered. `revisions` remembers the texts of topics, of which the service shows the newest.
     """
 
     def __init__(
@@ -49,10 +50,12 @@ class ManagementClient:
         retries: Retries | None = None,
         timeout: float = 60.0,
         clock: Clock = CLOCK,
+        revisions: TopicRevisions | None = None,
     ) -> None:
         from guardtui.http.client import RemoteClient
 
         self.account = account
+        self.revisions = ServiceRevisions(str(account.endpoint), revisions)
         self._tokens = tokens or Tokens(account, clock=clock)
         self._client = RemoteClient(
             account.endpoint, limit=limit, retries=retries, timeout=timeout, clock=clock
@@ -63,7 +66,9 @@ class ManagementClient:
 
     async def topics(self) -> list[CustomTopic]:
         """All topics of the tenant, at their newest revision."""
-        return await self._list("topics", "custom_topics", CustomTopic)
+        topics = await self._list("topics", "custom_topics", CustomTopic)
+        self.revisions.keep(topics)
+        return topics
 
     async def topic(self, name: str) -> CustomTopic | None:
         """The topic of exactly this name."""
@@ -76,7 +81,7 @@ class ManagementClient:
         """A new topic. A name that is taken is refused with status 409."""
         body = _topic_body(name, description, examples, True)
         reply = await self._call("POST", "/topic", json=body, retry=_WRITE)
-        return CustomTopic.read(reply.data)
+        return self._seen(CustomTopic.read(reply.data))
 
     async def update_topic(
         self,
@@ -91,7 +96,11 @@ class ManagementClient:
         path = f"/topic/uuid/{_checked_id(topic_id)}"
         body = _topic_body(name, description, examples, active)
         reply = await self._call("PUT", path, json=body, retry=_WRITE)
-        return CustomTopic.read(reply.data)
+        return self._seen(CustomTopic.read(reply.data))
+
+    def _seen(self, topic: CustomTopic) -> CustomTopic:
+        self.revisions.keep([topic])
+        return topic
 
     async def delete_topic(self, topic_id: str) -> str:
         """Delete a topic, and return what the service says.

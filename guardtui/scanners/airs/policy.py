@@ -20,6 +20,7 @@ from guardtui.scanners.airs.places import (
     members,
     pinned,
     position_of,
+    revision_of,
     sections,
     target,
 )
@@ -322,7 +323,7 @@ def _placed(old: list[tuple[str, Json]], name: str, pin: Pin, action: str) -> li
     elif len(old) > 1:
         words.append(f"topic {name} is in the {action} list once only")
     before = old[0][1]
-    if before.get("revision") != pin.revision:
+    if revision_of(before) != pin.revision:
         words.append(f"topic {name}: revision {_shown(before.get('revision'))} → {pin.revision}")
     if before.get("topic_name") != pin.topic_name:
         words.append(f"topic {_shown(before.get('topic_name'))} is called {name}")

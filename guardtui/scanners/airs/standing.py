@@ -9,21 +9,24 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.effect import effect_of
-from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.airs.models import CustomTopic
 from guardtui.scanners.airs.places import guardrails, members, revision_of
-from guardtui.scanners.airs.writes import newest, same_text
+from guardtui.scanners.airs.topic_revisions import text_hash
+from guardtui.scanners.airs.writes import newest
 
 _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A topic of the profile. `newest` is its text where the pinned revision is the newest one."""
+    """A topic of the profile at one revision.
+
+    `text` is the hash of that revision's text (`text_hash`), None where it is not known.
+    """
 
     name: str
     intent: Intent
-    newest: CustomTopic | None
+    revision: int
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,12 @@ class Standing:
                 told.append(f"topic {name} is not in the profile: it cannot match anything there")
             elif pinned.intent is not topic.intent:
                 told.append(f"topic {name} is there to {pinned.intent}, its file says otherwise")
-            elif pinned.newest is None:
-                told.append(f"topic {name} is pinned there at an older text than the newest")
-            elif not same_text(pinned.newest, topic):
+            elif pinned.text is None:
+                told.append(
+                    f"topic {name} is pinned there at revision {pinned.revision}, whose text AIRS "
+                    "does not show: it may differ from the file"
+                )
+            elif pinned.text != text_hash(topic):
                 told.append(f"topic {name} has another text there than in its file")
         return told
 
@@ -61,9 +67,10 @@ async def standing(connection: AirsConnection) -> Standing | None:
     """Look the profile up; None without a service account. Raises AirsError and ServiceError."""
     if not connection.manages:
         return None
-    async with ManagementClient(connection.settings.management()) as client:
+    async with connection.management() as client:
         row = await newest(client, connection.profile)
-        texts = {one.topic_id.lower(): one for one in await client.topics()}
+        known = {one.topic_id.lower(): one for one in await client.topics()}
+        revisions = client.revisions
     found: dict[str, Pinned] = {}
     defaults = set()
     for place, item in guardrails(row.policy):
@@ -71,10 +78,11 @@ async def standing(connection: AirsConnection) -> Standing | None:
             continue
         defaults.add(str(item.get("action")))
         for action, member in members(item):
-            text = texts.get(str(member.get("topic_id")).lower())
-            name = str(member.get("topic_name") or (text.topic_name if text else ""))
+            topic_id, revision = str(member.get("topic_id")), revision_of(member)
+            topic = known.get(topic_id.lower())
+            name = str(member.get("topic_name") or (topic.topic_name if topic else ""))
             intent = Intent.ALLOW if action == "allow" else Intent.BLOCK
-            current = text is not None and text.revision == revision_of(member)
-            found.setdefault(name, Pinned(name, intent, text if current else None))
+            text = revisions.text(topic_id, revision)
+            found.setdefault(name, Pinned(name, intent, revision, text))
     closed = {"allow": False, "block": True}.get(defaults.pop()) if len(defaults) == 1 else None
     return Standing(InEffect(row, effect_of(row, "")), tuple(found.values()), closed)

@@ -184,7 +184,7 @@ def _pins_text(listing: Listing, topic: CustomTopic) -> Text:
     text = Text()
     for number, (action, revision) in enumerate(pins[:3]):
         text.append(", " if number else "")
-        older = revision != topic.revision
+        older = listing.is_older(topic, revision)
         style = "$text-warning" if older else "$text-success"
         words = f"{display_start(action, 10)} r{revision}{' older' if older else ''}"
         text.append(words, style)

@@ -15,6 +15,7 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Before
 from guardtui.scanners.airs.places import Place
 from guardtui.scanners.airs.reach import contact
+from guardtui.scanners.airs.standing import standing
 
 from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
 
@@ -34,6 +35,47 @@ async def test_applied_looked_back_and_reverted(stage: Stage, connection: AirsCo
     back = await connection.look_back(done.before)
     assert (await connection.revert(done.before)).changes == back.changes
     assert "is as it was before" in back.changes[0]
+
+
+async def test_a_pinned_text_counts_whatever_its_revision(
+    stage: Stage, connection: AirsConnection
+) -> None:
+    other = TAX_TOPIC.model_copy(update={"description": "Advice on business tax"})
+    first = await connection.apply(TAX_TOPIC)
+    then = connection.in_effect(TAX_TOPIC, first)
+    second = await connection.apply(other)
+    assert (await connection.revert(second.before)).topic_revision == 3
+    plan = await connection.look(TAX_TOPIC)
+    assert plan is not None
+    assert (plan.changes, plan.unknown) == ((), None)
+    now = connection.in_effect(TAX_TOPIC, plan)
+    assert then is not None
+    assert now is not None
+    assert now.effect == then.effect
+    again = await connection.apply(TAX_TOPIC)
+    assert (again.changes, again.profile.revision) == ((), now.profile.revision)
+    stranger = AirsConnection(connection.settings, clock=stage.clock)
+    plan = await stranger.look(TAX_TOPIC)
+    assert plan is not None
+    assert (plan.changes, plan.unknown) == (("topic Tax advice: revision 1 → 3",), 1)
+
+
+async def test_the_profile_is_compared_by_the_texts_it_pins(
+    stage: Stage, connection: AirsConnection
+) -> None:
+    other = TAX_TOPIC.model_copy(update={"description": "Advice on business tax"})
+    await connection.apply(TAX_TOPIC)
+    await connection.revert((await connection.apply(other)).before)
+    there = await standing(connection)
+    assert there is not None
+    assert there.differences([TAX_TOPIC]) == []
+    assert there.differences([other]) == [
+        "topic Tax advice has another text there than in its file"
+    ]
+    there = await standing(AirsConnection(connection.settings, clock=stage.clock))
+    assert there is not None
+    (told,) = there.differences([TAX_TOPIC])
+    assert "pinned there at revision 1, whose text AIRS does not show" in told
 
 
 async def test_place_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:
