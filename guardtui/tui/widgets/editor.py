@@ -126,7 +126,8 @@ class TopicEditor(VerticalScroll, can_focus=False):
         return self._differences[name]
 
     def on_mount(self) -> None:
-        for field in self._fields:
+        # The name has the focus first: a long one is shown from its start all the same.
+        for field in self._fields[1:]:
             field.move_cursor(field.document.end)
         self.show(self._topic)
 

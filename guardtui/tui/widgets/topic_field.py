@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.text import Text
 from textual import events
+from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Label, Static, TextArea
 from textual.widgets.text_area import Edit, EditResult, Location, Selection
@@ -37,6 +40,9 @@ _DELETING_KEYS = (
 
 class Field(TextArea):
     """One text of the definition; Enter goes on to the next field.
+
+    It scrolls only while it has the focus. Without it the text is shown from its start, and its
+    last row ends with "…" when there is more.
 
     Every edit belongs to a run, and a run is undone at once: a word with the blanks before and
     after it, single characters deleted one after the other, a paste, one command of Vim's
@@ -80,6 +86,7 @@ class Field(TextArea):
         self.version = 0
         self._clock = clock
         self._vim = Vim(memory or Memory())
+        self._follows_cursor = False
         self._run = 0
         self._run_kind = ""
         self._run_at: Location = (0, 0)
@@ -169,6 +176,38 @@ class Field(TextArea):
             self._vim.leave()
             self.selection = Selection.cursor(self.cursor_location)
             self.post_message(self.VimMode())
+        self._follows_cursor = False
+        self.scroll_to(0, 0, animate=False, force=True)
+
+    # --- drawing --------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        is_last = y == self.scrollable_content_region.height - 1
+        if self.has_focus or not is_last or self.wrapped_document.height <= y + 1:
+            return strip
+        return with_ellipsis(strip)
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor once the field has the focus; return by how much it scrolled.
+
+        A click gives the focus first and then goes to the character that is drawn there, so the
+        field must not scroll in between.
+        """
+        if not self._follows_cursor:
+            return Offset()
+        return super().scroll_cursor_visible(center, animate)
+
+    def _follow_cursor(self) -> None:
+        self._follows_cursor = self.has_focus
+        self.scroll_cursor_visible()
+
+    def on_resize(self) -> None:
+        # TextArea wraps its text for the new width now, after it was drawn with that width, and
+        # leaves the rows on the screen as they are.
+        self.refresh()
+        self.call_after_refresh(self.scroll_cursor_visible)
+        self._fit_hint()
 
     # --- keys -----------------------------------------------------------------------------
 
@@ -278,6 +317,7 @@ class Field(TextArea):
         return f"{self._vim.mode.value} {self._vim.pending}".rstrip() if self.vim else ""
 
     def on_focus(self) -> None:
+        self.call_after_refresh(self._follow_cursor)
         if self.vim:
             self._go(on_character(self.flat, self._vim_place()))
             self.post_message(self.VimMode())
@@ -295,14 +335,18 @@ class Field(TextArea):
             self.hints = hints
             self._fit_hint()
 
-    def on_resize(self) -> None:
-        self._fit_hint()
-
     def _fit_hint(self) -> None:
         fitting = [hint for hint in self.hints if cell_len(hint) <= self.content_size.width]
         hint = max(fitting, key=cell_len, default="")
         if self.placeholder != hint:
             self.placeholder = hint
+
+
+def with_ellipsis(row: Strip) -> Strip:
+    """Return a row of text with "…" after its last character; its width stays."""
+    style = next((segment.style for segment in reversed(list(row))), None)
+    text = row.crop(0, min(cell_len(row.text.rstrip()), row.cell_length - 1))
+    return Strip([*text, Segment("…", style)]).adjust_cell_length(row.cell_length, style)
 
 
 class IntentField(Label, can_focus=True):
