@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.cli.doctor import Fact
-from guardtui.cli.judge_scans import JudgeFlags, endpoint_text, make_judge
+from guardtui.cli.judge_scans import JudgeFlags, endpoint_text, judge_options, say_out
 
 if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
@@ -21,22 +21,27 @@ _REMEDY = "see that the service runs, and that address, name of the model and ke
 
 
 def examine_judge(flags: JudgeFlags) -> list[Fact]:
-    """One fact for each attack, and what they come to. Raises as `make_judge`.
+    """One fact for each key and attack, and what they come to. Raises as `judge_options`.
 
     Nothing is kept, and nothing that is kept is asked for: services change their models.
     """
     from guardtui.scanners.base import ScannerError
     from guardtui.scanners.judge.attacks import attacks
 
-    scanner = make_judge(flags, retries=2)
+    options = judge_options(flags, retries=2)
+    scanner = options.scanner(went_out=say_out)
+    keys = [
+        Fact(f"key for {address}", "ok", variable or "none is sent")
+        for address, variable in options.key_variables.items()
+    ]
     known = attacks()
     try:
         listed, verdicts = asyncio.run(_looked(scanner, known))
     except ScannerError as error:
-        return [*_endpoints(scanner, {}), Fact("judge", "failed", str(error), _REMEDY)]
+        return [*keys, *_endpoints(scanner, {}), Fact("judge", "failed", str(error), _REMEDY)]
     finally:
         diagnostics.progress("")
-    return [*_endpoints(scanner, listed), *_told(scanner, known, verdicts)]
+    return [*keys, *_endpoints(scanner, listed), *_told(scanner, known, verdicts)]
 
 
 async def _looked(

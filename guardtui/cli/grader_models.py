@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guardtui.http.errors import ServiceError
+    from guardtui.http.model_keys import ModelKeys
     from guardtui.http.openai import ChatModel
     from guardtui.scorer.models import GraderModel
     from guardtui.scorer.state import HasCompletion, Message
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
 class Grader:
     """A chat model whose failures say what to do about them."""
 
-    def __init__(self, model: ChatModel, address: str) -> None:
+    def __init__(self, model: ChatModel, address: str, key_variable: str) -> None:
         self._model = model
         self._address = address
+        self._key_variable = key_variable
 
     async def generate(self, input: str | Sequence[Message]) -> HasCompletion:  # noqa: A002
         """The model's answer. Raises GraderError."""
@@ -27,7 +30,9 @@ class Grader:
         try:
             return await self._model.generate(input)
         except ServiceError as error:
-            raise GraderError(f"{self._address}: {error.message}\n{_remedy(error)}") from error
+            raise GraderError(
+                f"{self._address}: {error.message}\n{_remedy(error, self._key_variable)}"
+            ) from error
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -35,39 +40,76 @@ class Grader:
 
 
 def grader_maker(
-    *, concurrency: int, retries: int, allow_http: bool
+    *, concurrency: int, retries: int, allow_http: bool, models: Sequence[str] = ()
 ) -> Callable[[str], tuple[str, GraderModel]]:
-    """What makes a model of `URL#name`, and gives its full name; it raises ValueError."""
+    """Return a function that makes a model of `URL#name`, and gives its full name.
+
+    It raises ValueError, also when it is not clear whose the key of the environment is. `models`
+    are those that are known to be used in this run.
+    """
+    keys: list[ModelKeys] = []
 
     def make(text: str) -> tuple[str, GraderModel]:
         from guardtui.http.limits import AdaptiveLimit
-        from guardtui.http.openai import ChatModel, model_key, parse_model
+        from guardtui.http.model_keys import ModelKeys
+        from guardtui.http.openai import ChatModel, parse_model
         from guardtui.http.retries import Retries
 
         url, name = parse_model(text, allow_http=allow_http)
+        if not keys:
+            keys.append(ModelKeys(urls=_urls(models, allow_http)))
+        key = keys[0].find(url)
         model = ChatModel(
             url,
             name,
-            model_key(url),
+            key.secret,
             limit=AdaptiveLimit(concurrency),
             retries=Retries(attempts=retries + 1, base=0.5),
             allow_http=allow_http,
         )
         full = f"{url}#{name}"
-        return full, Grader(model, full)
+        return full, Grader(model, full, key.variable)
 
     return make
 
 
-def _remedy(error: ServiceError) -> str:
+def models_named(expressions: Iterable[str]) -> list[str]:
+    """The models of the form `URL#name` that stand as texts in expressions of scorers."""
+    import ast
+
+    found: list[str] = []
+    for text in expressions:
+        try:
+            nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue  # told by who reads the expression
+        values = [one.value for one in nodes if isinstance(one, ast.Constant)]
+        found += [one for one in values if isinstance(one, str) and "#" in one and "://" in one]
+    return found
+
+
+def _urls(models: Sequence[str], allow_http: bool) -> list[str]:
+    """URLs of models; what names no model is told when it is used."""
+    from guardtui.http.openai import parse_model
+
+    urls = []
+    for text in models:
+        with suppress(ValueError):
+            urls.append(parse_model(text, allow_http=allow_http)[0])
+    return urls
+
+
+def _remedy(error: ServiceError, key_variable: str) -> str:
     from guardtui.http.errors import Kind
 
+    no_key = "set GUARDTUI_MODEL_KEY (GUARDTUI_MODEL_KEYS for several addresses)"
+    key = f"see whether {key_variable} holds" if key_variable else f"{no_key} to"
     remedies: dict[Any, str] = {
         Kind.UNREACHABLE: "see that the service runs and that the address is right",
         Kind.BROKEN: "see that the address is that of an OpenAI-compatible service",
         Kind.TIMEOUT: "see whether the service is overloaded; lower --concurrency",
         Kind.LIMITED: "wait a while, or lower --concurrency",
-        Kind.CREDENTIALS: "set GUARDTUI_MODEL_KEY to a key that this service accepts",
+        Kind.CREDENTIALS: f"{key} a key that this service accepts",
         Kind.REQUEST: "see that the address and the name of the model behind # are right",
         Kind.SERVER: "wait until the service is well again",
         Kind.REDIRECT: "name the address it leads to",

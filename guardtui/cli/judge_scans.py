@@ -76,10 +76,11 @@ def make_judge(
 ) -> JudgeScanner:
     """The scanner that was asked for. Raises UsageError or `InputError` naming what is wrong."""
     options = judge_options(flags, concurrency=concurrency, rate=rate, retries=retries)
-    return options.scanner(cache, fresh=fresh, went_out=_say_out)
+    return options.scanner(cache, fresh=fresh, went_out=say_out)
 
 
-def _say_out(told: str) -> None:
+def say_out(told: str) -> None:
+    """Warn that an endpoint is disabled, on a line of its own."""
     diagnostics.progress("")
     diagnostics.warn(told)
 
@@ -126,6 +127,7 @@ def judge_options(
 
 
 def _models(flags: JudgeFlags) -> list[ModelAddress]:
+    from guardtui.http.model_keys import ModelKeyError
     from guardtui.scanners.judge.scanner import ModelAddress
 
     if not flags.models:
@@ -135,7 +137,9 @@ def _models(flags: JudgeFlags) -> list[ModelAddress]:
     if flags.endpoints is not None:
         return [ModelAddress("", _name(one)) for one in flags.models]
     try:
-        return [ModelAddress.parse(one, allow_http=flags.allow_http) for one in flags.models]
+        return ModelAddress.parse_all(flags.models, allow_http=flags.allow_http)
+    except ModelKeyError as error:
+        raise InputError(str(error)) from error
     except ValueError as error:
         raise click.UsageError(f"--model: {error}") from error
 
@@ -155,12 +159,16 @@ def _name(text: str) -> str:
 
 def _endpoints(flags: JudgeFlags) -> tuple[EndpointLine, ...]:
     """The endpoints of the file. Raises `InputError` telling all that is wrong with it."""
+    from guardtui.http.model_keys import ModelKeyError
     from guardtui.scanners.judge.endpoints import EndpointsProblem, read_endpoints
 
     if flags.endpoints is None:
         return ()
     try:
         return read_endpoints(flags.endpoints, allow_http=flags.allow_http)
+    except ModelKeyError as error:
+        remedy = f"or write key_env=VARIABLE on lines of {flags.endpoints}"
+        raise InputError(f"{error}\n  {remedy}") from error
     except EndpointsProblem as problem:
         raise InputError(str(problem)) from problem
 

@@ -160,7 +160,8 @@ def model_options(function: Function) -> Function:
                 "models",
                 multiple=True,
                 metavar="URL#NAME",
-                help="A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY.",
+                help="A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY (of several "
+                "addresses: GUARDTUI_MODEL_KEYS).",
             ),
             click.option(
                 "--endpoints",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
-from guardtui.cli.grader_models import grader_maker
+from guardtui.cli.grader_models import grader_maker, models_named
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
@@ -71,7 +72,7 @@ _BAR = 24
     multiple=True,
     metavar="URL#NAME",
     help="A model that grades, behind an OpenAI-compatible address; several are a panel. "
-    "Its key is read from GUARDTUI_MODEL_KEY.",
+    "Its key: GUARDTUI_MODEL_KEY; for several addresses GUARDTUI_MODEL_KEYS.",
 )
 @model_role_option
 @click.option(
@@ -136,7 +137,12 @@ def command(
     judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)
     try:
-        make = grader_maker(concurrency=concurrency, retries=retries, allow_http=allow_http)
+        make = grader_maker(
+            concurrency=concurrency,
+            retries=retries,
+            allow_http=allow_http,
+            models=[*models, *chain(*roles.values()), *models_named(scorers)],
+        )
         graders = _graders({"--model": models, **roles}, make, fresh)
         if screen:
             require_terminal()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from guardtui.domain.text import display_text
 
 _LONGEST = 2048
+_DEFAULT_PORTS = {"https": 443, "http": 80}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
 # Of the characters of RFC 3986 only, so that no two readers of a URL see two hosts in it.
 _SPELLING = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
@@ -74,6 +75,14 @@ class Endpoint:
         """Host and port, as they stand in a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port (RFC 6454), without a default port or a dot behind the host."""
+        host = self.host.rstrip(".")
+        host = f"[{host}]" if ":" in host else host
+        port = None if self.port == _DEFAULT_PORTS[self.scheme] else self.port
+        return f"{self.scheme}://{host}" + (f":{port}" if port is not None else "")
 
     @property
     def url(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -19,9 +18,6 @@ from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from guardtui.http.secret import Secret, bearer
 
-KEY_VARIABLE = "GUARDTUI_MODEL_KEY"
-OPENAI_VARIABLE = "OPENAI_API_KEY"
-OPENAI_HOST = "api.openai.com"
 PATH = "/chat/completions"
 
 
@@ -78,23 +74,6 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
     if len(name) > 256 or not name.isprintable():
         raise AddressError(f"{display_text(name[:80])!r} is no name of a model")
     return Endpoint.parse(url, allow_http=allow_http).join(""), name
-
-
-def model_key(url: str, environment: Mapping[str, str] | None = None) -> Secret | None:
-    """The key for a model at a URL, from the environment; None when there is none.
-
-    `GUARDTUI_MODEL_KEY`, else `OPENAI_API_KEY`, which is given to https://api.openai.com alone: a
-    key that lies around for one service is not sent to another. Raises ValueError for a text that
-    is no key.
-    """
-    variables = os.environ if environment is None else environment
-    if text := variables.get(KEY_VARIABLE, "").strip():
-        return Secret(text, KEY_VARIABLE)
-    endpoint = Endpoint.parse(url, allow_http=True)
-    if endpoint.scheme != "https" or endpoint.host != OPENAI_HOST:
-        return None
-    text = variables.get(OPENAI_VARIABLE, "").strip()
-    return Secret(text, OPENAI_VARIABLE) if text else None
 
 
 def chat_endpoint(url: str, *, allow_http: bool = False) -> Endpoint:

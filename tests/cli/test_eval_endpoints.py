@@ -80,6 +80,14 @@ def test_keys_come_from_the_environment(run: Run, folder: Path, home: dict[str, 
     with serving(Judge()) as one, serving(Judge()) as other:
         (folder / "endpoints.txt").write_text(f"{one.url} key_env=ONE\n{other.url}\n", "utf-8")
         keys = {"ONE": "sk-one", "GUARDTUI_MODEL_KEY": "sk-all"}
+        done = run(*JUDGE, *ENDPOINTS, **home, **keys)
+        assert done.code == 2
+        assert "address, and these are at 2: it is not sent to any of them" in done.err
+        assert f"{other.url.removesuffix('/v1')} has no key of its own" in done.err
+        assert "or write key_env=VARIABLE on lines of endpoints.txt" in done.err
+        assert one.keys == other.keys == []
+        text = f"{one.url} key_env=ONE\n{other.url} key_env=GUARDTUI_MODEL_KEY\n"
+        (folder / "endpoints.txt").write_text(text, "utf-8")
         done = run(*JUDGE, *ENDPOINTS, "--concurrency", "1", **home, **keys)
         assert done.code == 0
         assert set(one.keys) == {"Bearer sk-one"}

@@ -383,6 +383,25 @@ def test_doctor_of_a_judge_that_holds(run: Run, home: dict[str, str]) -> None:
     assert "warning" not in done.out
 
 
+def test_each_service_gets_its_own_key_and_no_other(run: Run, home: dict[str, str]) -> None:
+    with serving(sceptical) as one, serving(sceptical) as other:
+        origins = [server.url.removesuffix("/v1") for server in (one, other)]
+        both = ("doctor", "--judge", "--model", f"{one.url}#m", "--model", f"{other.url}#n")
+        done = run(*both, **home, GUARDTUI_MODEL_KEY="sk-one")
+        assert (done.code, done.out) == (2, "")
+        assert f"{origins[0]} has no key of its own" in done.err
+        assert f"GUARDTUI_MODEL_KEYS='{origins[0]}=VARIABLE {origins[1]}=VARIABLE'" in done.err
+        assert one.keys == other.keys == []
+        mapping = f"{origins[0]}=ONE {origins[1]}=none"
+        done = run(*both, "--json", **home, ONE="sk-one", GUARDTUI_MODEL_KEYS=mapping)
+        assert set(one.keys) == {"Bearer sk-one"}
+        assert set(other.keys) == {None}
+        assert "sk-one" not in done.out + done.err
+        facts = {fact["name"]: fact for fact in json.loads(done.out)["facts"]}
+        assert facts[f"key for {origins[0]}"]["value"] == "ONE"
+        assert facts[f"key for {origins[1]}"]["value"] == "none is sent"
+
+
 def test_doctor_of_a_judge_that_is_steered(run: Run, home: dict[str, str]) -> None:
     with serving(gullible) as server:
         done = run("doctor", "--judge", *named(server), "--json", **home)

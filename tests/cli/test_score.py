@@ -280,6 +280,44 @@ def test_a_panel_of_models(
     assert "is given twice" in err
 
 
+def test_a_key_is_sent_to_no_origin_that_it_is_not_for(
+    here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-one")
+    with grading_server(grade_by_number) as other:
+        origins = [one.url.removesuffix("/v1") for one in (server, other)]
+        panel = graded(server.url, "--model", f"{other.url}#n")
+        inside = ("outputs.csv", "--scorer", f"model_graded_qa(model='{other.url}#n')")
+        role = ("--model-role", f"mine={other.url}#n")
+        for words in (panel, graded(server.url, *inside[1:]), graded(server.url, *role)):
+            code, out, err = score(capfd, *words)
+            assert (code, out) == (2, "")
+            for origin in origins:
+                assert f"{origin} has no key of its own" in err
+            assert server.keys == other.keys == []
+        monkeypatch.setenv("GUARDTUI_MODEL_KEYS", f"{origins[0]}=ONE {origins[1]}=none")
+        monkeypatch.setenv("ONE", "sk-its-own")
+        code, out, err = score(capfd, *panel)
+        assert (code, err) == (0, "")
+        assert set(server.keys) == {"Bearer sk-its-own"}
+        assert set(other.keys) == {None}
+
+
+def test_a_redirect_takes_no_key_elsewhere(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "sk-one")
+    with grading_server(grade_by_number) as other:
+        location = {"Location": f"{other.url}/chat/completions"}
+        with grading_server(lambda _, __: failed(307, **location)) as first:
+            code, _, err = score(capfd, *graded(first.url))
+        assert code == 3
+        assert "name the address it leads to" in err
+        assert set(first.keys) == {"Bearer sk-one"}
+        assert other.keys == []
+
+
 def test_what_one_of_a_panel_answered_is_kept_when_another_fails(
     here: Path, server: GradingServer, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,6 @@ from guardtui.http.openai import (
     ChatModel,
     Completion,
     Usage,
-    model_key,
     parse_model,
     read_completion,
 )
@@ -282,32 +281,3 @@ def test_plain_http_to_a_model_has_to_be_allowed() -> None:
     with pytest.raises(AddressError):
         ChatModel("http://host.example", "m")
     ChatModel("http://host.example", "m", allow_http=True)
-
-
-@pytest.mark.parametrize(
-    ("url", "variables", "key"),
-    [
-        ("https://host.example/v1", {}, None),
-        ("https://host.example/v1", {"GUARDTUI_MODEL_KEY": " own "}, "own"),
-        ("https://host.example/v1", {"OPENAI_API_KEY": "oa"}, None),
-        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa"}, "oa"),
-        ("https://API.openai.com/v1", {"OPENAI_API_KEY": "oa"}, "oa"),
-        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa", "GUARDTUI_MODEL_KEY": "own"}, "own"),
-        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "oa", "GUARDTUI_MODEL_KEY": " "}, "oa"),
-        ("http://api.openai.com/v1", {"OPENAI_API_KEY": "oa"}, None),
-        ("https://api.openai.com.evil.example/v1", {"OPENAI_API_KEY": "oa"}, None),
-        ("https://evil.example/api.openai.com", {"OPENAI_API_KEY": "oa"}, None),
-    ],
-)
-def test_a_key_goes_only_where_it_belongs(
-    url: str, variables: dict[str, str], key: str | None
-) -> None:
-    found = model_key(url, variables)
-    assert (None if found is None else found.reveal()) == key
-
-
-def test_a_key_that_is_none_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GUARDTUI_MODEL_KEY", "two words")
-    with pytest.raises(ValueError, match="GUARDTUI_MODEL_KEY") as caught:
-        model_key("https://host.example")
-    assert "two words" not in str(caught.value)

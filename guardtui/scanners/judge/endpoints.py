@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.domain.text import display_text
 from guardtui.http.address import AddressError
 from guardtui.http.limits import Rate
+from guardtui.http.model_keys import NO_KEY, VARIABLE, ModelKey, ModelKeys
 from guardtui.http.secret import Secret, bearer
 
 if TYPE_CHECKING:
@@ -22,19 +23,21 @@ _LARGEST = 1024**2
 _SHOWN_PROBLEMS = 20
 _FORM = "write lines of the form 'http://host:8000/v1 concurrency=8 rate=20 key_env=MY_KEY'"
 _EMPTY = "write the URL of an endpoint on a line, such as http://localhost:8000/v1"
-# A key that stands here by mistake has small letters, and must not be shown.
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointLine:
-    """One endpoint: its URL, calls at once and a second (None: as for all), and its key."""
+    """One endpoint: its URL, calls at once and a second (None: as for all), and its key.
+
+    `key_variable` is the environment variable with the key.
+    """
 
     url: str
     concurrency: int | None = None
     rate: float | None = None
     key: Secret | None = None
+    key_variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,13 @@ def read_endpoints(
 ) -> tuple[EndpointLine, ...]:
     """The endpoints of a file: `URL [concurrency=N] [rate=R] [key_env=VARIABLE]`, one on a line.
 
-    What stands behind # is a comment. The key is that of the variable, else the one that
-    `model_key` finds for the URL. Raises EndpointsProblem.
+    What stands behind # is a comment. The key is that of the variable, no key with `key_env=none`,
+    else the one that `ModelKeys` finds for the URL. Raises EndpointsProblem and ModelKeyError.
     """
     text = _text_of(path)
     variables = os.environ if environment is None else environment
     found: list[EndpointLine] = []
+    own_key: list[bool] = []
     problems: list[Mistake] = []
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -78,18 +82,30 @@ def read_endpoints(
         if not words:
             continue
         try:
-            one = _endpoint(words, variables, allow_http)
+            one, has_own_key = _endpoint(words, variables, allow_http)
             if (first := lines.setdefault(one.url, number)) != number:
                 raise _Wrong(f"{one.url} stands twice, first in line {first}", "remove one of them")
         except _Wrong as wrong:
             problems.append(Mistake(wrong.problem, wrong.remedy, number))
         else:
             found.append(one)
+            own_key.append(has_own_key)
     if not problems and not found:
         problems.append(Mistake("no endpoint stands in it", _EMPTY))
     if problems:
         raise EndpointsProblem(str(path), problems)
-    return tuple(found)
+    # Origins of all lines count: a key that is for one origin is sent to none of several.
+    lines_with_keys = list(zip(found, own_key, strict=True))
+    keys = ModelKeys(
+        variables,
+        [one.url for one, own in lines_with_keys if not own],
+        served=[one.url for one, own in lines_with_keys if own],
+    )
+    return tuple(one if own else _with_key(one, keys.find(one.url)) for one, own in lines_with_keys)
+
+
+def _with_key(line: EndpointLine, key: ModelKey) -> EndpointLine:
+    return replace(line, key=key.secret, key_variable=key.variable)
 
 
 def _text_of(path: Path) -> str:
@@ -118,8 +134,10 @@ class _Wrong(Exception):  # noqa: N818 - caught here
         self.problem, self.remedy = problem, remedy
 
 
-def _endpoint(words: Sequence[str], variables: Mapping[str, str], allow_http: bool) -> EndpointLine:
-    """The endpoint of one line. Raises _Wrong."""
+def _endpoint(
+    words: Sequence[str], variables: Mapping[str, str], allow_http: bool
+) -> tuple[EndpointLine, bool]:
+    """The endpoint of one line, and whether the line says what its key is. Raises _Wrong."""
     from guardtui.http.openai import chat_endpoint
 
     try:
@@ -138,13 +156,13 @@ def _endpoint(words: Sequence[str], variables: Mapping[str, str], allow_http: bo
         if name in given:
             raise _Wrong(f"{name} stands twice", "remove one of them")
         given[name] = value
-    url = endpoint.join("")
-    return EndpointLine(
-        url,
-        _concurrency(given.get("concurrency")),
-        _rate(given.get("rate")),
-        _key(given["key_env"], variables) if "key_env" in given else _default_key(url, variables),
+    line = EndpointLine(
+        endpoint.join(""), _concurrency(given.get("concurrency")), _rate(given.get("rate"))
     )
+    variable = given.get("key_env", NO_KEY)
+    if variable != NO_KEY:
+        line = replace(line, key=_key(variable, variables), key_variable=variable)
+    return line, "key_env" in given
 
 
 def _concurrency(text: str | None) -> int | None:
@@ -168,7 +186,7 @@ def _rate(text: str | None) -> float | None:
 
 
 def _key(name: str, variables: Mapping[str, str]) -> Secret:
-    if not _VARIABLE.fullmatch(name):
+    if not VARIABLE.fullmatch(name):
         raise _Wrong(
             "key_env is no name of an environment variable",
             "keys do not stand here: write key_env=MY_KEY, and put the key into that variable",
@@ -180,15 +198,6 @@ def _key(name: str, variables: Mapping[str, str]) -> Secret:
         return Secret(text, name)
     except ValueError as error:
         raise _Wrong(str(error), f"see what {name} holds") from error
-
-
-def _default_key(url: str, variables: Mapping[str, str]) -> Secret | None:
-    from guardtui.http.openai import model_key
-
-    try:
-        return model_key(url, variables)
-    except ValueError as error:
-        raise _Wrong(str(error), "see what the variable holds") from error
 
 
 def members_of(

@@ -60,6 +60,15 @@ class JudgeOptions:
         held = [one.key for one in self.models] + [one.key for one in self.endpoints]
         return tuple(dict.fromkeys(key for key in held if key is not None))
 
+    @property
+    def key_variables(self) -> dict[str, str]:
+        """The environment variable with the key of each address; "" for those without a key."""
+        from guardtui.http.model_keys import origin_of
+
+        if self.endpoints:
+            return {one.url: one.key_variable for one in self.endpoints}
+        return {origin_of(one.url): one.key_variable for one in self.models}
+
     async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
         """What the first model answers to messages, in words. Raises ServiceError."""
         model = self.models[0]

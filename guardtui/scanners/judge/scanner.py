@@ -61,7 +61,7 @@ _Vote: TypeAlias = "KeptVerdict | _Unread"
 
 @dataclass(frozen=True, slots=True)
 class ModelAddress:
-    """Where a model is, what the service calls it, and the key for it.
+    """Where a model is, what the service calls it, and the key for it with its variable.
 
     Without a URL it is at the endpoints that the scanner is given.
     """
@@ -69,19 +69,34 @@ class ModelAddress:
     url: str
     name: str
     key: Secret | None = None
+    key_variable: str = ""
 
     @classmethod
     def parse(
         cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
     ) -> ModelAddress:
-        """A model written as `URL#name`, its key from the environment.
+        """The only model of a run, as `parse_all`."""
+        return cls.parse_all([text], environment, allow_http=allow_http)[0]
 
-        Raises AddressError, and ValueError for a key that is none.
+    @classmethod
+    def parse_all(
+        cls,
+        texts: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        allow_http: bool = False,
+    ) -> list[ModelAddress]:
+        """All models of a run, each written as `URL#name`, their keys from the environment.
+
+        Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
         """
-        from guardtui.http.openai import model_key, parse_model
+        from guardtui.http.model_keys import ModelKeys
+        from guardtui.http.openai import parse_model
 
-        url, name = parse_model(text, allow_http=allow_http)
-        return cls(url, name, model_key(url, environment))
+        models = [parse_model(text, allow_http=allow_http) for text in texts]
+        keys = ModelKeys(environment, [url for url, _ in models])
+        found = [(url, name, keys.find(url)) for url, name in models]
+        return [cls(url, name, key.secret, key.variable) for url, name, key in found]
 
     @property
     def full(self) -> str:

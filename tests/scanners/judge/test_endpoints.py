@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.http.model_keys import ModelKeyError
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.judge.endpoints import EndpointLine, EndpointsProblem, read_endpoints
 from guardtui.scanners.judge.options import JudgeOptions
@@ -275,16 +276,27 @@ def test_what_stands_in_a_file(tmp_path: Path) -> None:
         "# our servers\n\n"
         "http://127.0.0.1:8000/v1\n"
         "http://localhost:8001/v1/  concurrency=8 rate=2.5  # the old one\n"
-        "\thttps://host.example/v1/chat/completions key_env=MINE\r\n",
+        "\thttps://host.example/v1/chat/completions key_env=MINE\r\n"
+        "http://localhost:8002 key_env=none\n",
         "utf-8-sig",
     )
-    found = read_endpoints(path, {"MINE": "sk-mine", "GUARDTUI_MODEL_KEY": "sk-all"})
+    keys = {
+        "MINE": "sk-mine",
+        "ALL": "sk-all",
+        "GUARDTUI_MODEL_KEYS": "http://127.0.0.1:8000=ALL http://localhost:8001=ALL",
+    }
+    found = read_endpoints(path, keys)
     assert [(one.url, one.concurrency, one.rate) for one in found] == [
         ("http://127.0.0.1:8000/v1", None, None),
         ("http://localhost:8001/v1", 8, 2.5),
         ("https://host.example/v1", None, None),
+        ("http://localhost:8002", None, None),
     ]
-    assert [one.key and one.key.reveal() for one in found] == ["sk-all", "sk-all", "sk-mine"]
+    held = [one.key and one.key.reveal() for one in found]
+    assert held == ["sk-all", "sk-all", "sk-mine", None]
+    assert [one.key_variable for one in found] == ["ALL", "ALL", "MINE", ""]
+    with pytest.raises(ModelKeyError, match="http://localhost:8001 has no key of its own"):
+        read_endpoints(path, {"MINE": "sk-mine", "GUARDTUI_MODEL_KEY": "sk-all"})
     assert "sk-" not in repr(found)
     options = JudgeOptions((ModelAddress("", "m"),), endpoints=found)
     assert {one.reveal() for one in options.keys} == {"sk-all", "sk-mine"}
@@ -292,6 +304,7 @@ def test_what_stands_in_a_file(tmp_path: Path) -> None:
     assert [(one.allowed, one.rate and one.rate.seconds) for one in members] == [
         (5, None),
         (8, 1.0),
+        (5, None),
         (5, None),
     ]
 
