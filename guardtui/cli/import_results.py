@@ -20,13 +20,12 @@ def command(file: Path, topic: Path) -> None:
     file that was imported before is replaced.
     """
     from guardtui.files.topic_files import load_topic
-    from guardtui.session.history import with_imported
+    from guardtui.session.imported import add_imported
     from guardtui.session.results_log import read_results
     from guardtui.session.store import SessionStore
 
     load_topic(topic)  # there is one, and it can be read
     rows = read_results(file)
-    store = SessionStore(topic)
-    store.save_settings(with_imported(store.settings(), rows))
+    add_imported(SessionStore(topic), rows)
     count = f"{len(rows)} iteration{'s' * (len(rows) != 1)}"
     note(f"{count} imported; the timeline of 'guardtui {topic}' shows them")

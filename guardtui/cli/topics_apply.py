@@ -28,9 +28,8 @@ from guardtui.cli.topics_wait import is_live, wait_options
 if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
     from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.lifecycle import Applied, Before, Plan
+    from guardtui.scanners.airs.lifecycle import Applied, Plan
     from guardtui.scanners.airs.places import Place
-    from guardtui.session.applied import AppliedLog
 
 _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", re.IGNORECASE)
 
@@ -119,21 +118,6 @@ def _parsed_place(text: str) -> Place:
     return Place(entry=int(found[1]) - 1, direction=found[2].lower())
 
 
-class _Journal:
-    """Keeps the way back of one apply, and takes a better one in its place."""
-
-    def __init__(self, log: AppliedLog) -> None:
-        self._log = log
-        self.kept = False
-
-    def __call__(self, way: Before | None) -> None:
-        if self.kept:
-            self._log.drop()
-        self.kept = way is not None
-        if way is not None:
-            self._log.push(way.model_dump(mode="json"))
-
-
 def _apply(
     connection: AirsConnection,
     path: Path,
@@ -145,11 +129,11 @@ def _apply(
     """Do it, with the way back kept before each step. Raises `InputError`, `AirsError`."""
     from guardtui.http.errors import ServiceError
     from guardtui.scanners.airs.errors import AirsError
-    from guardtui.session.applied import AppliedLog
+    from guardtui.session.applied import AppliedLog, ChangeJournal
     from guardtui.session.store import SessionStore
 
     # Before anything is sent: where no way back can be kept, nothing is to be changed.
-    journal = _Journal(AppliedLog(SessionStore(path), connection.key))
+    journal = ChangeJournal(AppliedLog(SessionStore(path), connection.key))
     remedy = f"\n  '{revert_line(path, connection)}' takes back what was done of it"
     try:
         return run_async(

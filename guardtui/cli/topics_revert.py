@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
     from guardtui.scanners.airs.connection import AirsConnection
     from guardtui.scanners.airs.lifecycle import Before, Reverted
-    from guardtui.session.applied import AppliedLog
+    from guardtui.session.applied import AppliedLog, JournalEntry
 
 
 @click.command("revert")
@@ -58,7 +58,9 @@ def revert(
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
     log = _log(topic, connection)
-    runs = _runs(_ways(log, topic, connection), everything)
+    entries = log.entries()
+    left = [entry.id for entry in entries]
+    runs = _runs(_ways(entries, topic, connection), everything)
     done = None
     for number, run in enumerate(runs):
         way = run[0]
@@ -73,7 +75,8 @@ def revert(
         if shown.changes and not agreed("Go back?", yes):
             return Exit.INTERRUPTED
         done = _revert(connection, topic, way, _so_far(number))
-        _forget(log, run, done)
+        _forget(log, left[-len(run) :], run, done)
+        del left[-len(run) :]
         if number + 1 < len(runs):
             runs[number + 1][-1] = runs[number + 1][-1].after(way, done)
         diagnostics.note(f"reverted: revision {done.profile.revision} of the profile")
@@ -114,13 +117,13 @@ def _nothing(path: Path, connection: AirsConnection) -> InputError:
     )
 
 
-def _ways(log: AppliedLog, path: Path, connection: AirsConnection) -> list[Before]:
+def _ways(entries: list[JournalEntry], path: Path, connection: AirsConnection) -> list[Before]:
     from pydantic import ValidationError
 
     from guardtui.scanners.airs.lifecycle import Before
 
     try:
-        ways = [Before.model_validate(way) for way in log.ways()]
+        ways = [Before.model_validate(entry.way) for entry in entries]
     except ValidationError as error:
         raise InputError(
             f"{path}: what was remembered of an apply cannot be read, so nothing was changed\n"
@@ -148,19 +151,14 @@ def _spot(way: Before) -> tuple[str, str, str]:
     return way.profile_name, way.topic_id, str(way.undo.place)
 
 
-def _forget(log: AppliedLog, run: list[Before], done: Reverted) -> None:
+def _forget(log: AppliedLog, entry_ids: list[int], run: list[Before], done: Reverted) -> None:
     """Drop the ways that were gone; the one before learns what came of them."""
     from guardtui.scanners.airs.lifecycle import Before
 
-    log.drop(len(run))
-    left = log.ways()
-    if not left:
-        return
-    earlier = Before.model_validate(left[-1])
-    moved = earlier.after(run[0], done)
-    if moved != earlier:
-        log.drop()
-        log.push(moved.model_dump(mode="json"))
+    def amend(earlier: dict[str, Any]) -> dict[str, Any]:
+        return Before.model_validate(earlier).after(run[0], done).model_dump(mode="json")
+
+    log.drop(entry_ids, amend)
 
 
 def _so_far(number: int) -> str:

@@ -1,43 +1,130 @@
-"""What a session put into effect elsewhere, and the ways back, newest last."""
+"""The undo journal: what was applied elsewhere, and the way back of each change, newest last."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
-from guardtui.session.store import SessionStore
+from pydantic import BaseModel
 
-_KEY = "applied"
+from guardtui.session.store import SessionStore
 
 WAYS_KEPT = 50
 
 
-class AppliedLog:
-    """Ways back from what was applied to one place, as JSON values that the scanner understands.
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One way back, as the JSON object that the scanner understands. `id` is unique in the file."""
 
-    `place` names the profile (`AirsConnection.key`). Kept in the session's file, so that a command
-    and the app know of each other's. Raises StoreError.
+    id: int
+    way: dict[str, Any]
+
+
+class AppliedLog:
+    """Ways back from what was applied to one place, in a table of the session's file.
+
+    `place` names the profile (`AirsConnection.key`). A command and the app share the journal, at
+    the same time too: an entry is changed and removed by its id. Raises StoreError.
     """
 
     def __init__(self, store: SessionStore, place: str) -> None:
         self._store, self._place = store, place
 
+    def entries(self) -> list[JournalEntry]:
+        """All entries, oldest first."""
+        with self._store.connection() as database:
+            return self._read(database)
+
     def ways(self) -> list[dict[str, Any]]:
         """All ways back, oldest first."""
-        applied = self._store.settings().get(_KEY)
-        ways = applied.get(self._place) if isinstance(applied, dict) else None
-        return [way for way in ways if isinstance(way, dict)] if isinstance(ways, list) else []
+        return [entry.way for entry in self.entries()]
 
-    def push(self, way: dict[str, Any]) -> None:
-        """Remember the way back from what was just applied."""
-        self._write([*self.ways(), way][-WAYS_KEPT:])
+    def push(self, way: dict[str, Any]) -> int:
+        """Add the way back from what was just applied; returns the id of its entry.
 
-    def drop(self, count: int = 1) -> None:
-        """Forget the newest ways back, which were gone."""
-        self._write(self.ways()[: -count or None])
+        The oldest entries beyond `WAYS_KEPT` are removed.
+        """
+        with self._store.transaction() as database:
+            added = database.execute(
+                "INSERT INTO undo_journal(session, place, way) VALUES (?, ?, ?)",
+                (self._store.session_id, self._place, json.dumps(way)),
+            )
+            self._remove(database, [entry.id for entry in self._read(database)[:-WAYS_KEPT]])
+        return int(added.lastrowid or 0)
 
-    def _write(self, ways: list[dict[str, Any]]) -> None:
-        settings = self._store.settings()
-        applied = settings.get(_KEY)
-        places = dict(applied) if isinstance(applied, dict) else {}
-        places[self._place] = ways
-        self._store.save_settings({**settings, _KEY: places})
+    def replace(self, entry_id: int, way: dict[str, Any]) -> None:
+        """Put another way back into an entry, also into one that was dropped meanwhile."""
+        with self._store.transaction() as database:
+            self._replace(database, entry_id, way)
+
+    def drop(
+        self,
+        entry_ids: Collection[int],
+        amend: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        """Remove entries whose ways back were taken, in one transaction.
+
+        `amend` gives the way back of the entry before them, which is the next to be taken; it must
+        not use the store.
+        """
+        with self._store.transaction() as database:
+            self._remove(database, entry_ids)
+            first = min(entry_ids, default=0)
+            earlier = [entry for entry in self._read(database) if entry.id < first]
+            if earlier and amend is not None:
+                self._replace(database, earlier[-1].id, amend(earlier[-1].way))
+
+    def _read(self, database: sqlite3.Connection) -> list[JournalEntry]:
+        rows = database.execute(
+            "SELECT id, way FROM undo_journal WHERE session = ? AND place = ? ORDER BY id",
+            (self._store.session_id, self._place),
+        ).fetchall()
+        entries = []
+        for entry_id, text in rows:
+            with contextlib.suppress(ValueError, TypeError):
+                way = json.loads(text)
+                if isinstance(way, dict):
+                    entries.append(JournalEntry(int(entry_id), way))
+        return entries
+
+    def _replace(self, database: sqlite3.Connection, entry_id: int, way: dict[str, Any]) -> None:
+        database.execute(
+            "INSERT OR REPLACE INTO undo_journal(id, session, place, way) VALUES (?, ?, ?, ?)",
+            (entry_id, self._store.session_id, self._place, json.dumps(way)),
+        )
+
+    def _remove(self, database: sqlite3.Connection, entry_ids: Collection[int]) -> None:
+        database.executemany(
+            "DELETE FROM undo_journal WHERE id = ?", [(entry_id,) for entry_id in entry_ids]
+        )
+
+
+class ChangeJournal:
+    """The journal entry of one change that is being made: a `Journal` of `scanners.airs`.
+
+    Called with the way back before each request that needs one, and with None when nothing was
+    changed after all.
+    """
+
+    def __init__(self, log: AppliedLog) -> None:
+        self._log = log
+        self._entry_id: int | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is a way back, so that something may have been changed."""
+        return self._entry_id is not None
+
+    def __call__(self, way: BaseModel | None) -> None:
+        if way is None:
+            if self._entry_id is not None:
+                self._log.drop([self._entry_id])
+            self._entry_id = None
+        elif self._entry_id is None:
+            self._entry_id = self._log.push(way.model_dump(mode="json"))
+        else:
+            self._log.replace(self._entry_id, way.model_dump(mode="json"))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.session.session import Decision, Iteration
 
 IMPORTED = "imported"
-"""Key of the imported history in a session's settings."""
+"""What stands for the scanner of an imported entry."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
@@ -145,55 +144,3 @@ def _distance(
     if entries[one].topic == entries[other].topic:
         return 0
     return 1 + len(words[one] ^ words[other])
-
-
-# --- what is kept of an import ------------------------------------------------------------
-
-
-def with_imported(settings: Mapping[str, Any], rows: Sequence[ImportedRow]) -> dict[str, Any]:
-    """Settings of a session with a history put in; rows of the same file are replaced."""
-    files = {row.file for row in rows}
-    kept = [row for row in read_imported(settings) if row.file not in files]
-    return {**settings, IMPORTED: [_to_json(row) for row in (*kept, *rows)]}
-
-
-def read_imported(settings: Mapping[str, Any]) -> tuple[ImportedRow, ...]:
-    """The imported history in a session's settings; what cannot be read is left out."""
-    stored = settings.get(IMPORTED)
-    if not isinstance(stored, list):
-        return ()
-    found = []
-    for value in stored:
-        try:
-            found.append(_from_json(value))
-        except (KeyError, TypeError, ValueError):
-            continue
-    return tuple(found)
-
-
-def _to_json(row: ImportedRow) -> dict[str, Any]:
-    return {
-        "iteration": row.number,
-        "coverage": row.coverage,
-        "tpr": row.true_positive_rate,
-        "tnr": row.true_negative_rate,
-        "f1": row.f1,
-        "status": row.decision.value,
-        "description": row.description,
-        "examples": list(row.examples),
-        "file": row.file,
-    }
-
-
-def _from_json(value: Any) -> ImportedRow:
-    return ImportedRow(
-        int(value["iteration"]),
-        float(value["coverage"]),
-        float(value["tpr"]),
-        float(value["tnr"]),
-        float(value["f1"]),
-        Decision(value["status"]),
-        str(value["description"]),
-        tuple(map(str, value["examples"])),
-        str(value["file"]),
-    )

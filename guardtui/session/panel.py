@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 else:
     np = late("numpy")
-
-SETTING = "suspects"
-"""Key of the session's settings: what was made of labels that were doubted."""
 
 _Speaker = tuple[str, str, Topic]
 
@@ -187,22 +184,3 @@ def _unique(names: Sequence[str]) -> list[str]:
         counts[name] = counts.get(name, 0) + 1
         told.append(name if counts[name] == 1 else f"{name} {counts[name]}")
     return told
-
-
-# --- what the author made of suspects -----------------------------------------------------------
-
-
-def read_rejected(settings: Mapping[str, Any]) -> frozenset[int]:
-    """Keys of prompts whose label the author said is right; what is damaged is left out."""
-    known = settings.get(SETTING)
-    listed = known.get("rejected") if isinstance(known, dict) else None
-    if not isinstance(listed, list):
-        return frozenset()
-    return frozenset(
-        key for key in listed if type(key) is int and 0 <= key < 2**64
-    )  # True is an int too
-
-
-def write_rejected(rejected: Iterable[int]) -> dict[str, Any]:
-    """The settings that remember them."""
-    return {SETTING: {"rejected": sorted(rejected)}}

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import quote
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.session.claims import Claim, forget, is_held
+from guardtui.session.schema import MIGRATIONS, migrate
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.stored import COLUMNS, read_iteration, values_of
 
@@ -23,43 +24,6 @@ FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
 
 FILE = "sessions.sqlite3"
-
-_SCHEMA_1 = """
-CREATE TABLE session (
-  id INTEGER PRIMARY KEY, topic_file TEXT UNIQUE NOT NULL, prompt_file TEXT NOT NULL DEFAULT '',
-  settings TEXT NOT NULL DEFAULT '{}', pinned INTEGER, draft TEXT, draft_base TEXT,
-  used TEXT NOT NULL DEFAULT '');
-CREATE TABLE iteration (
-  session INTEGER NOT NULL REFERENCES session(id), number INTEGER NOT NULL,
-  created TEXT NOT NULL, decision TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL,
-  prompt_set TEXT NOT NULL, columns BLOB NOT NULL, errors TEXT NOT NULL DEFAULT '{}',
-  PRIMARY KEY (session, number));
-"""
-
-# A draft belongs to one process, so that two on one topic do not write over each other's.
-_SCHEMA_2 = """
-CREATE TABLE draft (
-  session INTEGER NOT NULL REFERENCES session(id), owner TEXT NOT NULL, topic TEXT NOT NULL,
-  base TEXT NOT NULL, PRIMARY KEY (session, owner));
-INSERT INTO draft
-  SELECT id, 'before', draft, coalesce(draft_base, '') FROM session WHERE draft IS NOT NULL;
-UPDATE session SET draft = NULL, draft_base = NULL;
-"""
-
-# Notes and names of topics are few, and each holds for many rows: they are kept by their texts.
-_SCHEMA_3 = """
-ALTER TABLE iteration ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE iteration ADD COLUMN stopped_by TEXT NOT NULL DEFAULT '[]';
-"""
-
-# What a judge said and cost, and the answers of epochs: compressed, as it may be much.
-_SCHEMA_4 = """
-ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
-"""
-
-MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3, _SCHEMA_4)
-"""One script for each step of the schema; its version is the number of scripts that have run."""
-
 
 _DAMAGED = "it is damaged: move it away, and a new one is begun (topic files are safe)"
 
@@ -127,19 +91,16 @@ class SessionStore:
                 f"{self.folder}: cannot be written ({error.strerror})\n"
                 "  iterations and drafts are kept there: make room, or the folder writable"
             ) from error
-        with self._transaction() as database:
+        with self.connection() as database:
             database.execute("PRAGMA journal_mode=WAL")
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version > len(MIGRATIONS):
                 raise StoreError(
                     f"{self.path}: written by a newer guardtui (schema {version}, "
                     f"this one knows {len(MIGRATIONS)})\n  upgrade guardtui, or move the file away"
                 )
-            for script in MIGRATIONS[version:]:
-                for statement in filter(str.strip, script.split(";")):
-                    database.execute(statement)
-            database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            migrate(database, version)
             database.execute(
                 "INSERT OR IGNORE INTO session(topic_file) VALUES (?)", (self._topic_file,)
             )
@@ -150,7 +111,7 @@ class SessionStore:
 
     def _find(self) -> int:
         """The topic file's session in a file that cannot be written."""
-        with self._transaction() as database:
+        with self.connection() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version != len(MIGRATIONS):
                 raise StoreError(
@@ -162,23 +123,42 @@ class SessionStore:
             ).fetchone()
         return int(found[0]) if found else -1
 
+    @property
+    def session_id(self) -> int:
+        """Key of this topic file's rows in all tables; -1 where there is nothing to read."""
+        return self._session
+
     @contextlib.contextmanager
-    def _transaction(self, *, immediate: bool = False) -> Iterator[sqlite3.Connection]:
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with; each statement sees the file as it is then."""
         try:
             database = sqlite3.connect(self._uri, timeout=10, isolation_level=None, uri=True)
         except sqlite3.Error as error:
             raise self._problem(error) from error
         try:
             database.execute("PRAGMA synchronous=FULL")
-            if immediate:
-                database.execute("BEGIN IMMEDIATE")
             yield database
-            if immediate:
-                database.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._problem(error) from error
         finally:
             database.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that writes: no other process writes between its first and last statement.
+
+        Committed durably at the end; any exception rolls it back. Do not open another one inside:
+        it would wait for this one.
+        """
+        with self.connection() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+                database.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # SQLite may have done so by itself
+                    database.execute("ROLLBACK")
+                raise
 
     def _problem(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", None)
@@ -199,7 +179,7 @@ class SessionStore:
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
         }
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             (number,) = database.execute(
                 "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
                 (self._session,),
@@ -219,7 +199,7 @@ class SessionStore:
         """Write an iteration again under its number: verdicts came in that it did not have."""
         values = values_of(iteration.evaluation)
         changes = ", ".join(f"{name} = ?" for name in values)  # names are those of this file
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             database.execute(
                 f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
                 (*values.values(), self._session, iteration.number),
@@ -227,7 +207,7 @@ class SessionStore:
 
     def iterations(self) -> list[Iteration]:
         """All iterations of this topic file, oldest first."""
-        with self._transaction() as database:
+        with self.connection() as database:
             rows = database.execute(
                 f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
                 (self._session,),
@@ -245,11 +225,45 @@ class SessionStore:
 
     def decide(self, number: int, decision: Decision) -> None:
         """Change the decision on an iteration."""
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             database.execute(
                 "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
                 (decision.value, self._session, number),
             )
+
+    # --- settings -------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Any]:
+        """All settings by name, to read; an unreadable one is left out."""
+        with self.connection() as database:
+            rows = database.execute(
+                "SELECT name, value FROM setting WHERE session = ?", (self._session,)
+            ).fetchall()
+        found: dict[str, Any] = {}
+        for name, value in rows:
+            with contextlib.suppress(ValueError, TypeError):
+                found[name] = json.loads(value)
+        return found
+
+    def setting(self, name: str) -> Any:
+        """The value of one setting, as JSON has it; None where it is not set or unreadable."""
+        with self.connection() as database:
+            return _setting_of(database, self._session, name)
+
+    def update_settings(self, changes: Mapping[str, Any]) -> None:
+        """Set these settings to JSON values, in one transaction; all others stay as they are."""
+        with self.transaction() as database:
+            for name, value in changes.items():
+                _write_setting(database, self._session, name, value)
+
+    def change_setting(self, name: str, change: Callable[[Any], Any]) -> None:
+        """Replace one setting by what `change` makes of its value, in one transaction.
+
+        `change` gets None where it is not set. It must be quick, and must not use this store.
+        """
+        with self.transaction() as database:
+            value = change(_setting_of(database, self._session, name))
+            _write_setting(database, self._session, name, value)
 
     # --- what else a session remembers ----------------------------------------------------
 
@@ -269,23 +283,12 @@ class SessionStore:
         if _is_text(path):  # one that is not is named anew each time
             self._set("prompt_file", path)
 
-    def settings(self) -> dict[str, Any]:
-        """Encoder, threshold and the like, as last set; empty before."""
-        with contextlib.suppress(ValueError):
-            loaded = json.loads(str(self._value("settings")))
-            if isinstance(loaded, dict):
-                return loaded
-        return {}
-
-    def save_settings(self, settings: dict[str, Any]) -> None:
-        self._set("settings", json.dumps(settings))
-
     def abandoned_drafts(self) -> list[Draft]:
         """Definitions that were being edited when the app was left or killed, newest first.
 
         Those of a process that still runs are its own, and are not among them.
         """
-        with self._transaction() as database:
+        with self.connection() as database:
             rows = database.execute(
                 "SELECT owner, topic, base FROM draft WHERE session = ? ORDER BY rowid DESC",
                 (self._session,),
@@ -313,7 +316,7 @@ class SessionStore:
                     f"{self.folder}: {error.strerror or error}\n"
                     "  free disk space, or make the folder writable"
                 ) from error
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             database.execute(
                 "INSERT OR REPLACE INTO draft(session, owner, topic, base) VALUES (?, ?, ?, ?)",
                 (self._session, self._claim.name, draft.topic.model_dump_json(), draft.base),
@@ -331,13 +334,13 @@ class SessionStore:
         forget(self.folder, draft.owner)
 
     def _delete_draft(self, owner: str) -> None:
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             database.execute(
                 "DELETE FROM draft WHERE session = ? AND owner = ?", (self._session, owner)
             )
 
     def _value(self, column: str) -> Any:
-        with self._transaction() as database:
+        with self.connection() as database:
             (value,) = database.execute(
                 f"SELECT {column} FROM session WHERE id = ?",  # noqa: S608 - a literal of this file
                 (self._session,),
@@ -345,11 +348,27 @@ class SessionStore:
         return value
 
     def _set(self, column: str, value: Any) -> None:
-        with self._transaction(immediate=True) as database:
+        with self.transaction() as database:
             database.execute(
                 f"UPDATE session SET {column} = ? WHERE id = ?",  # noqa: S608 - a literal of this file
                 (value, self._session),
             )
+
+
+def _setting_of(database: sqlite3.Connection, session: int, name: str) -> Any:
+    (value,) = database.execute(
+        "SELECT value FROM setting WHERE session = ? AND name = ?", (session, name)
+    ).fetchone() or ("null",)
+    with contextlib.suppress(ValueError, TypeError):
+        return json.loads(value)
+    return None
+
+
+def _write_setting(database: sqlite3.Connection, session: int, name: str, value: Any) -> None:
+    database.execute(
+        "INSERT OR REPLACE INTO setting(session, name, value) VALUES (?, ?, ?)",
+        (session, name, json.dumps(value)),
+    )
 
 
 def _is_text(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -89,11 +89,25 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def write_remembered(remembered: Remembered) -> dict[str, Any]:
-    """The entries of the settings that `read_remembered` reads, for JSON."""
-    content = remembered.model_dump(mode="json")
-    return {
-        COLUMNS: content["columns"],
-        HISTORY: content["history"],
-        VIEWS: content["views"],
-    }
+def write_columns(columns: Iterable[SavedColumn]) -> dict[str, Any]:
+    """The columns as a change of a session's settings."""
+    return {COLUMNS: [column.model_dump(mode="json") for column in columns]}
+
+
+def write_history(lines: Iterable[str]) -> dict[str, Any]:
+    """Lines of the filter, oldest first, as a change of a session's settings."""
+    return {HISTORY: [line for line in lines if len(line) <= LINE_LENGTH]}
+
+
+def with_view(saved: object, view: SavedView) -> list[Any]:
+    """The value of `VIEWS` with a view added, in place of one of the same name."""
+    return [*without_view(saved, view.name), view.model_dump(mode="json")][-VIEWS_AT_MOST:]
+
+
+def without_view(saved: object, name: str) -> list[Any]:
+    """The value of `VIEWS` without the view of this name."""
+    return [
+        entry
+        for entry in (saved if isinstance(saved, list) else [])
+        if not (isinstance(entry, dict) and entry.get("name") == name)
+    ]

@@ -8,6 +8,7 @@ from textual.message import Message
 
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.topic import Topic
+from guardtui.session.views import SavedView
 from guardtui.tui.results import View
 
 
@@ -61,6 +62,30 @@ class SettingsWanted(Message):
         return (
             isinstance(message, SettingsWanted) and message.settings.keys() == self.settings.keys()
         )
+
+
+class ViewSaved(Message):
+    """A view is to be saved in the session, in place of one of the same name."""
+
+    def __init__(self, view: SavedView) -> None:
+        self.view = view
+        super().__init__()
+
+
+class ViewRemoved(Message):
+    """A saved view is to be removed from the session."""
+
+    def __init__(self, view_name: str) -> None:
+        self.view_name = view_name
+        super().__init__()
+
+
+class LabelsConfirmed(Message):
+    """The author confirmed the labels of these prompts (uint64 keys), or no longer does."""
+
+    def __init__(self, keys: frozenset[int], *, right: bool) -> None:
+        self.keys, self.right = keys, right
+        super().__init__()
 
 
 class DetailLeft(Message):

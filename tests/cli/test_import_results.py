@@ -1,10 +1,10 @@
-"""`import-results` as a process: into the session's settings, or nothing at all."""
+"""`import-results` as a process: into the session, or nothing at all."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from guardtui.session.history import read_imported
+from guardtui.session.imported import read_imported
 from guardtui.session.store import SessionStore
 
 from .conftest import Run
@@ -19,12 +19,12 @@ LOG = (
 def test_a_log_is_imported_and_again(run: Run, folder: Path) -> None:
     (folder / "results.tsv").write_text(LOG, "utf-8")
     store = SessionStore(folder / "topic.yaml")
-    store.save_settings({"encoder": "static"})
+    store.update_settings({"encoder": "static"})
     for _ in range(2):
         result = run("import-results", "results.tsv", "topic.yaml")
         assert (result.code, result.out) == (0, "")
         assert result.err.startswith("2 iterations imported")
-        found = read_imported(store.settings())
+        found = read_imported(store)
         assert [one.description for one in found] == ["Advice on taxes", "Taxes"]
     assert store.settings()["encoder"] == "static"
     assert store.iterations() == []

@@ -5,19 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileProblem
 from guardtui.reports import tsv_report
-from guardtui.session.history import (
-    IMPORTED,
-    ImportedRow,
-    history,
-    read_imported,
-    with_imported,
-)
+from guardtui.session.history import ImportedRow, history
 from guardtui.session.results_log import COLUMNS, read_results
 from guardtui.session.session import Decision, Session
 from tests.session.test_session import TOPIC, record
@@ -68,40 +60,6 @@ def test_imported_ones_come_first_with_the_name_of_the_topic() -> None:
     assert (found[1].iteration, found[1].scanner, found[1].coverage) == (None, "imported", 0.8)
     assert found[1].what_changed == "description +2 bytes"
     assert history([], (), TOPIC) == []
-
-
-rates = st.floats(0, 1)
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-
-
-@given(
-    st.lists(
-        st.builds(
-            ImportedRow,
-            st.integers(0, 99),
-            rates,
-            rates,
-            rates,
-            rates,
-            st.sampled_from(Decision),
-            texts,
-            st.lists(texts, max_size=3).map(tuple),
-            st.sampled_from(["a.tsv", "b.tsv"]),
-        )
-    )
-)
-def test_settings_give_back_what_was_put_in(rows: list[ImportedRow]) -> None:
-    settings = with_imported({"encoder": "static"}, rows)
-    assert list(read_imported(settings)) == rows
-    assert settings["encoder"] == "static"
-    again = with_imported(settings, [row(5, "new", "b.tsv")])
-    kept = [one for one in rows if one.file == "a.tsv"]
-    assert list(read_imported(again)) == [*kept, row(5, "new", "b.tsv")]
-
-
-@pytest.mark.parametrize("damaged", [None, 3, "x", [3], [{}], [{"iteration": "x"}]])
-def test_damaged_settings_are_no_history(damaged: object) -> None:
-    assert read_imported({IMPORTED: damaged}) == ()
 
 
 # --- results.tsv --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.session.panel import look, read_rejected, write_rejected
+from guardtui.session.panel import look
 from guardtui.session.session import Decision, Iteration
 
 TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
@@ -142,11 +142,3 @@ def test_what_was_answered_under_the_other_intent_is_turned_round() -> None:
     assert turned.label_of(1) is False
     assert turned.suspects.rows.tolist() == [0]
     assert sight.label_of(1) is True
-
-
-def test_rejected_ones_are_remembered_and_damage_is_left_out() -> None:
-    keys = frozenset(PROMPTS.keys.tolist())
-    assert read_rejected(write_rejected(keys)) == keys
-    assert read_rejected({}) == frozenset()
-    for damaged in (None, [], {"rejected": 3}, {"rejected": [True, -1, 2**64, "7", 1.0]}):
-        assert read_rejected({"suspects": damaged}) == frozenset()

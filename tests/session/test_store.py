@@ -19,8 +19,10 @@ import pytest
 from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
+from guardtui.session.applied import AppliedLog
+from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision, Session
-from guardtui.session.store import FILE, FOLDER, MIGRATIONS, Draft, SessionStore, StoreError
+from guardtui.session.store import FILE, FOLDER, Draft, SessionStore, StoreError
 from tests.session.test_session import TOPIC, evaluation
 
 
@@ -35,7 +37,7 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     store.decide(1, Decision.DISCARD)
     store.pin(0)
     store.use_prompt_file("/some/where.csv")
-    store.save_settings({"encoder": "static"})
+    store.update_settings({"encoder": "static"})
     again = SessionStore(tmp_path / "tax.yaml")
     first, second = again.iterations()
     assert (first.number, second.number) == (0, 1)
@@ -310,3 +312,134 @@ def test_kill_9_while_keeping_loses_nothing_that_was_kept(tmp_path: Path) -> Non
     assert [one.number for one in kept][: len(told)] == told
     assert len(kept) - len(told) <= 1
     assert all(one.evaluation.metrics.total == 20 for one in kept)
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def test_a_change_of_settings_leaves_all_others(tmp_path: Path) -> None:
+    one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
+    one.update_settings({"encoder": "static", "threshold": 0.5})
+    other.update_settings({"threshold": None, "widths": [1, {"a": "\ud800"}]})
+    assert one.settings() == {
+        "encoder": "static",
+        "threshold": None,
+        "widths": [1, {"a": "\ud800"}],
+    }
+    assert one.setting("encoder") == "static"
+    assert one.setting("threshold") is one.setting("unknown") is None
+    assert SessionStore(tmp_path / "other.yaml").settings() == {}
+
+
+@pytest.mark.parametrize("damage", ["'{'", "x'ff00'", "3", "''"])
+def test_a_damaged_setting_is_left_out(tmp_path: Path, damage: str) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    store.update_settings({"encoder": "static", "threshold": 0.5})
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute(f"UPDATE setting SET value = {damage} WHERE name = 'threshold'")
+        database.commit()
+    known = store.settings()
+    known.pop("threshold", None)  # a number is JSON, too
+    assert known == {"encoder": "static"}
+    assert store.setting("threshold") in (None, 3)
+
+
+class MistakeError(Exception):
+    """No error of SQLite."""
+
+
+def test_a_transaction_that_fails_for_another_reason_leaves_nothing(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    store.update_settings({"encoder": "static"})
+
+    def write_and_fail() -> None:
+        with store.transaction() as database:
+            database.execute("UPDATE setting SET value = '1'")
+            raise MistakeError
+
+    with pytest.raises(MistakeError):
+        write_and_fail()
+
+    def fail(_value: object) -> object:
+        raise MistakeError
+
+    with pytest.raises(MistakeError):
+        store.change_setting("encoder", fail)
+    with pytest.raises(TypeError):
+        store.update_settings({"encoder": "minilm", "later": object()})
+    assert store.settings() == {"encoder": "static"}
+    store.update_settings({"encoder": "minilm"})  # nothing is locked
+    assert store.settings() == {"encoder": "minilm"}
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from guardtui.session.applied import AppliedLog
+from guardtui.session.store import SessionStore
+store = SessionStore(Path(sys.argv[1]))
+log = AppliedLog(store, "profile")
+def meet():
+    print("here", flush=True)
+    assert sys.stdin.readline()
+def widen(width):
+    meet()  # inside the transaction
+    return (width or 10) + 1
+meet()
+if sys.argv[2] == "screen":
+    store.settings()
+    meet()
+    store.update_settings({"encoder": "static"})
+    meet()
+    store.change_setting("width", widen)
+else:
+    meet()
+    first = log.push({"way": 1})
+    meet()
+    print("pushing", flush=True)
+    log.replace(first, {"way": 2})
+    log.push({"way": 3})
+"""
+
+
+def test_two_processes_lose_neither_a_setting_nor_a_way_back(tmp_path: Path) -> None:
+    topic = str(tmp_path / "t.yaml")
+    screen, command = (
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, topic, role],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        for role in ("screen", "command")
+    )
+
+    def line(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def go(process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    for process in (screen, command):
+        assert line(process) == "here"
+        go(process)
+        assert line(process) == "here"
+    go(command)  # journals its way back after the screen has read the settings
+    assert line(command) == "here"
+    go(screen)  # writes one of them
+    assert line(screen) == "here"
+    go(screen)
+    assert line(screen) == "here"  # in the middle of its transaction
+    go(command)
+    assert line(command) == "pushing"
+    go(screen)
+    for process in (screen, command):
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    store = SessionStore(tmp_path / "t.yaml")
+    assert store.settings() == {"encoder": "static", "width": 11}
+    assert AppliedLog(store, "profile").ways() == [{"way": 2}, {"way": 3}]

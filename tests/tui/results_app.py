@@ -10,7 +10,14 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.messages import ExampleWanted, PromptEditWanted, PromptUndoWanted, SettingsWanted
+from guardtui.tui.messages import (
+    ExampleWanted,
+    PromptEditWanted,
+    PromptUndoWanted,
+    SettingsWanted,
+    ViewRemoved,
+    ViewSaved,
+)
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.results_pane import ResultsPane
 from tests.tui.test_loop import TOPIC, Run, drive, until
@@ -49,7 +56,14 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """What the pane tells the screen of edits, examples and settings; the screen hears nothing."""
     told: Sent = []
     usual = ResultsPane.post_message
-    kinds = (PromptEditWanted, PromptUndoWanted, SettingsWanted, ExampleWanted)
+    kinds = (
+        PromptEditWanted,
+        PromptUndoWanted,
+        SettingsWanted,
+        ExampleWanted,
+        ViewSaved,
+        ViewRemoved,
+    )
 
     def post(pane: ResultsPane, message: Message) -> bool:
         if isinstance(message, kinds):

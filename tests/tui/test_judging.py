@@ -16,6 +16,7 @@ from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.epochs import Epochs
+from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
@@ -102,7 +103,7 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
             ).reason
         )
         template = judged.evaluation.settings.identity.rpartition(" ")[2]
-        assert "{prompt}" in play.main.workspace.store.settings()["judge_templates"][template]
+        assert "{prompt}" in read_templates(play.main.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
 

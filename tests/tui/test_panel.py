@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
@@ -369,7 +370,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
         await stage.press("x")
         assert len(stage.rows) == 2
         assert "1 rejected (x): r shows them" in frame(stage.app)
-        await until(stage.pilot, lambda: "suspects" in stage.main.workspace.store.settings())
+        await until(stage.pilot, lambda: len(read_confirmed(stage.main.workspace.store)) == 1)
 
     async def again(stage: Stage) -> None:
         await stage.open("l")

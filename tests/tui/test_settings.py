@@ -284,7 +284,7 @@ def test_the_encoder_of_the_settings_is_for_sessions_that_have_none(topic_path: 
     workspace = Workspace.open(topic_path)
     assert choose_scanner(workspace, None, None, "static").encoder_name == "static"
     assert choose_scanner(workspace, "minilm", None, "static").encoder_name == "minilm"
-    workspace.store.save_settings({"encoder": "minilm"})
+    workspace.store.update_settings({"encoder": "minilm"})
     assert choose_scanner(workspace, None, None, "static").encoder_name == "minilm"
 
 

@@ -12,7 +12,8 @@ from textual.widgets import Static
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.history import ImportedRow, read_imported, with_imported
+from guardtui.session.history import ImportedRow
+from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
@@ -65,8 +66,7 @@ async def timeline(
             workspace.write(evaluation(workspace, description, triggered), decision)
         )
     if imported:
-        store = workspace.store
-        store.save_settings(with_imported(store.settings(), [IMPORTED]))
+        add_imported(workspace.store, [IMPORTED])
     app = GuardtuiApp(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = WithTimeline(workspace, LocalScanner("static"))
@@ -263,7 +263,7 @@ async def test_a_log_is_imported_from_the_timeline(topic_path: Path, size: tuple
         await until(pilot, lambda: isinstance(app.screen, Timeline) and "i2" in frame(app))
         assert "2 iterations imported." in told(app)
         # As from the command line, and what else was set is still there.
-        known = read_imported(main.workspace.store.settings())
+        known = read_imported(main.workspace.store)
         assert [(one.number, one.coverage, one.file) for one in known] == [
             (1, 0.5, "results.tsv"),
             (2, 0.7, "results.tsv"),
@@ -287,6 +287,6 @@ async def test_a_path_that_is_none_is_told_and_nothing_is_imported(topic_path: P
             await pilot.pause()
             await pilot.press("enter")
             await until(pilot, lambda: "! " in str(dialog._problem.render()))
-        assert read_imported(main.workspace.store.settings()) == ()
+        assert read_imported(main.workspace.store) == ()
 
     await timeline(topic_path, run, imported=False)

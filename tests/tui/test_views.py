@@ -10,10 +10,20 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from guardtui.session.views import read_remembered, write_remembered
+from guardtui.session.applied import AppliedLog
+from guardtui.session.store import SessionStore
+from guardtui.session.views import (
+    VIEWS,
+    SavedView,
+    read_remembered,
+    with_view,
+    without_view,
+    write_columns,
+    write_history,
+)
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.layout import Layout, layout_of
-from guardtui.tui.messages import SettingsWanted
+from guardtui.tui.messages import SettingsWanted, ViewRemoved, ViewSaved
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.views import NameView, ViewList
 from tests.tui.results_app import Sent, notes, on_all, sent, topic_path
@@ -65,9 +75,12 @@ async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent)
         assert app.screen.query_one(OptionList).option_count == 1
         await pilot.press("delete")
         await until(pilot, lambda: app.screen is main)
-        settings = [one.settings for one in sent if isinstance(one, SettingsWanted)][-1]
-        assert settings["saved_views"] == []
-        assert settings["filter_history"] == ["tax"]
+        saved = [one.view for one in sent if isinstance(one, ViewSaved)]
+        removed = [one.view_name for one in sent if isinstance(one, ViewRemoved)]
+        assert sorted(removed) == sorted(one.name for one in saved)
+        settings = [one.settings for one in sent if isinstance(one, SettingsWanted)]
+        assert {"filter_history": ["tax"]} in settings
+        assert not any("saved_views" in one for one in settings)
 
     await on_all(topic_path, run)
 
@@ -139,10 +152,43 @@ def test_damaged_settings_do_not_matter(settings: dict[str, object]) -> None:
     layout_of(known.columns)
     for view in known.views:
         layout_of(view.columns)
-    assert read_remembered(json.loads(json.dumps(write_remembered(known)))) == known
+    views: list[object] = []
+    for view in known.views:
+        views = with_view(views, view)
+    written = {**write_columns(known.columns), **write_history(known.history), VIEWS: views}
+    assert read_remembered(json.loads(json.dumps(written))) == known
 
 
 def test_one_damaged_view_leaves_the_others() -> None:
     good = {"name": "good", "filter": "fn"}
     known = read_remembered({"saved_views": [{"name": 3}, good, {"name": "", "filter": "fn"}]})
     assert [one.name for one in known.views] == ["good"]
+
+
+async def test_what_others_wrote_meanwhile_is_not_lost(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        store = SessionStore(topic_path)  # as another window and a command have it
+        log = AppliedLog(store, "profile")
+        log.push({"way": "back"})
+        theirs = SavedView(name="theirs", filter="fn")
+        store.change_setting(VIEWS, lambda saved: with_view(saved, theirs))
+        await saved_as(pilot, app, "mine")
+        await pilot.press("greater_than_sign")  # another width
+        await until(pilot, lambda: store.setting("results_columns") is not None)
+        await until(pilot, lambda: len(read_remembered(store.settings()).views) == 2)
+        assert [one.name for one in read_remembered(store.settings()).views] == ["theirs", "mine"]
+        assert log.ways() == [{"way": "back"}]
+
+    await on_all(topic_path, run)
+
+
+def test_a_view_is_added_to_those_of_another_window_and_removed_alone() -> None:
+    mine, theirs = (SavedView(name=name, filter="fn") for name in ("mine", "theirs"))
+    saved = with_view(with_view([3, {"name": 4}], theirs), mine)
+    replaced = with_view(saved, SavedView(name="theirs", filter="fp"))
+    known = read_remembered({VIEWS: replaced})
+    assert [(one.name, one.filter) for one in known.views] == [("mine", "fn"), ("theirs", "fp")]
+    left = without_view(replaced, "mine")
+    assert [one.name for one in read_remembered({VIEWS: left}).views] == ["theirs"]
+    assert left[:2] == [3, {"name": 4}]  # what a newer version wrote stays
+    assert with_view(None, mine) == with_view("damaged", mine) == [mine.model_dump(mode="json")]

@@ -14,12 +14,12 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
-from guardtui.scanners.airs.lifecycle import Applied, Before, Plan
+from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.live import Live
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
+from guardtui.session.applied import AppliedLog, ChangeJournal
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.remote import RemoteOptions, profile_names
@@ -35,20 +35,6 @@ REMOTE = frozenset({AIRS, JUDGE})
 _SETTING = "airs"
 _LEAVING = 5.0
 """Seconds that a change under way gets to come to its end when the app is left."""
-
-
-class _Journal:
-    """Keeps the way back of one change, and takes a better one in its place."""
-
-    def __init__(self, log: AppliedLog) -> None:
-        self._log, self._kept = log, False
-
-    def __call__(self, way: Before | None) -> None:
-        if self._kept:
-            self._log.drop()
-        self._kept = way is not None
-        if way is not None:
-            self._log.push(way.model_dump(mode="json"))
 
 
 class ApplyingScreen(TogetherScreen):
@@ -163,7 +149,7 @@ class ApplyingScreen(TogetherScreen):
 
     def _remembered(self, name: str = _SETTING) -> dict[str, Any]:
         """What the session knows of a guardrail: its profile, and whether to apply unasked."""
-        known = self.workspace.store.settings().get(name)
+        known = self.workspace.store.setting(name)
         return known if isinstance(known, dict) else {}
 
     def _remember_choice(self, connection: AirsConnection, *, agreed: bool) -> None:
@@ -221,7 +207,7 @@ class ApplyingScreen(TogetherScreen):
 
         async def apply() -> Applied:
             try:
-                journal = _Journal(AppliedLog(self.workspace.store, connection.key))
+                journal = ChangeJournal(AppliedLog(self.workspace.store, connection.key))
                 return await connection.apply(topic, plan, journal=journal)
             finally:
                 if lock is not None:

@@ -78,7 +78,7 @@ class ExportingScreen(DecisionsScreen):
         """The one that was chosen last."""
         remembered = None
         with contextlib.suppress(StoreError):  # of a full disk the report itself tells
-            remembered = self.workspace.store.settings().get(SETTING)
+            remembered = self.workspace.store.setting(SETTING)
         return remembered if isinstance(remembered, str) else USUAL
 
     def _subjects(self, evaluation: Evaluation) -> list[Subject]:
@@ -215,7 +215,7 @@ class ExportingScreen(DecisionsScreen):
     def _tell_exported(self, dialog: ExportDialog, wanted: Wanted, target: Path) -> None:
         store = self.workspace.store
         with contextlib.suppress(StoreError):
-            store.save_settings({**store.settings(), SETTING: wanted.format})
+            store.update_settings({SETTING: wanted.format})
         note = self.app.send_to_browser(target) if isinstance(self.app, Delivering) else ""
         missing = wanted.subject.note
         note = "\n".join(filter(None, (missing and f"⚠ {missing}", note)))

@@ -15,9 +15,18 @@ from guardtui.domain.topic import describe_changes
 from guardtui.domain.topic_merge import merge_topics
 from guardtui.files.problems import FileProblem
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.confirmed_labels import confirm_labels
 from guardtui.session.store import StoreError
+from guardtui.session.views import VIEWS, with_view, without_view
 from guardtui.session.workspace import Workspace
-from guardtui.tui.messages import PromptEditWanted, PromptUndoWanted, SettingsWanted
+from guardtui.tui.messages import (
+    LabelsConfirmed,
+    PromptEditWanted,
+    PromptUndoWanted,
+    SettingsWanted,
+    ViewRemoved,
+    ViewSaved,
+)
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.loop import LoopScreen
 from guardtui.tui.widgets.editor import Field
@@ -126,10 +135,27 @@ class FilesScreen(LoopScreen):
     def settings_wanted(self, event: SettingsWanted) -> None:
         self._remember(event.settings)
 
-    def _remember(self, settings: dict[str, Any]) -> None:
-        store = self.workspace.store
+    @on(ViewSaved)
+    def view_saved(self, event: ViewSaved) -> None:
+        # Added to what stands there: another window may have saved a view meanwhile.
         with self._told_problems():
-            store.save_settings({**store.settings(), **settings})
+            self.workspace.store.change_setting(VIEWS, lambda saved: with_view(saved, event.view))
+
+    @on(ViewRemoved)
+    def view_removed(self, event: ViewRemoved) -> None:
+        with self._told_problems():
+            self.workspace.store.change_setting(
+                VIEWS, lambda saved: without_view(saved, event.view_name)
+            )
+
+    @on(LabelsConfirmed)
+    def labels_confirmed(self, event: LabelsConfirmed) -> None:
+        with self._told_problems():
+            confirm_labels(self.workspace.store, event.keys, right=event.right)
+
+    def _remember(self, settings: dict[str, Any]) -> None:
+        with self._told_problems():
+            self.workspace.store.update_settings(settings)
 
     # --- drafts ---------------------------------------------------------------------------
 

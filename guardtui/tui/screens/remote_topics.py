@@ -240,11 +240,12 @@ class RemoteTopicsScreen(ScanningScreen):
 
     async def _revert(self, connection: AirsConnection, dialog: RemoteTopics | None) -> str:
         log = AppliedLog(self.workspace.store, connection.key)
-        ways = await asyncio.to_thread(log.ways)
-        if not ways:
+        entries = await asyncio.to_thread(log.entries)
+        if not entries:
             return _NOTHING
+        newest = entries[-1]
         try:
-            way = Before.model_validate(ways[-1])
+            way = Before.model_validate(newest.way)
         except ValidationError as error:
             raise AirsError(
                 "what was remembered of the last apply cannot be read, so nothing was changed"
@@ -263,7 +264,7 @@ class RemoteTopicsScreen(ScanningScreen):
 
         async def go_back() -> Reverted:
             done = await connection.revert(way)
-            await asyncio.to_thread(_forget, log, way, done)
+            await asyncio.to_thread(_forget, log, newest.id, way, done)
             return done
 
         done = await self._to_the_end(go_back())
@@ -343,20 +344,16 @@ class RemoteTopicsScreen(ScanningScreen):
         return await asyncio.shield(task)
 
 
-def _forget(log: AppliedLog, way: Before, done: Reverted) -> None:
+def _forget(log: AppliedLog, entry_id: int, way: Before, done: Reverted) -> None:
     """Drop the way that was gone; the one before it learns that this was no change of others."""
-    log.drop()
-    left = log.ways()
-    if not left:
-        return
-    try:
-        earlier = Before.model_validate(left[-1])
-    except ValidationError:
-        return
-    moved = earlier.after(way, done)
-    if moved != earlier:
-        log.drop()
-        log.push(moved.model_dump(mode="json"))
+
+    def amend(earlier: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return Before.model_validate(earlier).after(way, done).model_dump(mode="json")
+        except ValidationError:
+            return earlier
+
+    log.drop([entry_id], amend)
 
 
 def _probe(way: Before) -> Topic:

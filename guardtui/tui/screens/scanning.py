@@ -27,6 +27,7 @@ from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
+from guardtui.session.judge_templates import keep_template
 from guardtui.session.scan_order import Order, movement, scan_order
 from guardtui.session.store import StoreError
 from guardtui.session.verdict_cache import SqliteVerdicts
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-TEMPLATES = "judge_templates"
-"""Key of the texts of templates, by their ids, among a session's settings."""
 SHOW_EVERY = 0.25
 """Seconds between two looks at the verdicts that came in."""
 
@@ -320,9 +319,9 @@ class ScanningScreen(RecordingScreen):
             self._remember({JUDGE: {"told": judge.place}})
             likely = choice.likely
         # The wording is part of the verdicts: iterations name it, and the session keeps its text.
-        template, worded = judge.scanner().template, self._remembered(TEMPLATES)
-        if template.id not in worded:
-            self._remember({TEMPLATES: {**worded, template.id: template.text}})
+        template = judge.scanner().template
+        with self._told_problems():
+            keep_template(self.workspace.store, template.id, template.text)
         rows = order.rows[: order.likely] if likely else order.rows
         if onto is not None:
             rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]

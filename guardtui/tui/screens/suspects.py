@@ -9,9 +9,10 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from guardtui.domain.suspects import LEAST_VOICES
-from guardtui.session.panel import Sight, read_rejected, write_rejected
+from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.session.panel import Sight
 from guardtui.tui.content import themed
-from guardtui.tui.messages import SettingsWanted
+from guardtui.tui.messages import LabelsConfirmed
 from guardtui.tui.panel_rows import SUSPECT_COLUMNS, among, suspect_rows
 from guardtui.tui.panel_text import named
 from guardtui.tui.screens.dialogs import Confirm
@@ -113,9 +114,10 @@ class SuspectsDialog(SightDialog):
         if not keys:
             self.notify("Select a prompt first.")
             return
-        self._rejected = self._rejected - keys if keys <= self._rejected else self._rejected | keys
+        right = not keys <= self._rejected
+        self._rejected = self._rejected | keys if right else self._rejected - keys
         self.table.drop_marks(keys)
-        self._host.post_message(SettingsWanted(write_rejected(self._rejected)))
+        self._host.post_message(LabelsConfirmed(keys, right=right))
         self._show()
 
     def action_show_rejected(self) -> None:
@@ -134,7 +136,7 @@ class SuspectsScreen(PanelScreen):
     async def action_show_suspects(self) -> None:
         await self._take_typed()
         sight = await self._sight()
-        rejected = read_rejected(self.workspace.store.settings())
+        rejected = read_confirmed(self.workspace.store)
         self.app.push_screen(SuspectsDialog(self, sight, rejected))
 
     def _panel_left(self, following: str | None) -> None:

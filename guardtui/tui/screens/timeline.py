@@ -16,7 +16,8 @@ from textual.widgets.option_list import Option
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.session.history import IMPORTED, Entry, history, read_imported, with_imported
+from guardtui.session.history import Entry, history
+from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import PLATEAU_ADVICE
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
@@ -225,7 +226,7 @@ class TimelineScreen(DecisionsScreen):
         session, store = self.session, self.workspace.store
         entries: list[Entry] = []
         with self._told_problems():
-            imported = read_imported(await asyncio.to_thread(store.settings))
+            imported = await asyncio.to_thread(read_imported, store)
             entries = await asyncio.to_thread(
                 history, list(session.iterations), imported, session.topic
             )
@@ -259,6 +260,5 @@ class TimelineScreen(DecisionsScreen):
         if rows is None:
             return
         with self._told_problems():
-            known = await asyncio.to_thread(store.settings)
-            self._remember({IMPORTED: with_imported(known, rows)[IMPORTED]})
+            await asyncio.to_thread(add_imported, store, rows)
             self.notify(f"{len(rows)} iteration{'s' * (len(rows) != 1)} imported.")

@@ -15,15 +15,15 @@ from guardtui.domain.row_filter import FilterError, parse_filter
 from guardtui.domain.text import display_start, display_text
 from guardtui.session.views import (
     LINE_LENGTH,
-    Remembered,
     SavedView,
     read_remembered,
-    write_remembered,
+    write_columns,
+    write_history,
 )
 from guardtui.tui.actions import RESULTS, bindings
 from guardtui.tui.empty_states import NOT_YET, empty_text
 from guardtui.tui.layout import Layout, layout_of, saved_columns
-from guardtui.tui.messages import SettingsWanted, ViewChanged
+from guardtui.tui.messages import SettingsWanted, ViewChanged, ViewRemoved, ViewSaved
 from guardtui.tui.results import FILTERS, Picked, Results, View
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.views import NameView, ViewList, view_text
@@ -136,13 +136,11 @@ class ResultsPane(PromptActions):
         if self._results is not None:
             self._draw(self._results)
 
-    def _remember(self) -> None:
-        known = Remembered(
-            columns=saved_columns(self.layout_chosen),
-            history=tuple(line for line in self._input.lines if len(line) <= LINE_LENGTH),
-            views=self._views,
-        )
-        self.post_message(SettingsWanted(write_remembered(known)))
+    def _remember_columns(self) -> None:
+        self.post_message(SettingsWanted(write_columns(saved_columns(self.layout_chosen))))
+
+    def _remember_lines(self) -> None:
+        self.post_message(SettingsWanted(write_history(self._input.lines)))
 
     # --- groups, categories, sorting ------------------------------------------------------
 
@@ -201,7 +199,7 @@ class ResultsPane(PromptActions):
         self.table.set_column_widths(layout.widths)
         if self._results is not None:
             self._draw(self._results)
-        self._remember()
+        self._remember_columns()
 
     def _fitting(self, layout: Layout) -> frozenset[str]:
         """Keys of the columns for which there is room on the screen."""
@@ -228,7 +226,7 @@ class ResultsPane(PromptActions):
             self.layout_chosen = self.layout_chosen.sized(
                 event.key, event.width, self._results.prompts
             )
-            self._remember()
+            self._remember_columns()
 
     # --- saved views ----------------------------------------------------------------------
 
@@ -249,8 +247,9 @@ class ResultsPane(PromptActions):
             if name is None:
                 return
             others = (one for one in self._views if one.name != name)
-            self._views = (*others, self._as_saved(name))
-            self._remember()
+            view = self._as_saved(name)
+            self._views = (*others, view)
+            self.post_message(ViewSaved(view))
             self.notify(f"Saved as {display_text(name)}; v shows all views.", markup=False)
 
         shown = view_text(self._as_saved("new"))
@@ -264,7 +263,7 @@ class ResultsPane(PromptActions):
 
     def _remove_view(self, name: str) -> None:
         self._views = tuple(one for one in self._views if one.name != name)
-        self._remember()
+        self.post_message(ViewRemoved(name))
 
     def _apply(self, saved: SavedView | None) -> None:
         if saved is None:
@@ -308,7 +307,7 @@ class ResultsPane(PromptActions):
 
     def _leave_search(self) -> None:
         if self._input.remember():
-            self._remember()
+            self._remember_lines()
         self._input.value = ""
         self._input.display = self._problem.display = False
         self.table.focus()
@@ -342,7 +341,7 @@ class ResultsPane(PromptActions):
     def search_done(self, event: Input.Submitted) -> None:
         event.stop()
         if self._input.remember():
-            self._remember()
+            self._remember_lines()
         self.table.focus()
 
     # --- going from hit to hit ------------------------------------------------------------

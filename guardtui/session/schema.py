@@ -1,0 +1,170 @@
+"""Schema of the session's file: a script for each version, and functions that move data."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_SCHEMA_1 = """
+CREATE TABLE session (
+  id INTEGER PRIMARY KEY, topic_file TEXT UNIQUE NOT NULL, prompt_file TEXT NOT NULL DEFAULT '',
+  settings TEXT NOT NULL DEFAULT '{}', pinned INTEGER, draft TEXT, draft_base TEXT,
+  used TEXT NOT NULL DEFAULT '');
+CREATE TABLE iteration (
+  session INTEGER NOT NULL REFERENCES session(id), number INTEGER NOT NULL,
+  created TEXT NOT NULL, decision TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL,
+  prompt_set TEXT NOT NULL, columns BLOB NOT NULL, errors TEXT NOT NULL DEFAULT '{}',
+  PRIMARY KEY (session, number));
+"""
+
+# A draft belongs to one process, so that two on one topic do not write over each other's.
+_SCHEMA_2 = """
+CREATE TABLE draft (
+  session INTEGER NOT NULL REFERENCES session(id), owner TEXT NOT NULL, topic TEXT NOT NULL,
+  base TEXT NOT NULL, PRIMARY KEY (session, owner));
+INSERT INTO draft
+  SELECT id, 'before', draft, coalesce(draft_base, '') FROM session WHERE draft IS NOT NULL;
+UPDATE session SET draft = NULL, draft_base = NULL;
+"""
+
+# Notes and names of topics are few, and each holds for many rows: they are kept by their texts.
+_SCHEMA_3 = """
+ALTER TABLE iteration ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE iteration ADD COLUMN stopped_by TEXT NOT NULL DEFAULT '[]';
+"""
+
+# What a judge said and cost, and the answers of epochs: compressed, as it may be much.
+_SCHEMA_4 = """
+ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
+"""
+
+# Settings were one JSON value, written as a whole: two writers lost each other's changes.
+_SCHEMA_5 = """
+CREATE TABLE setting (
+  session INTEGER NOT NULL REFERENCES session(id), name TEXT NOT NULL, value TEXT NOT NULL,
+  PRIMARY KEY (session, name));
+CREATE TABLE undo_journal (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
+  place TEXT NOT NULL, way TEXT NOT NULL);
+CREATE TABLE imported_iteration (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
+  file TEXT NOT NULL, number INTEGER NOT NULL, coverage REAL NOT NULL, tpr REAL NOT NULL,
+  tnr REAL NOT NULL, f1 REAL NOT NULL, decision TEXT NOT NULL, description TEXT NOT NULL,
+  examples TEXT NOT NULL);
+CREATE TABLE confirmed_label (
+  session INTEGER NOT NULL REFERENCES session(id), prompt_key TEXT NOT NULL,
+  PRIMARY KEY (session, prompt_key));
+CREATE TABLE judge_template (
+  session INTEGER NOT NULL REFERENCES session(id), id TEXT NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY (session, id));
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3, _SCHEMA_4, _SCHEMA_5)
+"""One script for each version of the schema; its version is the number of scripts that have run."""
+
+
+def migrate(database: sqlite3.Connection, version: int) -> None:
+    """Bring a file of schema `version` up to date, inside the caller's transaction."""
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        for statement in filter(str.strip, script.split(";")):
+            database.execute(statement)
+        carry_over = _CARRIED.get(number)
+        if carry_over is not None:
+            carry_over(database)
+    database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+# --- version 5: one JSON value of settings becomes rows -----------------------------------------
+
+
+def _settings_to_rows(database: sqlite3.Connection) -> None:
+    """Move the settings of all sessions; one that is not a JSON object stays where it is."""
+    for session, text in database.execute("SELECT id, settings FROM session").fetchall():
+        try:
+            settings = json.loads(text)
+        except (ValueError, TypeError):
+            continue
+        if not isinstance(settings, dict):
+            continue
+        for name, value in settings.items():
+            carry = _TABLES.get(name, _setting)
+            carry(database, session, name, value)
+        database.execute("UPDATE session SET settings = '{}' WHERE id = ?", (session,))
+
+
+def _setting(database: sqlite3.Connection, session: int, name: str, value: Any) -> None:
+    database.execute(
+        "INSERT OR REPLACE INTO setting(session, name, value) VALUES (?, ?, ?)",
+        (session, _text(name), json.dumps(value)),
+    )
+
+
+def _applied(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
+    for place, ways in _mapping(value).items():
+        database.executemany(
+            "INSERT INTO undo_journal(session, place, way) VALUES (?, ?, ?)",
+            [(session, _text(place), json.dumps(way)) for way in _list(ways) if _mapping(way)],
+        )
+
+
+def _imported(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
+    for row in _list(value):
+        try:
+            rates = [float(row[name]) for name in ("coverage", "tpr", "tnr", "f1")]
+            number = int(row["iteration"])
+            texts = [_text(row[name]) for name in ("status", "description")]
+            examples = json.dumps([str(example) for example in row["examples"]])
+            file = _text(row["file"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+        if not all(map(math.isfinite, rates)) or not 0 <= number < 2**63:
+            continue
+        database.execute(
+            "INSERT INTO imported_iteration(session, file, number, coverage, tpr, tnr, f1, "
+            "decision, description, examples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (session, file, number, *rates, *texts, examples),
+        )
+
+
+def _suspects(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
+    keys = _list(_mapping(value).get("rejected"))
+    database.executemany(
+        "INSERT OR IGNORE INTO confirmed_label(session, prompt_key) VALUES (?, ?)",
+        # Not True, which is an int too.
+        [(session, str(key)) for key in keys if type(key) is int and 0 <= key < 2**64],
+    )
+
+
+def _judge_templates(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
+    database.executemany(
+        "INSERT OR REPLACE INTO judge_template(session, id, text) VALUES (?, ?, ?)",
+        [(session, _text(name), _text(text)) for name, text in _mapping(value).items()],
+    )
+
+
+_TABLES: Mapping[str, Callable[[sqlite3.Connection, int, str, Any], None]] = {
+    "applied": _applied,
+    "imported": _imported,
+    "suspects": _suspects,
+    "judge_templates": _judge_templates,
+}
+"""Settings that have got a table of their own, by their old names."""
+
+_CARRIED: Mapping[int, Callable[[sqlite3.Connection], None]] = {5: _settings_to_rows}
+"""What follows a script, by the version that it makes."""
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    """Text that SQLite takes: JSON can hold half of a surrogate pair."""
+    return str(value).encode("utf-8", "replace").decode()

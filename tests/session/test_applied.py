@@ -1,0 +1,90 @@
+"""The undo journal: entries by place and id, the newest ones kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from guardtui.session.applied import WAYS_KEPT, AppliedLog, ChangeJournal
+from guardtui.session.store import SessionStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "t.yaml")
+
+
+def test_ways_back_of_places_are_apart_and_in_order(store: SessionStore) -> None:
+    one, other = AppliedLog(store, "one"), AppliedLog(store, "other")
+    for number in range(3):
+        one.push({"number": number})
+        other.push({"number": -number})
+    assert [way["number"] for way in one.ways()] == [0, 1, 2]
+    assert [way["number"] for way in other.ways()] == [0, -1, -2]
+
+
+def test_the_oldest_are_dropped_beyond_the_limit(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    AppliedLog(store, "other").push({"number": -1})
+    for number in range(WAYS_KEPT + 2):
+        log.push({"number": number})
+    assert [way["number"] for way in log.ways()] == list(range(2, WAYS_KEPT + 2))
+    assert AppliedLog(store, "other").ways() == [{"number": -1}]
+
+
+def test_entries_are_dropped_by_id_and_the_one_before_them_is_amended(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    ids = [log.push({"number": number}) for number in range(4)]
+    # The last one is another process's, journalled while this one took ways back.
+    log.drop(ids[1:3], lambda way: {**way, "amended": True})
+    assert log.ways() == [{"number": 0, "amended": True}, {"number": 3}]
+    log.drop([ids[0]], lambda way: {**way, "amended": True})  # nothing is before it
+    assert log.ways() == [{"number": 3}]
+
+
+def test_a_way_back_that_cannot_be_amended_leaves_all_entries(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    ids = [log.push({"number": number}) for number in range(2)]
+
+    def fail(way: dict[str, object]) -> dict[str, object]:
+        raise KeyError(way["number"])
+
+    with pytest.raises(KeyError):
+        log.drop(ids[1:], fail)
+    assert log.ways() == [{"number": 0}, {"number": 1}]
+
+
+def test_damaged_entries_are_left_out(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    for number in range(4):
+        log.push({"number": number})
+    with closing(sqlite3.connect(store.path)) as database:
+        for entry_id, damage in ((1, "{"), (2, b"\xff"), (3, "[1]")):
+            database.execute("UPDATE undo_journal SET way = ? WHERE id = ?", (damage, entry_id))
+        database.commit()
+    assert log.ways() == [{"number": 3}]
+
+
+class Way(BaseModel):
+    number: int
+
+
+def test_one_change_has_one_entry_that_others_do_not_disturb(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    journal = ChangeJournal(log)
+    journal(None)
+    assert not journal.kept
+    journal(Way(number=1))
+    other = log.push({"number": 2})  # another process applies meanwhile
+    journal(Way(number=3))
+    assert log.ways() == [{"number": 3}, {"number": 2}]
+    log.drop([entry.id for entry in log.entries() if entry.id != other])
+    journal(Way(number=4))  # the change is under way: its way back is needed
+    assert journal.kept
+    assert log.ways() == [{"number": 4}, {"number": 2}]
+    journal(None)
+    assert (journal.kept, log.ways()) == (False, [{"number": 2}])

@@ -1,0 +1,122 @@
+"""Migrations: what an older version wrote is still there, each thing in its own table."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.session.applied import AppliedLog
+from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.session.history import ImportedRow
+from guardtui.session.imported import read_imported
+from guardtui.session.judge_templates import read_templates
+from guardtui.session.schema import MIGRATIONS
+from guardtui.session.session import Decision
+from guardtui.session.store import FILE, FOLDER, SessionStore
+
+WAYS = [{"revision": 3, "undo": {"place": "1"}}, {"revision": 5}]
+IMPORTED = {
+    "iteration": 4,
+    "coverage": 0.5,
+    "tpr": 0.25,
+    "tnr": 0.75,
+    "f1": 0.5,
+    "status": "keep",
+    "description": "Advice; on \u2028 taxes",
+    "examples": ["one", "two"],
+    "file": "results.tsv",
+}
+PLAIN = {
+    "encoder": "static",
+    "threshold": 0.25,
+    "airs": {"profile": "p", "agreed": "https://a p", "told": ""},
+    "saved_views": [{"name": "mine", "filter": "fn"}],
+    "companions": ["a.yaml"],
+    "odd \ud800; name": [None, True, 2**70, "\ud800"],
+}
+SETTINGS = {
+    **PLAIN,
+    "applied": {"https://a p": WAYS, "https://b q": [{"other": 1}]},
+    "imported": [IMPORTED],
+    "suspects": {"rejected": [0, 7, 2**64 - 1]},
+    "judge_templates": {"t1": "Is {prompt} it?"},
+}
+
+
+def older(folder: Path, settings: str, version: int = 4) -> SessionStore:
+    """Open a session that an older version wrote, beside one of another topic file."""
+    (folder / FOLDER).mkdir()
+    with closing(sqlite3.connect(folder / FOLDER / FILE)) as database:
+        database.executescript("".join(MIGRATIONS[:version]) + f"PRAGMA user_version = {version};")
+        database.executemany(
+            "INSERT INTO session(topic_file, settings) VALUES (?, ?)",
+            [("other.yaml", '{"encoder": "minilm"}'), ("t.yaml", settings)],
+        )
+        database.commit()
+    return SessionStore(folder / "t.yaml")
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_settings_of_an_older_schema_are_all_still_there(tmp_path: Path, version: int) -> None:
+    store = older(tmp_path, json.dumps(SETTINGS), version)
+    known = store.settings()
+    assert known.pop("odd ?; name") == PLAIN["odd \ud800; name"]
+    assert known == {name: value for name, value in PLAIN.items() if not name.startswith("odd")}
+    assert AppliedLog(store, "https://a p").ways() == WAYS
+    assert AppliedLog(store, "https://b q").ways() == [{"other": 1}]
+    row = ImportedRow(
+        4, 0.5, 0.25, 0.75, 0.5, Decision.KEEP, "Advice; on \u2028 taxes", ("one", "two"),
+        "results.tsv",
+    )  # fmt: skip
+    assert read_imported(store) == (row,)
+    assert read_confirmed(store) == {0, 7, 2**64 - 1}
+    assert read_templates(store) == {"t1": "Is {prompt} it?"}
+    assert SessionStore(tmp_path / "other.yaml").settings() == {"encoder": "minilm"}
+    assert AppliedLog(SessionStore(tmp_path / "other.yaml"), "https://a p").ways() == []
+    assert SessionStore(tmp_path / "t.yaml").settings()["encoder"] == "static"  # opened again
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "", "3"])
+def test_settings_that_are_no_object_stay_where_they_are(tmp_path: Path, text: str) -> None:
+    store = older(tmp_path, text)
+    assert store.settings() == {}
+    with closing(sqlite3.connect(store.path)) as database:
+        rows = database.execute("SELECT settings FROM session ORDER BY id").fetchall()
+    assert rows == [("{}",), (text,)]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+DAMAGED = st.fixed_dictionaries(
+    {},
+    optional={
+        "applied": JSON | st.dictionaries(st.text(), JSON),
+        "imported": JSON
+        | st.lists(st.fixed_dictionaries({name: JSON | st.integers() for name in IMPORTED})),
+        "suspects": JSON | st.fixed_dictionaries({"rejected": JSON}),
+        "judge_templates": JSON | st.dictionaries(st.text(), JSON),
+        "other": JSON,
+    },
+)
+
+
+@settings(max_examples=30)
+@given(DAMAGED)
+def test_damaged_settings_never_keep_a_session_from_opening(found: dict[str, object]) -> None:
+    with TemporaryDirectory() as folder:
+        store = older(Path(folder), json.dumps(found))
+        assert json.dumps(store.setting("other")) == json.dumps(found.get("other"))
+        AppliedLog(store, "").ways()
+        read_imported(store)
+        read_confirmed(store)
+        read_templates(store)
