@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens import files
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import drive, frame, main_screen, make_app, topic_path, until
@@ -134,7 +135,11 @@ async def test_too_small_a_window_says_so_and_comes_back(
     await drive(topic_path, run)
 
 
-async def test_what_stays_in_the_terminal(topic_path: Path) -> None:
+async def test_what_stays_in_the_terminal(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "DRAFT_EVERY", 86400.0)  # this test says when the draft is saved
+
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         said = str(main._leaving_text())
         assert "tax.yaml" in said

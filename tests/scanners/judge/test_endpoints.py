@@ -17,7 +17,7 @@ from guardtui.scanners.judge.endpoints import EndpointLine, EndpointsProblem, re
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
 from tests.http.server import Answer, Received, Server, Step, answer, reset
-from tests.http.times import JumpClock
+from tests.http.times import IdleClock, JumpClock
 
 from .conftest import (
     TOPIC,
@@ -215,9 +215,27 @@ async def test_when_all_are_out_nothing_passes(
 
 
 async def test_when_all_die_midway_the_rest_are_errors(tmp_path: Path) -> None:
-    dying = [only(truthful, 9, reset), only(truthful, 9, reset)]
-    async with serving(*dying) as servers:
-        scanner = judge_at(lines(servers, concurrency=2))
+    """Both answer until the first 18 prompts have their verdicts, and nothing after that."""
+    left = set(MANY[:18])
+    done = asyncio.Event()
+
+    async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await done.wait()
+        await reset(reader, writer)
+
+    def dying(request: Received) -> Step:
+        prompt = asked(request)
+        if prompt not in MANY[:18]:
+            return die
+        left.discard(prompt)
+        if not left:
+            done.set()
+        return truthful(request)
+
+    async with serving(dying, dying) as servers:
+        clock = IdleClock()
+        scanner = judge_at(lines(servers, concurrency=2), clock=clock)
+        clock.busy = lambda: scanner._limit is not None and scanner._limit.in_flight > 0
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *MANY), nothing)
         assert sorted(Counter(verdicts_of(verdicts)).items()) == [(-1, 42), (0, 9), (1, 9)]
         assert len(verdicts.errors) == 42
