@@ -19,6 +19,7 @@ from guardtui.cli.grader_models import grader_maker, models_named
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ _BAR = 24
     "Its key: GUARDTUI_MODEL_KEY; for several addresses GUARDTUI_MODEL_KEYS.",
 )
 @model_role_option
+@plugin_option
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 256),
@@ -111,6 +113,7 @@ def command(
     output: Path | None,
     models: tuple[str, ...],
     model_roles: tuple[str, ...],
+    plugins: tuple[Path, ...],
     concurrency: int,
     retries: int,
     allow_http: bool,
@@ -133,6 +136,7 @@ def command(
     from guardtui.session.score_run import make_judges, require_epochs
 
     roles = roles_of(model_roles)
+    load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
     judges = make_judges(named_scorers(scorers), measures)
     check_output(output, file)

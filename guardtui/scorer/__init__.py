@@ -1,4 +1,16 @@
-"""The inspect_ai.scorer API, by ourselves: scorers, metrics, reducers and what they share."""
+"""Scorers, metrics and reducers with the names and the behaviour of inspect_ai.scorer.
+
+`@scorer`, `@metric` and `@score_reducer` register your own; `load_plugin` runs a file that does so.
+The constants and aliases, which have no help of their own:
+
+- `CORRECT` ("C"), `INCORRECT` ("I"), `PARTIAL` ("P"), `NOANSWER` ("N"): the letters of values; for
+  metrics 1, 0, 0.5 and 0.
+- `UNCHANGED`: what a `ScoreEdit` leaves as it was.
+- `Value`: what a score may be worth: a text, number or bool, several in a list, or several by name.
+- `ValueToFloat`: a function that makes a number of a value, such as `value_to_float()`.
+- `Metric`: a function over a list of `SampleScore` that gives a `Value`.
+- `ScoreReason`: the standard causes that a score may name in its `reason`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +39,9 @@ if TYPE_CHECKING:
     from guardtui.scorer.guardrail import regressions as regressions
     from guardtui.scorer.guardrail import tnr as tnr
     from guardtui.scorer.guardrail import tpr as tpr
+    from guardtui.scorer.intermediate import ScoringTask as ScoringTask
     from guardtui.scorer.intermediate import score as score
+    from guardtui.scorer.intermediate import scoring_task as scoring_task
     from guardtui.scorer.matching import includes as includes
     from guardtui.scorer.matching import match as match
     from guardtui.scorer.metrics import accuracy as accuracy
@@ -41,6 +55,9 @@ if TYPE_CHECKING:
     from guardtui.scorer.multi import multi_scorer as multi_scorer
     from guardtui.scorer.patterns import answer as answer
     from guardtui.scorer.patterns import pattern as pattern
+    from guardtui.scorer.plugins import Plugin as Plugin
+    from guardtui.scorer.plugins import PluginError as PluginError
+    from guardtui.scorer.plugins import load_plugin as load_plugin
     from guardtui.scorer.reducers import at_least as at_least
     from guardtui.scorer.reducers import majority_score as majority_score
     from guardtui.scorer.reducers import max_score as max_score
@@ -82,12 +99,13 @@ _NAMES_OF = {
     "guardrail": (
         "coverage", "fixes", "guardrail_f1", "precision", "regressions", "tnr", "tpr",
     ),
-    "intermediate": ("score",),
+    "intermediate": ("ScoringTask", "score", "scoring_task"),
     "matching": ("includes", "match"),
     "metrics": ("accuracy", "bootstrap_stderr", "mean", "std", "stderr"),
     "models": ("ModelRole", "NoModelError", "use_models"),
     "multi": ("multi_scorer",),
     "patterns": ("answer", "pattern"),
+    "plugins": ("Plugin", "PluginError", "load_plugin"),
     "reducers": (
         "at_least", "majority_score", "max_score", "mean_score", "median_score", "mode_score",
         "pass_at", "pass_k",

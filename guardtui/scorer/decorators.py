@@ -80,13 +80,14 @@ def metric(
         full = qualified_name(factory, title)
         info = RegistryInfo("metric", full, {"scores": scores})
 
+        @functools.wraps(factory)
         def make(*args: Any, **kwargs: Any) -> Any:
             made = factory(*args, **kwargs)
             tag(factory, made, info, args, kwargs)
             return made
 
-        # Not `functools.wraps`: the name and signature do not show, but can be asked for.
-        make.__scorer_factory__ = factory  # type: ignore[attr-defined]
+        if isinstance(factory, type):
+            make.__signature__ = inspect.signature(factory)  # type: ignore[attr-defined]
         register(make, info)
         return cast("_Factory", make)
 

@@ -37,7 +37,7 @@ class Form:
     """How a registered factory may be called; `name` is what it is called in messages."""
 
     def __init__(self, name: str, factory: Callable[..., Any]) -> None:
-        inner = getattr(factory, "__scorer_factory__", None) or inspect.unwrap(factory)
+        inner = inspect.unwrap(factory)
         self.name = name
         self.factory = factory
         self.registered = registry_info(factory).name

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from guardtui.scorer.state import TaskState
@@ -17,7 +17,7 @@ from guardtui.scorer.types import Score, Scorer, Target
 class ScoringTask:
     """What is being evaluated: the sample's state and target, and the scorers of the task.
 
-    `log` is told every intermediate score.
+    `log` is called with every intermediate score.
     """
 
     state: Any
@@ -31,7 +31,7 @@ _task: ContextVar[ScoringTask | None] = ContextVar("guardtui_scorer_task", defau
 
 @contextlib.contextmanager
 def scoring_task(task: ScoringTask) -> Iterator[None]:
-    """Within this, `score` knows what to score with."""
+    """Within this, `score` uses the state, the target and the scorers of `task`."""
     token = _task.set(task)
     try:
         yield
@@ -40,17 +40,20 @@ def scoring_task(task: ScoringTask) -> Iterator[None]:
 
 
 async def score(conversation: Any) -> list[Score]:
-    """Score a conversation with the scorers and the target of the task that runs.
+    """Return the scores of a conversation by the scorers of the task that runs, in their order.
 
     A task's state is scored as it is; of any other object `messages` and `output` take the place
-    of those in a copy of the sample's state. One after the other; a scorer that declines leaves
-    no score. Raises RuntimeError outside of a task, and in one without scorers.
+    of those in a copy of the sample's state. A scorer that declines leaves no score. In a scorer
+    the other scorers of the task are meant: one that is running is not asked again. Raises
+    RuntimeError outside of a task (see `scoring_task`), and where there is no scorer.
     """
     task = _task.get()
     if task is None:
         raise RuntimeError("score() works only while a task is being evaluated")
     if not task.scorers:
-        raise RuntimeError("score() needs a task with scorers, and this one has none")
+        raise RuntimeError(
+            "score() needs a task with scorers besides the one that asks, and there is none"
+        )
     state = conversation
     if not isinstance(conversation, TaskState | type(task.state)):
         state = copy.copy(task.state)
@@ -58,7 +61,9 @@ async def score(conversation: Any) -> list[Score]:
         state.output = conversation.output
     scores = []
     for one in task.scorers:
-        result = await one(state, task.target)
+        others = [other for other in task.scorers if other is not one]
+        with scoring_task(replace(task, scorers=others)):
+            result = await one(state, task.target)
         if result is not None:
             task.log(result)
             scores.append(result)

@@ -61,6 +61,11 @@ def register(factory: Callable[..., Any], info: RegistryInfo) -> None:
     setattr(factory, _INFO, info)
 
 
+def registered() -> dict[tuple[RegistryType, str], Callable[..., Any]]:
+    """A copy of all that is registered so far: factories by type and full name."""
+    return dict(_registry)
+
+
 def find(kind: RegistryType, name: str) -> Callable[..., Any] | None:
     """The factory of a name, as it stands or with our own prefix; None when there is none."""
     for known in (name, f"{OWN}/{name}"):

@@ -17,6 +17,7 @@ from guardtui.scorer.aggregate import (
     summarise,
 )
 from guardtui.scorer.decorators import MetricSet
+from guardtui.scorer.intermediate import ScoringTask, scoring_task
 from guardtui.scorer.metrics import stderr
 from guardtui.scorer.models import NoModelError
 from guardtui.scorer.reducers import epochs_needed, reducer_log_name
@@ -143,24 +144,28 @@ async def score_rows(
     concurrency: int = 8,
     progress: Callable[[int], None] | None = None,
     settle: Callable[[], Awaitable[None]] | None = None,
+    scorers: Sequence[Scorer] = (),
 ) -> list[RowScores]:
     """Every row by every judge, `concurrency` rows at once where a scorer waits for a model.
 
     A row that fails is an error of that row, and the others go on. `progress` is called with the
     number of scores so far. `settle` is awaited after a row whose model failed: others of a panel
-    may still be answering, and rows that fail at once must not pile them up. Raises ScoreError when
-    a scorer needs a model and there is none.
+    may still be answering, and rows that fail at once must not pile them up. A scorer may call
+    `score()`, which asks the other judges' scorers, and `scorers`. Raises ScoreError when a scorer
+    needs a model and there is none.
     """
     results: list[RowScores] = []
     count = len(outputs)
+    known = [*(judge.scorer for judge in judges), *scorers]
     for place, judge in enumerate(judges):
+        others = [one for one in known if one is not judge.scorer]
         result = RowScores(judge, [None] * count)
         results.append(result)
         done = _Counter(place * count, progress) if progress is not None else None
         rows = iter(range(count))
         async with asyncio.TaskGroup() as group:
             workers = [
-                group.create_task(_work(outputs, rows, result, done, settle))
+                group.create_task(_work(outputs, rows, result, others, done, settle))
                 for _ in range(min(concurrency, count))
             ]
         failed = next((one.result() for one in workers if one.result()), None)
@@ -183,6 +188,7 @@ async def _work(
     outputs: OutputSet,
     rows: Iterator[int],
     result: RowScores,
+    others: Sequence[Scorer],
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
@@ -196,7 +202,9 @@ async def _work(
         if not row & _BREATH:
             await asyncio.sleep(0)
         try:
-            score = await scorer(sample_state(outputs, row), Target(outputs.targets[row]))
+            state, target = sample_state(outputs, row), Target(outputs.targets[row])
+            with scoring_task(ScoringTask(state, target, others)):
+                score = await scorer(state, target)
             if score is not None and not isinstance(score, Score):
                 raise TypeError(f"the scorer returned no score but {type(score).__name__}")
             scores[row] = score

@@ -133,11 +133,18 @@ def value_number(score: Score | None) -> float:
 class LiveRun:
     """One scorer over all rows. `score` and `measure` block: they belong into a thread.
 
+    `others` are the scorers that `score()` asks when this one calls it.
+
     Meanwhile `done`, `texts` and `numbers` ([N], NaN where there is none) grow, and may be read.
     """
 
     def __init__(
-        self, outputs: OutputSet, judge: Judge, grading: Grading | None, cluster: str | None = None
+        self,
+        outputs: OutputSet,
+        judge: Judge,
+        grading: Grading | None,
+        cluster: str | None = None,
+        others: Sequence[Scorer] = (),
     ) -> None:
         count = len(outputs)
         self.outputs = outputs
@@ -155,6 +162,7 @@ class LiveRun:
         self.asked = self.found = 0
         self._grading = grading
         self._cluster = cluster
+        self._others = others
         self._stopped = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -204,7 +212,9 @@ class LiveRun:
             if self._stopped:
                 return
             stop = min(start + PIECE, self.total)
-            (found,) = await score_rows(_part(self.outputs, start, stop), [self.judge])
+            (found,) = await score_rows(
+                _part(self.outputs, start, stop), [self.judge], scorers=self._others
+            )
             self.result.errors.update({start + row: why for row, why in found.errors.items()})
             self.result.scores[start:stop] = found.scores
             self.texts[start:stop] = [
@@ -238,7 +248,7 @@ class LiveRun:
         judge = replace(self.judge, scorer=noted)
         grading = self._grading
         if grading is None:
-            (found,) = await score_rows(outputs, [judge])
+            (found,) = await score_rows(outputs, [judge], scorers=self._others)
         else:
             found = await self._asking(judge, grading)
         self.result.errors.clear()
@@ -263,7 +273,7 @@ class LiveRun:
             with graders.used(grading.models, grading.roles):
                 (found,) = await score_rows(
                     self.outputs, [judge],
-                    concurrency=grading.concurrency, settle=graders.settle,
+                    concurrency=grading.concurrency, settle=graders.settle, scorers=self._others,
                 )  # fmt: skip
             await graders.settle()
             return found

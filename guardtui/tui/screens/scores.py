@@ -275,7 +275,8 @@ class ScoringScreen(Screen[None]):
         options = self.options
         (judge,) = make_judges([(text.strip(), scorer)], options.metrics)
         judge = replace(judge, metrics=with_standard_errors(judge.metrics, options.cluster))
-        return LiveRun(self.outputs, judge, options.grading, options.cluster)
+        pinned = [one.judge.scorer for one in self.pinned]
+        return LiveRun(self.outputs, judge, options.grading, options.cluster, pinned)
 
     def _use(self, run: LiveRun) -> None:
         before, self.live = self.live, run
