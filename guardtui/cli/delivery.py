@@ -30,7 +30,7 @@ def deliver(
     `files` are what was read, the prompts first and then the topic. `encoder` groups the prompts
     for a report that shows groups. `say_incomplete` tells what to do about prompts without a
     verdict, where asking again can help. A report that cannot be written is told, and gives code
-    2. Raises `ReportError`.
+    2, and so does a metric that failed. Raises `ReportError`.
     """
     from guardtui.reports.base import load_writer
 
@@ -39,6 +39,13 @@ def deliver(
 
         report = with_survey(report, encoder)
     failed = write_all((one, load_writer(one.format_name)(report)) for one in outputs)
+    for figure in report.figures:
+        if figure.problem:
+            diagnostics.error(
+                f"--metric {figure.name}: {figure.problem}\n"
+                "  correct the metric, or leave it out: all else is reported"
+            )
+            failed = failed or Exit.BAD_INPUT
     results = gates.results(report)
     for result in results:
         diagnostics.gate(result.state, result.text)

@@ -14,6 +14,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.epochs import EpochFlags, epoch_options
+from guardtui.cli.expressions import own_metric_option, own_metrics
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.options import (
     FILE,
@@ -33,6 +34,7 @@ from guardtui.cli.outputs import (
     format_option,
     outputs_option,
 )
+from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.shards import ShardFlags, refuse, shard_flags, shard_options
 
 if TYPE_CHECKING:
@@ -115,6 +117,8 @@ _AIRS_CONCURRENCY = 20
 @budget_options
 @epoch_options
 @shard_options
+@own_metric_option
+@plugin_option
 @click.option(
     "--cluster",
     metavar="COLUMN",
@@ -142,6 +146,8 @@ def command(
     reducer: str | None,
     repeat: str | None,
     cluster: str | None,
+    metrics: tuple[str, ...],
+    plugins: tuple[Path, ...],
     **others: Any,
 ) -> int:
     """Evaluate a topic file against labelled prompts and report.
@@ -186,6 +192,7 @@ def command(
     from guardtui.domain.topic import describe_changes
     from guardtui.reports.base import ReportInput, load_writer
     from guardtui.session.named import is_of_session, read_files
+    from guardtui.session.own_metrics import own_figures
     from guardtui.session.recorded import session_file
 
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
@@ -195,6 +202,8 @@ def command(
     chosen = choose(format_name, outputs, format_of_name, "table")
     for one in chosen:
         load_writer(one.format_name)  # an unknown format fails before the work, not after it
+    load_plugins(plugins)
+    measures = own_metrics(metrics)
     # What is wrong with it is told before the files are read.
     judge = judge_scans.make_judge(flags) if judged else None
     if shards.wanted(prompts):
@@ -205,6 +214,7 @@ def command(
                 "--epochs": epochs,
                 "--cluster": cluster,
                 "--profile": profile,
+                "--metric": metrics,
             },
         )
         return _evaluate_in_shards(
@@ -276,12 +286,14 @@ def command(
             definition, prompt_set, encoder, threshold, companions, repetition=repetition
         )
     airs_scans.say_notes(prompt_set, evaluation)
+    comparison = compare(before, evaluation) if before else None
     report = ReportInput(
         topic=definition,
         evaluation=evaluation,
         prompts=prompt_set,
         baseline=before,
-        comparison=compare(before, evaluation) if before else None,
+        comparison=comparison,
+        figures=own_figures(measures, evaluation, prompt_set, comparison),
         changes=describe_changes(before.topic, definition) if before else (),
         profile=profile,
         baseline_number=number,

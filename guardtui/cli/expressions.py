@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.options import Function
 
 if TYPE_CHECKING:
     from guardtui.scorer.decorators import MetricSet
     from guardtui.scorer.types import Scorer, ScoreReducer
+    from guardtui.session.own_metrics import OwnMetric
 
 
 def parsed(option: str, text: str, parse: Callable[[str], Any]) -> Any:
@@ -42,6 +46,30 @@ def named_metrics(expressions: Sequence[str]) -> MetricSet | None:
     for one in sets:
         joined += [one] if isinstance(one, Mapping) else one
     return joined
+
+
+def own_metrics(expressions: Sequence[str]) -> tuple[OwnMetric, ...]:
+    """Return the metrics of `--metric` that are shown beside the built-in rates.
+
+    Raises InputError.
+    """
+    if not expressions:
+        return ()
+    from guardtui.scorer.expression import parse_metric
+    from guardtui.session.own_metrics import OwnMetric
+
+    return tuple(OwnMetric(text, parsed("--metric", text, parse_metric)) for text in expressions)
+
+
+def own_metric_option(function: Function) -> Function:
+    """Add --metric for the metrics that `own_metrics` reads."""
+    return click.option(
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="EXPRESSION",
+        help="A metric over the verdicts, shown beside the built-in rates (repeatable).",
+    )(function)
 
 
 def named_reducers(expressions: Sequence[str]) -> list[ScoreReducer] | None:

@@ -14,6 +14,7 @@ import click
 
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.epochs import EpochFlags, epoch_options
+from guardtui.cli.expressions import own_metric_option, own_metrics
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
@@ -22,6 +23,7 @@ from guardtui.cli.options import (
     model_options,
     scanner_options,
 )
+from guardtui.cli.plugins import load_plugins, plugin_option
 
 if TYPE_CHECKING:
     from guardtui.scanners.judge.options import JudgeOptions
@@ -49,6 +51,8 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 @model_options
 @budget_options
 @epoch_options
+@own_metric_option
+@plugin_option
 def command(
     topic: Path | None,
     prompts: Path | None,
@@ -63,6 +67,8 @@ def command(
     epochs: int | None,
     reducer: str | None,
     repeat: str | None,
+    metrics: tuple[str, ...],
+    plugins: tuple[Path, ...],
     **of_judge: Any,
 ) -> int:
     """Open the app on a topic file; without one, on the last session or a sample."""
@@ -81,6 +87,8 @@ def command(
     judge = _judge(of_judge, concurrency, rate)
     if judge is None and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: AIRS is asked 20 at once at most")
+    load_plugins(plugins)
+    measures = own_metrics(metrics)
     from guardtui.config import load_config
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
@@ -98,7 +106,7 @@ def command(
         }
         remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
         if not sandbox:
-            return run_app(topic, prompts, encoder, threshold, config, remote)
+            return run_app(topic, prompts, encoder, threshold, config, remote, measures)
         if region is not None:
             raise click.UsageError("--region does not fit --sandbox: leave it out")
         from guardtui.cli.sandbox_process import sandbox_process
@@ -106,7 +114,7 @@ def command(
         with sandbox_process() as environment:
             # Nothing of the author's own account is mixed in.
             here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-            return run_app(topic, prompts, encoder, threshold, config, here)
+            return run_app(topic, prompts, encoder, threshold, config, here, measures)
     finally:
         gc.enable()
 

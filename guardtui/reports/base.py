@@ -17,6 +17,7 @@ from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
+from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
@@ -90,6 +91,7 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
+    `figures` are what metrics of the user's own say.
     `survey` is what is known of groups of alike prompts, None where nobody looked.
     `prompt_path` is the path by which others should find the prompt file, as relative to the
     folder where a command ran; "" is the path that the prompt set was read from.
@@ -115,6 +117,7 @@ class ReportInput:
     category_metrics: Mapping[str, Metrics] | None = None
     listed: NDArray[np.intp] | None = None
     places: NDArray[np.intp] | None = None
+    figures: tuple[OwnFigure, ...] = ()
 
     @property
     def sample(self) -> str:

@@ -62,6 +62,10 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "error_count": metrics.errors,
         "usage": used and asdict(used),
         "epochs": _epochs(report),
+        "own_metrics": [
+            {"name": one.name, "value": one.value, "error": one.problem or None}
+            for one in report.figures
+        ],
         "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
         "examples_in_prompts": _examples_in_prompts(report),
         "errors": [

@@ -159,6 +159,9 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
         yield f"| {RATE_TITLES[name]} | {rate_text(getattr(metrics, name))} | {delta} | {bounds} |"
+    for figure in report.figures:
+        problem = code_span(figure.problem, cell=True) if figure.problem else ""
+        yield f"| {code_span(figure.name, cell=True)} | {figure.text} | | {problem} |"
     yield from (
         "",
         f"TP {metrics.tp}, FN {metrics.fn}, FP {metrics.fp}, TN {metrics.tn}, "

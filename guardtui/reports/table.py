@@ -73,6 +73,10 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
         value = rate_text(getattr(metrics, name))
         yield f"{RATE_TITLES[name]:<10} {value:<5}  {delta:<6}  {bounds}".rstrip()
+    for figure in report.figures:
+        name = display_start(figure.name, _NAME_CHARACTERS)
+        problem = f"  {display_start(figure.problem, _CHARACTERS)}" if figure.problem else ""
+        yield f"{name}{' ' * (10 - _cells(name))} {figure.text}{problem}"
     yield (
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
         f"errors {metrics.errors}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 from textual.widget import Widget
@@ -17,6 +18,9 @@ from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import Greeting, MainScreen
 from guardtui.tui.widgets.detail import DetailPane
 
+if TYPE_CHECKING:
+    from guardtui.session.own_metrics import OwnMetric
+
 
 class GuardtuiApp(BaseApp):
     """guardtui in the terminal."""
@@ -29,12 +33,14 @@ class GuardtuiApp(BaseApp):
         *,
         greeting: Greeting | None = None,
         remote: RemoteOptions | None = None,
+        metrics: Sequence[OwnMetric] = (),
     ) -> None:
         super().__init__(config)
         self._greeting = greeting
         self._workspace = workspace
         self._scanner = scanner
         self._remote = remote or RemoteOptions()
+        self._metrics = metrics
 
     # --- pictures -------------------------------------------------------------------------
 
@@ -65,6 +71,7 @@ class GuardtuiApp(BaseApp):
     def get_default_screen(self) -> Screen[None]:
         main = MainScreen(self._workspace, self._scanner)
         main.remote_options = self._remote
+        main.live_figures.metrics = self._metrics
         main.use_config(self.config)
         main.greeting = None if self.config.tour == "never" else self._greeting
         return main

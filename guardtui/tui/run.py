@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guardtui.config import Config
 from guardtui.domain.text import display_text
@@ -13,6 +15,9 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.screens.main import Greeting
 from guardtui.tui.terminal import accept_stray_bytes
+
+if TYPE_CHECKING:
+    from guardtui.session.own_metrics import OwnMetric
 
 
 class UnsavedError(Exception):
@@ -44,10 +49,12 @@ def run_app(
     threshold: float | None,
     config: Config | None = None,
     remote: RemoteOptions | None = None,
+    metrics: Sequence[OwnMetric] = (),
 ) -> int:
     """Open a topic (or the last session, or the sample) and run until the author quits.
 
-    Returns the exit code; raises what `Workspace.open` raises, before the screen is touched.
+    `metrics` are shown beside the built-in rates. Returns the exit code; raises what
+    `Workspace.open` raises, before the screen is touched.
     """
     opened = last_opened()
     greeting = None
@@ -61,7 +68,7 @@ def run_app(
     accept_stray_bytes()
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)
-    app = GuardtuiApp(workspace, scanner, config, greeting=greeting, remote=remote)
+    app = GuardtuiApp(workspace, scanner, config, greeting=greeting, remote=remote, metrics=metrics)
     app.run()
     if not workspace.draft_is_safe:
         typed = workspace.session.topic

@@ -86,6 +86,10 @@ def metrics_section(report: ReportInput) -> Markup:
             moved = changes.get(name) if name in CHANGES else None
             cells.append(f"{_signed(moved.low)} to {_signed(moved.high)}" if moved else "")
         rows.append(cells)
+    for own in report.figures:
+        problem = quoted(own.problem) if own.problem else ""
+        told: list[Content] = [quoted(own.name), own.text, problem]
+        rows.append(told + [""] * (len(headers) - len(told)))
     return join(
         tag("div", table(headers, rows), confusion(report), class_="charts"), *_remarks(report)
     )

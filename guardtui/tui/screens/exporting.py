@@ -173,6 +173,7 @@ class ExportingScreen(DecisionsScreen):
     def _report(self, evaluation: Evaluation, subject: Subject) -> ReportInput:
         """All that a report may tell of the definition as it is, or of an iteration."""
         from guardtui.reports.base import ReportInput
+        from guardtui.session.own_metrics import own_figures
 
         session = self.session
         recorded = self.iteration_of(evaluation)
@@ -182,12 +183,14 @@ class ExportingScreen(DecisionsScreen):
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         together = evaluation.settings == self.measuring.settings
         prompts = self.workspace.prompts
+        comparison = compare(before.evaluation, evaluation) if before else None
         return ReportInput(
             topic=evaluation.topic,
             prompts=prompts,
             evaluation=evaluation,
             baseline=before.evaluation if before else None,
-            comparison=compare(before.evaluation, evaluation) if before else None,
+            comparison=comparison,
+            figures=own_figures(self.live_figures.metrics, evaluation, prompts, comparison),
             iterations=tuple(session.iterations),
             changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
             profile=self._profile_of(evaluation),

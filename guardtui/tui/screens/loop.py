@@ -39,6 +39,7 @@ from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
 from guardtui.tui.content import themed
 from guardtui.tui.messages import DetailLeft, TopicEdited, ViewChanged
+from guardtui.tui.own_figures import LiveFigures
 from guardtui.tui.results import Results, View, build_results
 from guardtui.tui.sample_text import prompts_told, sample_told
 from guardtui.tui.screens.dialogs import (
@@ -105,6 +106,7 @@ class LoopScreen(Screen[None]):
                 workspace.take_draft()
         self._editor = TopicEditor(self.session.topic)
         self._metrics = MetricsPanel()
+        self.live_figures = LiveFigures(self._show_dashboard)
         self._results = ResultsPane()
         self._results.refusal = workspace.prompts_refusal
         self._detail = DetailPane()
@@ -305,6 +307,7 @@ class LoopScreen(Screen[None]):
         if self._editor.shows_difference:
             self._editor.show_baseline(self._origin)  # another one may be kept or pinned by now
         self._show_dashboard()
+        self.run_worker(self.live_figures.follow(evaluation, prompts, comparison))
         self._show_results(results)
 
     def _aligned(self, number: int, baseline: Evaluation, current: Evaluation) -> Alignment:
@@ -354,6 +357,7 @@ class LoopScreen(Screen[None]):
             changes=self.workspace.changes,
             recorded=self._is_recorded(evaluation),
             standing=self._standing,
+            figures=self.live_figures.of(evaluation),
             sample=sample_told(self.workspace),
             proportional=self.workspace.large is None or self.workspace.large[1].proportional,
         )

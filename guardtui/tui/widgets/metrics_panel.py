@@ -16,7 +16,9 @@ from guardtui.domain.comparison import Comparison
 from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import RATE_TITLES
+from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.text import display_start
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
 """Rates of a sample that are estimates for all, whatever the shares of its classes."""
+
+_NAME_CHARACTERS = 40  # of a metric of the user's own
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -87,6 +91,8 @@ class Dashboard:
     standing: Standing | None = None
     sample: str = ""
     """What the prompts are a sample of; "" when they are all there are."""
+    figures: Sequence[OwnFigure] | None = ()
+    """What the user's own metrics say; None while that is being worked out."""
     proportional: bool = True
     """Whether each class has its share of the sample, so that all rates are estimates for all."""
 
@@ -139,6 +145,7 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
     lines = [
         *([Text(shown.sample, "$text-warning")] if shown.sample else []),
         *(_rates(shown) if shown.standing is None else _open_rates(shown, shown.standing)),
+        *_own(shown),
         _counts(shown),
         *_change(shown),
         *_history(shown),
@@ -185,6 +192,20 @@ def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
         if name in standing.answered:
             done, total = standing.answered[name]
             line.append(f"{done}/{total} answered", "$text-muted")
+        lines.append(line)
+    return lines
+
+
+def _own(shown: Dashboard) -> list[Text]:
+    if shown.figures is None:
+        return [Text("own metrics …", "$text-muted")]
+    lines = []
+    for figure in shown.figures:
+        line = Text(f"{display_start(figure.name, _NAME_CHARACTERS):<9} ")
+        if figure.problem:
+            line.append(f"error: {display_start(figure.problem, 200)}", "$text-error")
+        else:
+            line.append(figure.text, "bold")
         lines.append(line)
     return lines
 

@@ -1,0 +1,145 @@
+"""Metrics of the user's own over verdicts: what they see, and that a failing one harms nothing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.files.prompt_files import parse_prompts
+from guardtui.scorer import Metric, SampleScore, Value, coverage, regressions
+from guardtui.session.own_metrics import OwnMetric, own_figures, verdict_scores
+
+PROMPTS = parse_prompts(
+    Path("prompts.csv"),
+    b"prompt,expected,intent,cost\na,true,block,5\nb,true,block,1\nc,false,block,2\n"
+    b"d,false,block,3\n",
+)
+TOPIC = Topic(name="t", description="d", examples=("e", "f"), intent=Intent.BLOCK)
+
+
+def evaluated(*triggered: int, prompts: PromptSet = PROMPTS) -> Evaluation:
+    """An evaluation with 1 triggered, 0 not, -1 no verdict."""
+    count = len(triggered)
+    return Evaluation(
+        TOPIC,
+        ScannerSettings("local", "engine"),
+        prompts.fingerprint,
+        prompts.keys,
+        prompts.expected,
+        Verdicts(
+            np.array(triggered, np.int8),
+            np.linspace(0, 1, count, dtype=np.float32),
+            np.full(count, -1, np.int16),
+            {row: "slow" for row, one in enumerate(triggered) if one < 0},
+        ),
+    )
+
+
+def metric_of(measure: Any, name: str = "mine()") -> OwnMetric:
+    def made(scores: list[SampleScore]) -> Value:
+        value: Value = measure(scores)
+        return value
+
+    return OwnMetric(name, made)
+
+
+def told(*metrics: OwnMetric, evaluation: Evaluation, **more: Any) -> list[tuple[str, str, str]]:
+    figures = own_figures(metrics, evaluation, PROMPTS, **more)
+    return [(one.name, one.text, one.problem) for one in figures]
+
+
+def test_verdicts_are_scores_with_all_that_is_known_of_them() -> None:
+    before, now = evaluated(1, 1, 0, -1), evaluated(1, 0, 1, -1)
+    scores = verdict_scores(now, PROMPTS, compare(before, now))
+    assert [one.score.value for one in scores[:3]] == ["C", "I", "I"]
+    assert math.isnan(scores[3].score.as_float())
+    assert [one.score.answer for one in scores] == ["true", "false", "true", None]
+    assert [one.sample_id for one in scores] == [1, 2, 3, 4]
+    assert {one.scorer for one in scores} == {"guardrail"}
+    assert scores[1].sample_metadata == {
+        "prompt": "b", "line": 3, "cost": "1", "expected": True, "intent": "block",
+        "should_trigger": True, "triggered": False, "outcome": "FN",
+        "score": pytest.approx(1 / 3), "error": "", "baseline": "TP",
+    }  # fmt: skip
+    last = scores[3].sample_metadata or {}
+    assert (last["outcome"], last["triggered"], last["error"]) == ("ERROR", None, "slow")
+
+
+def test_a_metric_of_ones_own_sees_them_without_those_that_have_no_verdict() -> None:
+    def cost(scores: list[SampleScore]) -> float:
+        return sum(
+            float((one.sample_metadata or {})["cost"]) for one in scores if one.score.value == "I"
+        )
+
+    assert told(metric_of(cost), evaluation=evaluated(0, 1, 1, -1)) == [("mine", "7.000", "")]
+
+
+def test_the_metrics_of_a_guardrail_give_the_built_in_figures() -> None:
+    before, now = evaluated(1, 1, 0, 0), evaluated(1, 0, 0, 0)
+    of_ours: list[Metric] = [coverage(), regressions()]
+    metrics = [OwnMetric(f"m{place}", one) for place, one in enumerate(of_ours)]
+    assert told(*metrics, evaluation=now, comparison=compare(before, now)) == [
+        ("m0", f"{now.metrics.coverage:.3f}", ""), ("m1", "1.000", ""),
+    ]  # fmt: skip
+    assert told(metrics[1], evaluation=now) == [("m1", "n/a", "")]
+
+
+@pytest.mark.parametrize(
+    ("value", "figures"),
+    [
+        (math.nan, [("mine", "n/a", "")]),
+        (math.inf, [("mine", "n/a", "")]),
+        (np.float32(0.5), [("mine", "0.500", "")]),
+        ({"a": 1, "b": None, "c": 2}, [("mine: a", "1.000", ""), ("mine: c", "2.000", "")]),
+        ([1, 2], [("mine: mine-1", "1.000", ""), ("mine: mine-2", "2.000", "")]),
+        (12345678.0, [("mine", "1.23457e+07", "")]),
+        ("words", [("mine", "error", "ValueError: could not convert string to float: 'words'")]),
+        (None, [("mine", "error", "TypeError: float() argument must be")]),
+    ],
+)
+def test_what_a_metric_may_give(value: Any, figures: list[tuple[str, str, str]]) -> None:
+    def measure(scores: list[SampleScore]) -> Any:
+        return value
+
+    measure.__name__ = "mine"
+    metric = OwnMetric("mine()", measure)
+    found = told(metric, evaluation=evaluated(1, 1, 0, 0))
+    assert [(name, text) for name, text, _ in found] == [one[:2] for one in figures]
+    assert all(
+        problem.startswith(one[2]) for (_, _, problem), one in zip(found, figures, strict=True)
+    )
+
+
+@pytest.mark.parametrize("error", [KeyError("cost"), SystemExit(3), RecursionError()])
+def test_a_metric_that_raises_says_so_and_the_others_are_measured(error: BaseException) -> None:
+    def broken(_: Any) -> float:
+        raise error
+
+    found = told(
+        metric_of(broken, "broken()"), metric_of(len, "count()"), evaluation=evaluated(1, 1, 0, 0)
+    )
+    assert found[0][:2] == ("broken", "error")
+    assert found[0][2].startswith(type(error).__name__)
+    assert found[1] == ("count", "4.000", "")
+
+
+def test_without_any_verdict_nothing_is_defined() -> None:
+    assert told(metric_of(len), evaluation=evaluated(-1, -1, -1, -1)) == [("mine", "n/a", "")]
+
+
+def test_prompts_that_are_gone_have_no_columns() -> None:
+    fewer = parse_prompts(
+        Path("p.csv"), b"prompt,expected,intent,cost\nd,false,block,3\na,true,block,5\n"
+    )
+    scores = verdict_scores(evaluated(1, 1, 0, 0), fewer)
+    lines = [(one.sample_metadata or {})["line"] for one in scores]
+    assert lines == [3, None, None, 2]
