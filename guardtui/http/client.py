@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json as json_text
 import math
 import random
 import ssl
@@ -21,6 +20,7 @@ from guardtui.http.address import Endpoint
 from guardtui.http.answers import TooLarge, plain_body, read_failure, read_success
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import Kind, ServiceError
+from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit
 from guardtui.http.retries import ONCE, Retries
 from guardtui.http.secret import Credential, Secret
@@ -112,6 +112,7 @@ class RemoteClient:
         path: str = "",
         *,
         json: Any = None,
+        content: bytes | None = None,
         form: Mapping[str, str | Secret] | None = None,
         params: Mapping[str, str] | None = None,
         credential: Credential | None = None,
@@ -122,13 +123,15 @@ class RemoteClient:
     ) -> Reply:
         """What the service answers to a JSON value (or a form) sent to a path below its URL.
 
+        `content` is JSON that is encoded already (`json_body`), and is sent byte by byte: for
+        callers that sign it.
         `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
         repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
         A service that was never reached is tried three times at most. A `permit` of this client's
         limit is used for the first attempt. Raises ServiceError for every failure of the service or
         of the way to it, and ValueError for what cannot be sent at all.
         """
-        call = self._call(method, path, json, form, params, credential, headers, timeout)
+        call = self._call(method, path, json, content, form, params, credential, headers, timeout)
         if self._tls is None:
             await self._prepare()
         policy = self._retries if retry is True else ONCE if retry is False else retry
@@ -184,6 +187,7 @@ class RemoteClient:
         method: str,
         path: str,
         json: Any,
+        content: bytes | None,
         form: Mapping[str, str | Secret] | None,
         params: Mapping[str, str] | None,
         credential: Credential | None,
@@ -195,13 +199,13 @@ class RemoteClient:
             url += ("&" if "?" in url else "?") + urlencode(params)
         sent = dict(self._headers)
         secrets: list[Secret] = []
-        content = None
         if form is not None:
             secrets += [value for value in form.values() if isinstance(value, Secret)]
             content = urlencode({name: _plain(value) for name, value in form.items()}).encode()
             sent["content-type"] = "application/x-www-form-urlencoded"
         elif json is not None:
-            content = _encoded(json)
+            content = json_body(json)
+        if content is not None and form is None:
             sent["content-type"] = "application/json"
         if headers:
             sent |= {name.lower(): text for name, text in headers.items()}
@@ -324,15 +328,6 @@ def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
 
 def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
-
-
-def _encoded(data: Any) -> bytes:
-    """JSON in UTF-8; where a text holds half a character pair, which UTF-8 has not, in ASCII."""
-    text = json_text.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return json_text.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceError:

@@ -90,6 +90,15 @@ async def test_json_goes_out_and_comes_in() -> None:
             assert KEY not in repr(remote)
 
 
+async def test_ready_bytes_are_sent_as_they_are() -> None:
+    body = b'{ "signed" : [1,  2] }'
+    async with Server(OK) as server, client(server) as remote:
+        await remote.request("POST", "x", content=body)
+        (request,) = server.received
+    assert request.body == body
+    assert request.headers["content-type"] == "application/json"
+
+
 async def test_a_form_and_the_credential_of_one_call() -> None:
     async with Server([answer({"access_token": "t"}), OK]) as server, client(server) as remote:
         form: dict[str, str | Secret] = {

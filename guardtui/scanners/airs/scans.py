@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
+from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.scanners.airs.answers import Answer, read_answer
@@ -191,7 +191,7 @@ class ScanClient:
 
     def size_of(self, prompt: str) -> int:
         """Bytes of the request for a prompt."""
-        return len(encoded(self._body(prompt)))
+        return len(json_body(self._body(prompt)))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -218,11 +218,13 @@ class ScanClient:
         return body
 
     async def _post(self, path: str, body: object, retry: Retries | bool) -> Reply:
-        headers = {}
+        content, headers = json_body(body), {}
         if self._key is not None:
-            headers["x-payload-hash"] = payload_hash(encoded(body), self._key.reveal())
+            headers["x-payload-hash"] = payload_hash(content, self._key.reveal())
         try:
-            return await self._scans.request("POST", path, json=body, headers=headers, retry=retry)
+            return await self._scans.request(
+                "POST", path, content=content, headers=headers, retry=retry
+            )
         except ServiceError as error:
             raise scan_error(error, self._host, self.profile.name or self.profile.id) from None
 
@@ -230,15 +232,6 @@ class ScanClient:
 def payload_hash(body: bytes, key: str) -> str:
     """Hex HMAC-SHA256 (RFC 2104) of a body, keyed with the API key."""
     return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
-
-
-def encoded(data: object) -> bytes:
-    """The exact bytes that `RemoteClient` sends for a JSON value."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _ids(ids: Sequence[str]) -> str:
