@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.models import DetectorError, ScanResponse, problem_of
+from guardtui.scanners.airs.models import DetectorError, ScanResponse, TopicDetails, problem_of
 
 TOPIC = "topic_violation"
 Side = Literal["prompt", "response"]
@@ -82,7 +82,7 @@ def read_answer(
         return replace(base, reason=problem)
     violation = (detected or {}).get(TOPIC)
     if not isinstance(violation, bool):
-        return _without_field(base, topic)
+        return _without_field(base, details, _failed(response.errors, side), topic)
     return _with_field(base, violation, _failed(response.errors, side), topic)
 
 
@@ -115,17 +115,27 @@ def _failed(errors: tuple[DetectorError, ...], side: Side) -> tuple[str, ...]:
     )
 
 
-def _without_field(base: Answer, topic: str) -> Answer:
-    if base.blocked_topics:
-        answer = _attributed(replace(base, triggered=True, doubtful=True), topic)
-        note = "topic_violation is missing; a block topic is named"
-        return replace(answer, reason="; ".join(filter(None, (note, answer.reason))))
-    reason = "no verdict on the topic: topic_violation is missing"
-    if _unexplained(base):
-        reason += ", though the prompt was stopped and no other detector fired"
-    elif not base.allowed_topics:
-        reason += "; are topic guardrails on in this profile?"
-    return replace(base, reason=reason)
+def _without_field(
+    base: Answer, details: TopicDetails, failed: tuple[str, ...], topic: str
+) -> Answer:
+    """The verdict by the lists of topics that matched, where `topic_violation` is missing.
+
+    A list, also an empty one, says that topics were looked at. Without any there is no verdict,
+    nor where something stopped the prompt and no list says what.
+    """
+    if not base.blocked_topics:
+        reason = "no verdict on the topic: topic_violation is missing"
+        if _unexplained(base) and not base.allowed_topics:
+            told = "though the prompt was stopped and no other detector fired"
+            return replace(base, reason=f"{reason}, {told}")
+        if not details.model_fields_set:
+            return replace(base, reason=f"{reason}; are topic guardrails on in this profile?")
+    answer = _with_field(base, bool(base.blocked_topics), failed, topic)
+    if not answer.triggered:
+        return answer
+    note = "topic_violation is missing; a block topic is named"
+    reason = "; ".join(filter(None, (note, answer.reason)))
+    return replace(answer, doubtful=True, reason=reason)
 
 
 def _with_field(base: Answer, violation: bool, failed: tuple[str, ...], topic: str) -> Answer:

@@ -171,10 +171,26 @@ def test_a_missing_field_says_why() -> None:
     data = result(category="malicious", action="block")
     data["prompt_detected"] = {"injection": False}
     assert "no other detector fired" in read_answer(data).reason
+    assert read_answer({**data, **details([], [])}).triggered is None
     data["category"] = "benign"
     assert "are topic guardrails on" in read_answer(data).reason
-    allowed = read_answer({**data, **details(allowed=["Tax"])})
-    assert allowed.triggered is None
+    assert read_answer({**data, **details()}).triggered is None
+
+
+@pytest.mark.parametrize(
+    "lists", [details(allowed=["Tax"]), details([], ["Tax"]), details([], []), details([])]
+)
+@pytest.mark.parametrize("detected", [None, {}, {"injection": False}])
+def test_lists_without_a_block_topic_stand_for_a_missing_field(
+    lists: dict[str, Any], detected: Any
+) -> None:
+    answer = read_answer({**result(**lists), "prompt_detected": detected}, topic="Tax")
+    assert (answer.triggered, answer.doubtful, answer.reason) == (False, False, "")
+    stopped = {"injection": True}
+    data = {**result(**lists), "category": "malicious", "prompt_detected": stopped}
+    assert read_answer(data, topic="Tax").triggered is False
+    assert read_answer({**data, "timeout": True}).triggered is None
+    assert read_answer({**data, "errors": [error("topic_violation")]}).triggered is None
 
 
 def test_the_other_side() -> None:
