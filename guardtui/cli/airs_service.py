@@ -163,5 +163,7 @@ def warn_of_news(done: Applied | Reverted, shown: Plan | Reverted) -> None:
 
 def revert_line(path: Path, connection: AirsConnection) -> str:
     """The command that takes back what was applied by a file."""
-    words = ("guardtui", "topics", "revert", str(path), "--profile", connection.profile)
+    words = ["guardtui", "topics", "revert", str(path), "--profile", connection.profile]
+    if connection.settings.tenant:
+        words += ["--tenant", connection.settings.tenant]
     return shlex.join(words)

@@ -94,6 +94,7 @@ def command(
     fresh: bool,
     region: str | None,
     scan_endpoint: str | None,
+    tenant: str | None,
 ) -> int:
     """Evaluate the topics of one profile together, each with its own labelled prompts.
 
@@ -115,6 +116,7 @@ def command(
         "--fresh": fresh or None,
         "--region": region,
         "--scan-endpoint": scan_endpoint,
+        "--tenant": tenant,
     }
     unfit: dict[str, object] = {"--encoder": encoder, "--threshold": threshold}
     require_fitting(scanner_name, unfit if remote else of_airs)
@@ -141,6 +143,7 @@ def command(
             retries=retries,
             region=region,
             scan_endpoint=scan_endpoint,
+            tenant=tenant,
         )
         profile = settings.profile
         audited = audit_profile(

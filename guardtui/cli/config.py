@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import InputError, note
+from guardtui.cli.options import tenant_option
 from guardtui.cli.output import write
 
 if TYPE_CHECKING:
@@ -55,20 +56,25 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 @command.command("show")
-def show() -> None:
+@tenant_option
+def show(tenant: str | None) -> None:
     """List the settings of guardtui and of AIRS, with where each value comes from.
 
-    Keys and secrets are masked. AIRS is set by the variables and the file of `airs`.
+    Keys and secrets are masked. AIRS is set by variables, and by a tenant of airs-cli or the file
+    of the older `airs`.
     """
     from guardtui.cli.airs_service import load_settings
     from guardtui.config import SETTINGS, load_config
+    from guardtui.domain.text import display_text
 
     config = load_config()
     rows = [
         (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
         for setting in SETTINGS
     ]
-    airs = load_settings()
+    airs = load_settings(tenant=tenant)
+    if airs.tenant:
+        rows.append(("airs.tenant", display_text(airs.tenant), display_text(airs.tenant_file)))
     rows += [(f"airs.{name}", text, origin) for name, (text, origin) in airs.shown().items()]
     write(_table(rows))
 

@@ -62,6 +62,7 @@ class Fact:
     help="With --airs: the region; 'all' sends a key that is refused to every region's host.",
 )
 @click.option("--scan-endpoint", metavar="URL", help="With --airs: where scans go.")
+@click.option("--tenant", metavar="NAME", help="With --airs: the tenant of airs-cli.")
 @click.option("--judge", is_flag=True, help="Have --model judge prompts that try to steer it.")
 @model_options
 def command(
@@ -70,6 +71,7 @@ def command(
     profile: str | None,
     region: str | None,
     scan_endpoint: str | None,
+    tenant: str | None,
     judge: bool,
     **of_judge: Any,
 ) -> int:
@@ -81,7 +83,13 @@ def command(
     """
     if not judge and any(of_judge.values()):
         raise click.UsageError("options of a judge need --judge")
-    if judge and (airs or profile or region or scan_endpoint):
+    of_airs = {
+        "profile": profile,
+        "region": region,
+        "scan_endpoint": scan_endpoint,
+        "tenant": tenant,
+    }
+    if judge and (airs or any(of_airs.values())):
         raise click.UsageError("--judge stands alone: nothing of AIRS fits it")
     if judge:
         from guardtui.cli.doctor_judge import examine_judge
@@ -91,9 +99,9 @@ def command(
     elif airs:
         from guardtui.cli.doctor_airs import examine_airs
 
-        facts = list(examine_airs(profile=profile, region=region, scan_endpoint=scan_endpoint))
-    elif profile or region or scan_endpoint:
-        raise click.UsageError("--profile, --region and --scan-endpoint need --airs")
+        facts = list(examine_airs(**of_airs))
+    elif any(of_airs.values()):
+        raise click.UsageError("--profile, --region, --scan-endpoint and --tenant need --airs")
     else:
         facts = list(examine())
     missing = any(fact.state in BAD for fact in facts)

@@ -34,7 +34,11 @@ _ASK_OTHERS = (
 
 
 def examine_airs(
-    *, profile: str | None, region: str | None, scan_endpoint: str | None
+    *,
+    profile: str | None,
+    region: str | None,
+    scan_endpoint: str | None,
+    tenant: str | None,
 ) -> Iterator[Fact]:
     """Look at everything that AIRS needs; never fails. One scan is sent, and nothing is changed.
 
@@ -49,6 +53,7 @@ def examine_airs(
         "profile": profile,
         "region": None if everywhere else region,
         "scan_endpoint": scan_endpoint,
+        "tenant": tenant,
     }
     try:
         settings = AirsSettings.load(flags)
@@ -65,6 +70,7 @@ def examine_airs(
 
 def _given(settings: AirsSettings) -> Iterator[Fact]:
     """What is set, where it stands, and what is missing."""
+    from guardtui.domain.text import display_text
     from guardtui.scanners.airs.credentials import REGIONS, SOURCES
 
     shown = settings.shown()
@@ -75,6 +81,13 @@ def _given(settings: AirsSettings) -> Iterator[Fact]:
         empty = variables[name] in settings.empty
         return f"{text} ({origin})" if text else f"not set{', but empty' if empty else ''}"
 
+    if settings.tenant:
+        where = display_text(f"{settings.tenant} ({settings.tenant_file})")
+        yield Fact("tenant", "ok", where)
+    elif settings.unselected:
+        registered = display_text(", ".join(settings.unselected[:5]))
+        told_of = "none of airs-cli is active"
+        yield Fact("tenant", "warning", told_of, f"give --tenant NAME; there are: {registered}")
     has_key = settings.api_key is not None or settings.api_token is not None
     for name, label in (("api_key", "API key"), ("api_token", "bearer token")):
         if shown[name][0]:

@@ -141,6 +141,7 @@ def command(
     fresh: bool,
     region: str | None,
     scan_endpoint: str | None,
+    tenant: str | None,
     companion_paths: tuple[Path, ...],
     epochs: int | None,
     reducer: str | None,
@@ -177,6 +178,7 @@ def command(
         "--batch": batch or None,
         "--region": region,
         "--scan-endpoint": scan_endpoint,
+        "--tenant": tenant,
     }
     unfit: dict[str, dict[str, object]] = {
         "local": {**shared, **of_airs, **flags.given()},
@@ -258,6 +260,7 @@ def command(
             retries=retries,
             region=region,
             scan_endpoint=scan_endpoint,
+            tenant=tenant,
         )
         profile = settings.profile
         evaluation = _evaluate_remotely(

@@ -22,6 +22,7 @@ from guardtui.cli.options import (
     budget_options,
     model_options,
     scanner_options,
+    tenant_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
 
@@ -43,6 +44,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 )
 @click.option("--profile", metavar="NAME", help="Security profile of AIRS to scan with.")
 @click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
+@tenant_option
 @click.option(
     "--concurrency", type=click.IntRange(1, 64), metavar="N", help="Scans at a time (default: 5)."
 )
@@ -61,6 +63,7 @@ def command(
     sandbox: bool,
     profile: str | None,
     region: str | None,
+    tenant: str | None,
     concurrency: int | None,
     rate: float | None,
     fresh: bool,
@@ -102,13 +105,14 @@ def command(
         flags: dict[str, str | int | None] = {
             "profile": profile,
             "region": region,
+            "tenant": tenant,
             "concurrency": None if judge is not None else concurrency,
         }
         remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
         if not sandbox:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures)
-        if region is not None:
-            raise click.UsageError("--region does not fit --sandbox: leave it out")
+        if region is not None or tenant is not None:
+            raise click.UsageError("--region and --tenant do not fit --sandbox: leave them out")
         from guardtui.cli.sandbox_process import sandbox_process
 
         with sandbox_process() as environment:

@@ -99,8 +99,18 @@ class Seconds(_FloatType):
         return number
 
 
+def tenant_option(function: Function) -> Function:
+    """Add --tenant."""
+    return click.option(
+        "--tenant",
+        metavar="NAME",
+        help="The tenant of airs-cli whose settings count (default: its active one).",
+    )(function)
+
+
 def address_options(function: Function) -> Function:
-    """Add --region and --scan-endpoint: where scans go."""
+    """Add --region and --scan-endpoint (where scans go), and --tenant."""
+    function = tenant_option(function)
     function = click.option(
         "--scan-endpoint",
         metavar="URL",

@@ -18,7 +18,7 @@ from guardtui.cli.airs_service import (
     run_async,
     table,
 )
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, tenant_option
 from guardtui.cli.output import write
 
 if TYPE_CHECKING:
@@ -47,13 +47,14 @@ command.add_command(topics_delete.delete)
 
 @command.command("list")
 @profile_option
+@tenant_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(profile: str | None, as_json: bool) -> None:
+def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
     """List all topics: name, newest revision, id.
 
     With a profile also the action and the revision that it pins of each.
     """
-    settings = load_settings(profile=profile)
+    settings = load_settings(profile=profile, tenant=tenant)
     topics, row = run_async(_read(settings))
     pins = [[] if row is None else _pins(row, topic) for topic in topics]
     if as_json:
@@ -77,14 +78,15 @@ def list_(profile: str | None, as_json: bool) -> None:
 @command.command("get")
 @click.argument("name")
 @profile_option
+@tenant_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON as the service has it.")
-def get(name: str, profile: str | None, as_json: bool) -> None:
+def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> None:
     """Print the newest text of a topic, as a topic file.
 
     Its intent is a matter of the profile: with one that has the topic it is written too.
     NAME is the topic's name or its id.
     """
-    settings = load_settings(profile=profile)
+    settings = load_settings(profile=profile, tenant=tenant)
     topics, row = run_async(_read(settings))
     topic = topics_delete.named(topics, name)
     pins = [] if row is None else _pins(row, topic)
@@ -100,7 +102,8 @@ def get(name: str, profile: str | None, as_json: bool) -> None:
 
 @command.command("create")
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
-def create(topic: Path) -> None:
+@tenant_option
+def create(topic: Path, tenant: str | None) -> None:
     """Make the topic of a file, without putting it into a profile; prints its id.
 
     A topic of that name must not exist: 'guardtui topics apply' changes one.
@@ -110,7 +113,7 @@ def create(topic: Path) -> None:
 
     definition = load_topic(topic).topic
     require_sendable(definition)
-    settings = load_settings()
+    settings = load_settings(tenant=tenant)
     made = run_async(_create(settings, definition))
     write(f"{made.topic_id}\n")
     diagnostics.note(f"made, at revision {made.revision}; no profile uses it yet")

@@ -61,6 +61,7 @@ def apply_(
     wait_limit: float,
     region: str | None,
     scan_endpoint: str | None,
+    tenant: str | None,
 ) -> int:
     """Put the definition of a file into effect: make or change the topic, pin it in the profile.
 
@@ -72,7 +73,9 @@ def apply_(
     definition = _definition(topic)
     require_sendable(definition)
     where = None if place is None else _parsed_place(place)
-    settings = load_settings(profile=profile, region=region, scan_endpoint=scan_endpoint)
+    settings = load_settings(
+        profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
+    )
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
         plan = run_async(connection.look(definition, place=where, set_default=set_default))

@@ -17,6 +17,7 @@ from guardtui.cli.airs_service import (
     run_async,
 )
 from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.options import tenant_option
 
 if TYPE_CHECKING:
     from guardtui.scanners.airs.credentials import AirsSettings
@@ -35,7 +36,10 @@ _LISTED = 10
     help="Who does it: the service wants to know with --force.",
 )
 @agreement_options
-def delete(name: str, force: bool, updated_by: str, yes: bool, dry_run: bool) -> int:
+@tenant_option
+def delete(
+    name: str, force: bool, updated_by: str, yes: bool, dry_run: bool, tenant: str | None
+) -> int:
     """Delete a topic for good. NAME is its name or its id.
 
     Refused while any revision of a profile names it, old ones too, unless with --force.
@@ -44,7 +48,7 @@ def delete(name: str, force: bool, updated_by: str, yes: bool, dry_run: bool) ->
         raise click.UsageError("--force needs --updated-by EMAIL, an address: who does it")
     if updated_by and not force:
         raise click.UsageError("--updated-by is for --force only: leave it out")
-    settings = load_settings()
+    settings = load_settings(tenant=tenant)
     topic, holders, newest = run_async(_look(settings, name))
     shown = _shown(topic)
     if holders and not force:

@@ -48,13 +48,16 @@ def revert(
     wait_limit: float,
     region: str | None,
     scan_endpoint: str | None,
+    tenant: str | None,
 ) -> int:
     """Take back the newest apply of a file to a profile: the definition of before, and its pin.
 
     What others changed in the profile stays. A topic that the apply had made stays in the tenant,
     in no profile.
     """
-    settings = load_settings(profile=profile, region=region, scan_endpoint=scan_endpoint)
+    settings = load_settings(
+        profile=profile, region=region, scan_endpoint=scan_endpoint, tenant=tenant
+    )
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
     log = _log(topic, connection)

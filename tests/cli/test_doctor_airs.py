@@ -81,6 +81,38 @@ def test_an_older_pin_and_a_topic_that_is_gone_are_told(cloud: Cloud, run: Run) 
     assert "AIRS does not show whether its text is another" in found["topic"]["remedy"]
 
 
+def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> None:
+    config = cloud.folder / "tenant.json"
+    values = {
+        "airsApiKey": KEY,
+        "airsApiEndpoint": cloud.server.url,
+        "mgmtClientId": "sandbox",
+        "mgmtClientSecret": "sandbox",
+        "mgmtTsgId": "1",
+        "mgmtEndpoint": f"{cloud.server.url}/aisec",
+        "mgmtTokenEndpoint": f"{cloud.server.url}/oauth2/access_token",
+    }
+    config.write_text(json.dumps(values), "utf-8")
+    row = {"name": "mine", "configPath": str(config), "tsgId": "1"}
+    registry = cloud.folder / ".local/state/prisma-airs/tenants.json"
+    registry.parent.mkdir(parents=True)
+    registry.write_text(json.dumps({"version": 1, "active": "mine", "tenants": [row]}), "utf-8")
+    home = {"HOME": str(cloud.folder)}
+    done = run(*AIRS, **home)
+    found = facts(done)
+    assert done.code == 0
+    assert found["tenant"]["value"] == f"mine ({config})"
+    assert found["API key"]["value"] == f"••• (tenant mine, {config}: airsApiKey)"
+    told = f"{cloud.server.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
+    assert found["management endpoint"]["value"] == told
+    assert "airs.tenant\tmine" in run("config", "show", **home).out
+    listed = run("topics", "list", "--tenant", "mine", **home)
+    assert (listed.code, listed.out) == (0, "")
+    wrong = run("topics", "list", "--tenant", "other", **home)
+    assert wrong.code == 2
+    assert "there is no tenant 'other'" in wrong.err
+
+
 def test_a_wrong_key_and_a_wrong_secret(cloud: Cloud, run: Run) -> None:
     wrong = {"PANW_AI_SEC_API_KEY": "a-wrong-key", "PANW_MGMT_CLIENT_SECRET": SECRET}
     done = run(*AIRS, **(cloud.all | wrong))

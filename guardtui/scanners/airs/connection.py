@@ -73,7 +73,10 @@ class AirsConnection:
     @property
     def key(self) -> str:
         """What names this profile among others, for what a session remembers of it."""
-        return f"{self.settings.management_endpoint} {self.profile}"
+        settings = self.settings
+        # Tenants may have profiles of one name.
+        tenant = f"{settings.tsg_id} " if settings.tenant else ""
+        return f"{settings.management_endpoint} {tenant}{self.profile}"
 
     @property
     def manages(self) -> bool:

@@ -1,8 +1,7 @@
-"""Keys and addresses of AIRS: flags before environment before ~/.prisma-airs/config.json."""
+"""Keys and addresses of AIRS: flags before environment before a tenant or config file of `airs`."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,9 @@ from typing import Any
 from guardtui.domain.text import display_text
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.secret import Credential, Secret, bearer
+from guardtui.scanners.airs.config_files import broken, read_object
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.tenants import Registry, Tenant, read_config, registry_path
 
 REGIONS = {
     "us": "https://service.api.aisecurity.paloaltonetworks.com",
@@ -21,14 +22,17 @@ REGIONS = {
     "sg": "https://service-sg.api.aisecurity.paloaltonetworks.com",
 }
 """Scan endpoints by the region in which the deployment profile was made."""
-MANAGEMENT = "https://api.sase.paloaltonetworks.com/aisec"
+MANAGEMENT = "https://api.apps.paloaltonetworks.com/aisec"
+"""The default of `airs-cli` 7; that of the older `airs` was api.sase.paloaltonetworks.com."""
 TOKENS = "https://auth.apps.paloaltonetworks.com/oauth2/access_token"
 
 LONGEST_CREDENTIAL = 2048
 """Characters of an API key or bearer token, as the service's own clients check it."""
-_CONFIG_BYTES = 1024**2
+_REMEDY = "correct it, or remove the file when `airs` is not used here"
 _UNSET = "not set"
 _DEFAULT = "default"
+_VARIABLE = 1
+"""Rank of a variable among the places of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ SOURCES = (
     Source("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
     Source("retries", "", "airsNumRetries", "5"),
 )
-"""All settings, with the names that `airs` has for them. `region` is a flag only."""
+"""All settings, with the names that `airs` has for them. `region` and `tenant` are flags only."""
 _BY_NAME = {source.name: source for source in SOURCES}
 _SECRETS = ("api_key", "api_token", "client_secret")
 _RANGES = {"concurrency": (1, 20), "retries": (0, 5)}
@@ -94,6 +98,14 @@ class AirsSettings:
     """Whether the bearer token was given in a place that counts more than the API key's."""
     empty: tuple[str, ...] = ()
     """Variables that are set to nothing and would have counted, had they a value."""
+    tenant: str = ""
+    """Name of the tenant of `airs-cli` whose file counts; "" where none does."""
+    tenant_file: str = ""
+    """Path of that file."""
+    overridden: tuple[str, ...] = ()
+    """Variables that win over what the file of the tenant says."""
+    unselected: tuple[str, ...] = ()
+    """Names of tenants that are registered, where none of them is active or named."""
 
     @classmethod
     def load(
@@ -102,26 +114,29 @@ class AirsSettings:
         environment: Mapping[str, str] | None = None,
         config: Path | None = None,
     ) -> AirsSettings:
-        """The settings of this moment. `flags` has names of `SOURCES`, and `region`.
+        """The settings of this moment. `flags` has names of `SOURCES`, `region` and `tenant`.
 
-        Texts that are empty or blank count as not given. Raises AirsError for a value that cannot
+        The file is that of the tenant that is named, else of the active one, else
+        ~/.prisma-airs/config.json; `config` stands in the place of them all. Only one file counts,
+        as values of two tenants must not be mixed. Texts that are empty or blank count as not
+        given. Raises AirsError for a value that cannot
         be used, naming where it stands, and for a file that cannot be read: a region in it that
         went unnoticed would send prompts elsewhere.
         """
         given = {name: value for name, value in (flags or {}).items() if _text(value)}
-        if unknown := given.keys() - _BY_NAME.keys() - {"region"}:
+        if unknown := given.keys() - _BY_NAME.keys() - {"region", "tenant"}:
             raise AirsError(f"unknown setting of AIRS: {', '.join(sorted(unknown))}")
         if "region" in given:
             if "scan_endpoint" in given:
                 raise AirsError("give a region or a scan endpoint, not both")
             given["scan_endpoint"] = _region(str(given.pop("region")))
         variables = os.environ if environment is None else environment
-        path = config_path() if config is None else config
-        file = _read(path) if path is not None else {}
+        chosen = _File.choose(str(given.pop("tenant", "")).strip(), variables, config)
+        path, file = chosen.path, chosen.values
         texts: dict[str, str] = {}
         origins: dict[str, str] = {}
         ranks: dict[str, int] = {}
-        empty = []
+        empty, overridden = [], []
         for source in SOURCES:
             unset = source.variable in variables and not _text(variables[source.variable])
             if unset and source.name not in given:
@@ -129,17 +144,27 @@ class AirsSettings:
             places = (
                 (given.get(source.name), _flag(source.name)),
                 (variables.get(source.variable) if source.variable else None, source.variable),
-                (file.get(source.key) if source.key else None, f"{path}: {source.key}"),
+                (file.get(source.key) if source.key else None, f"{chosen.label}: {source.key}"),
                 (source.default, _DEFAULT),
             )
             for rank, (value, origin) in enumerate(places):
                 if text := _text(value):
                     texts[source.name], origins[source.name] = text, origin
                     ranks[source.name] = rank
+                    if rank == _VARIABLE and source.key and _text(file.get(source.key)):
+                        overridden.append(source.variable)
                     break
             else:
                 origins[source.name] = _UNSET
-        return replace(_checked(texts, origins, ranks), empty=tuple(empty))
+        tenant = chosen.tenant
+        return replace(
+            _checked(texts, origins, ranks),
+            empty=tuple(empty),
+            tenant="" if tenant is None else tenant.name,
+            tenant_file="" if tenant is None else str(path),
+            overridden=tuple(overridden) if chosen.named else (),
+            unselected=chosen.unselected,
+        )
 
     def scan_credential(self) -> Credential:
         """Who asks for scans; the API key, when both are given in the same place.
@@ -149,7 +174,7 @@ class AirsSettings:
         if self.api_token is not None and (self.prefer_token or self.api_key is None):
             return bearer(self.api_token)
         if self.api_key is None:
-            raise AirsError(f"AIRS needs an API key: set {_places('api_key')}")
+            raise AirsError(f"AIRS needs an API key: set {self._places('api_key')}{self._hint()}")
         return Credential("x-pan-token", self.api_key)
 
     def management(self) -> Management:
@@ -158,8 +183,10 @@ class AirsSettings:
             name for name in ("client_id", "client_secret", "tsg_id") if not getattr(self, name)
         ]
         if missing or self.client_secret is None:
-            wanted = "; ".join(_places(name) for name in missing)
-            raise AirsError(f"AIRS needs a service account to change topics: set {wanted}")
+            wanted = "; ".join(self._places(name) for name in missing)
+            raise AirsError(
+                f"AIRS needs a service account to change topics: set {wanted}{self._hint()}"
+            )
         return Management(
             self.management_endpoint,
             self.token_endpoint,
@@ -169,14 +196,36 @@ class AirsSettings:
         )
 
     def notices(self) -> tuple[str, ...]:
-        """A sentence for every address whose variable is empty: it is the one in its place."""
-        return tuple(
+        """A sentence for every address whose variable is empty, and for variables that win over
+
+        the tenant that was named.
+        """
+        notices = [
+            f"{name} is set, and wins over the tenant {display_text(self.tenant)}"
+            for name in self.overridden
+        ]
+        notices += [
             f"{source.variable} is set but empty, which counts as not set: "
             f"the address in use is {getattr(self, source.name)} "
             f"({display_text(self.origins.get(source.name, _DEFAULT))})"
             for source in SOURCES
             if source.name.endswith("_endpoint") and source.variable in self.empty
-        )
+        ]
+        return tuple(notices)
+
+    def _places(self, name: str) -> str:
+        """Where a value may stand."""
+        source = _BY_NAME[name]
+        file = display_text(self.tenant_file) or "~/.prisma-airs/config.json"
+        of = f" of tenant {display_text(self.tenant)}" if self.tenant else ""
+        return f"{source.variable} (or {source.key} in {file}{of})"
+
+    def _hint(self) -> str:
+        """What to do where tenants are registered, and none is active."""
+        if not self.unselected:
+            return ""
+        names = ", ".join(map(display_text, self.unselected[:5]))
+        return f"; no tenant of airs-cli is active: give --tenant NAME (there are: {names})"
 
     def shown(self) -> dict[str, tuple[str, str]]:
         """Each setting as text and its origin; secrets are masked, both safe to show."""
@@ -188,8 +237,40 @@ class AirsSettings:
         return shown
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The one file of settings that counts, and the tenant that it is of; `named` by a flag."""
+
+    path: Path | None
+    values: Mapping[str, Any]
+    tenant: Tenant | None = None
+    named: bool = False
+    unselected: tuple[str, ...] = ()
+
+    @classmethod
+    def choose(cls, name: str, environment: Mapping[str, str], config: Path | None) -> _File:
+        """The file of a tenant, or the older one. Raises AirsError."""
+        path, registry = config or config_path(), None
+        if config is None and (registered := registry_path(environment)) is not None:
+            registry = Registry.load(registered)
+        if registry is not None and (wanted := name or registry.active):
+            tenant = registry.find(wanted)
+            values = _values(read_config(tenant), tenant.config)
+            return cls(tenant.config, values, tenant, named=bool(name))
+        if name:
+            raise AirsError("--tenant does not fit here: the settings are given otherwise")
+        values = {} if path is None else _values(read_object(path, _REMEDY) or {}, path)
+        return cls(path, values, unselected=registry.names if registry is not None else ())
+
+    @property
+    def label(self) -> str:
+        """What the origin of a value is called."""
+        tenant = "" if self.tenant is None else f"tenant {self.tenant.name}, "
+        return f"{tenant}{self.path}"
+
+
 def config_path() -> Path | None:
-    """The file that `airs` has its settings in; None where there is no home folder."""
+    """The file that the older `airs` has its settings in; None where there is no home folder."""
     try:
         return Path.home() / ".prisma-airs" / "config.json"
     except RuntimeError:
@@ -198,11 +279,6 @@ def config_path() -> Path | None:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _places(name: str) -> str:
-    source = _BY_NAME[name]
-    return f"{source.variable} (or {source.key} in ~/.prisma-airs/config.json)"
 
 
 def _text(value: object) -> str:
@@ -220,39 +296,13 @@ def _region(text: str) -> str:
     return url
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The values of the file; none when there is no file. Raises AirsError."""
-    if not os.path.lexists(path):
-        return {}
-    try:
-        if not path.is_file():
-            raise _broken(path, "this is no file")
-        if path.stat().st_size > _CONFIG_BYTES:
-            raise _broken(path, "the file is too large")
-        text = path.read_bytes().decode("utf-8-sig")
-        data = json.loads(text)
-    except OSError as error:
-        raise _broken(path, (error.strerror or type(error).__name__).lower()) from None
-    except UnicodeDecodeError:
-        raise _broken(path, "this is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _broken(path, f"this is no JSON: {error.msg}", error.lineno) from None
-    except (RecursionError, ValueError):
-        raise _broken(path, "this JSON cannot be read") from None
-    if not isinstance(data, dict):
-        raise _broken(path, "this is no JSON object")
+def _values(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The values of a file. Raises AirsError for one that is no text or number."""
     for source in SOURCES:
         value = data.get(source.key) if source.key else None
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise _broken(path, f"{source.key} is no text")
+            raise broken(path, f"{source.key} is no text", _REMEDY)
     return data
-
-
-def _broken(path: Path, problem: str, line: int | None = None) -> AirsError:
-    where = display_text(str(path)) + (f":{line}" if line is not None else "")
-    return AirsError(
-        f"{where}: {problem}; correct it, or remove the file when `airs` is not used here"
-    )
 
 
 def _checked(
