@@ -66,7 +66,7 @@ class Removal:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether the verdicts that change may be so many on either side by chance."""
+        """Whether no change of coverage is shown, as in `Significance.could_be_chance`."""
         return self.worth is None or self.worth.could_be_chance
 
 

@@ -94,7 +94,7 @@ class Proposal:
     @property
     def sentence(self) -> str:
         """What it does to the held-out prompts, in plain words."""
-        return f"on {self.worth.compared} held-out prompts {self.worth.sentence}"
+        return self.worth.describe(among=f"on {self.worth.compared} held-out prompts")
 
 
 def halves_of(measured: Measured, row: int, topic: Topic) -> Halves:

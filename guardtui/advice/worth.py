@@ -34,16 +34,6 @@ def worth_of(
     return Significance(fixes, regressions, len(duty), pairs)
 
 
-def coverage_could_be_same(worth: Significance) -> bool:
-    """Whether the interval of the change of coverage holds 0.
-
-    Not what McNemar's test asks: fixes of one class may balance regressions of the other, and
-    coverage, the smaller of two rates, has moved all the same.
-    """
-    interval = worth.intervals["coverage"]
-    return interval is None or interval.low <= 0 <= interval.high
-
-
 def worth_of_matches(
     expected: NDArray[np.bool_],
     before: NDArray[np.bool_],

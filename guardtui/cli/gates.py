@@ -110,8 +110,8 @@ def gate_options(function: Function) -> Function:
             click.option(
                 "--require-significant",
                 is_flag=True,
-                help="Exit with 4 when --min-coverage, or the change since --baseline, "
-                "may be met by chance.",
+                help="Exit with 4 when the 95 % interval of coverage, or of its change since "
+                "--baseline, leaves the answer open; with 1 when coverage is worse.",
             ),
         )
     ):
@@ -214,19 +214,16 @@ def _regressions(report: ReportInput, most: int) -> Result:
 
 
 def _sure_change(report: ReportInput) -> Result:
-    """Whether the change since the baseline is told from chance, and is none for the worse."""
+    """Whether a change of coverage since the baseline is shown, and is not for the worse."""
+    from guardtui.domain.significance import Difference
+
     assert report.comparison is not None  # noqa: S101 - the caller looked
-    found = report.comparison.significance
-    state, code, text = State.PASSED, Exit.DONE, found.sentence
-    if not found.compared:
-        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
-    elif not found.fixes and not found.regressions:
-        pass  # nothing changed, so that there is nothing to be told from chance
-    elif found.could_be_chance:
-        state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
-    elif found.regressions > found.fixes:
-        state, code = State.FAILED, Exit.GATE_FAILED
-        text = f"worse than the baseline: {text}"
+    state, code = {
+        Difference.BETTER: (State.PASSED, Exit.DONE),
+        Difference.NONE: (State.PASSED, Exit.DONE),
+        Difference.WORSE: (State.FAILED, Exit.GATE_FAILED),
+    }.get(report.comparison.significance.difference, (State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE))
+    text = report.comparison.describe(report.baseline_name)
     return Result("--require-significant", state, text, code)
 
 

@@ -65,10 +65,13 @@ def _signed(number: float) -> str:
 
 
 def _head(found: Refinement) -> list[str]:
+    from guardtui.domain.guardrail import measured_by
+
     before = found.shortlist.before
     threshold = found.settings.threshold
     at = f", threshold {threshold:.3f}" if threshold is not None else ""
     return [
+        measured_by(found.settings),
         f"coverage {_coverage(before.search)} on the half that edits are chosen on, "
         f"{_coverage(before.report)} on the half that they are reported on",
         f"halves {found.shortlist.source}: {before.search.total} and {before.report.total} "
@@ -87,15 +90,9 @@ def _ending(result: SearchResult) -> str:
 
 def _verdict(best: Proposal) -> str:
     """Held-out coverage before and after, and how sure the difference is."""
-    from guardtui.advice.worth import coverage_could_be_same
-
-    low, high = best.interval
-    chance = "could well be" if coverage_could_be_same(best.worth) else "unlikely to be"
     return (
-        f"held-out coverage {_coverage(best.before.report)} → {_coverage(best.after.report)} "
-        f"({_signed(best.held_out_gain)}, {chance} chance: 95 % interval {_signed(low)} to "
-        f"{_signed(high)}); of {best.worth.compared} held-out prompts {best.report_fixes} fixed "
-        f"and {best.report_regressions} broken"
+        f"held-out coverage {_coverage(best.before.report)} → {_coverage(best.after.report)}; "
+        f"{best.sentence}"
     )
 
 
@@ -133,15 +130,13 @@ def _comparison(result: SearchResult) -> str | None:
 
 def _chance(proposals: Sequence[Proposal]) -> str:
     """How many of the listed edits may look better, or worse, by chance."""
-    from guardtui.advice.worth import coverage_could_be_same
-
-    doubtful = sum(coverage_could_be_same(one.worth) for one in proposals)
+    doubtful = sum(one.worth.could_be_chance for one in proposals)
     if not doubtful:
-        return "The 95 % interval of none of these held-out gains holds 0, each taken by itself."
+        return "The 95 % interval of none of these held-out gains contains 0, each by itself."
     which = "all" if doubtful == len(proposals) else str(doubtful)
     return (
-        f"Of these {len(proposals)} held-out gains {which} could well be chance: the 95 % interval "
-        "holds 0."
+        f"Of these {len(proposals)} held-out gains {which} may be chance: the 95 % interval "
+        "contains 0."
     )
 
 
@@ -309,8 +304,6 @@ def _document(found: Refinement) -> dict[str, Any]:
 
 
 def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
-    from guardtui.advice.worth import coverage_could_be_same
-
     return {
         "topic": one.topic.model_dump(mode="json"),
         "kinds": [str(kind) for kind in one.kinds],
@@ -323,7 +316,7 @@ def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
         "held_out_fixes": one.report_fixes,
         "held_out_regressions": one.report_regressions,
         "p_value": one.p_value,
-        "could_be_chance": coverage_could_be_same(one.worth),
+        "could_be_chance": one.worth.could_be_chance,
         "sentence": one.worth.sentence,
         "fixed_lines": lines.gather(one.fixes).to_list(),
         "broken_lines": lines.gather(one.regressions).to_list(),

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.figures import count_text
 from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
@@ -114,8 +115,17 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The difference in plain words: whether it may be chance, and what would tell."""
-        return self.significance.sentence
+        """What the comparison shows about coverage, in one sentence without a full stop."""
+        return self.describe()
+
+    def describe(self, than: str = "") -> str:
+        """The sentence with the name of the other evaluation, as in `Significance.describe`."""
+        significance = self.significance
+        among = ""
+        if self.no_verdict:
+            # The change is of these prompts: that of the rates may differ.
+            among = f"among {count_text(significance.compared, 'prompt')} with a verdict in both"
+        return significance.describe(than, among)
 
     def _pairs(self) -> Pairs:
         width = len(Outcome)
@@ -255,7 +265,7 @@ def _caveats(
         (counts[Change.RELABELLED], "relabelled"),
         (counts[Change.NO_VERDICT], "without a verdict in one of the two"),
     )
-    caveats += [f"{count} prompt{'s' * (count != 1)} {kind}" for count, kind in kinds if count]
+    caveats += [f"{count_text(count, 'prompt')} {kind}" for count, kind in kinds if count]
     if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:
         shared = len(current.keys) - counts[Change.ADDED]
         caveats.append(

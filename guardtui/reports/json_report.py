@@ -10,6 +10,7 @@ import numpy as np
 
 from guardtui import __version__
 from guardtui.domain.comparison import Change, Comparison
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
@@ -78,11 +79,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         },
         "intervals": intervals_of(metrics),
         "comparison": _comparison(report),
-        "scanner": {
-            "name": settings.name,
-            "identity": settings.identity,
-            "revision": settings.revision,
-        },
+        "scanner": scanner_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
         "definition": definition_of(report.topic),
@@ -198,6 +195,7 @@ def significance_of(found: Significance) -> dict[str, Any]:
     return {
         "test": "McNemar, exact",
         "p_value": found.p_value,
+        "difference": found.difference.value,
         "could_be_chance": found.could_be_chance,
         "compared": found.compared,
         "more_prompts": found.more_prompts,
@@ -213,6 +211,15 @@ def significance_of(found: Significance) -> dict[str, Any]:
     }
 
 
+def scanner_of(settings: ScannerSettings) -> dict[str, str]:
+    """What answered."""
+    return {
+        "name": settings.name,
+        "identity": settings.identity,
+        "revision": settings.revision,
+    }
+
+
 def definition_of(topic: Topic) -> dict[str, Any]:
     """The fields of a topic."""
     return topic.model_dump(mode="json")
@@ -224,6 +231,7 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
         "number": iteration.number,
         "created": iteration.created,
         "decision": iteration.decision.value,
+        "scanner": scanner_of(evaluation.settings),
         "rates": rates_of(evaluation.metrics),
         "error_count": evaluation.metrics.errors,
         "definition": definition_of(evaluation.topic),

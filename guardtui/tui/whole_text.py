@@ -115,8 +115,6 @@ def change_text(change: WholeChange | None) -> Text:
             text.append(f"{sign}   ", f"not bold {style}")
     text.append("\n")
     text.append(f"{worth.sentence}\n", "not bold $text-muted")
-    if worth.certainty:
-        text.append(f"{worth.certainty}\n", "not bold $text-muted")
     for caveat in change.caveats:
         text.append(f"⚠ {caveat}\n", "not bold $text-warning")
     return text

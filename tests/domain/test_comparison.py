@@ -108,12 +108,31 @@ def test_a_difference_that_may_be_chance_is_called_so() -> None:
     new = {key: (True, 0 if key == 19 else 1) for key in range(20)}
     found = compare(evaluation(old), evaluation(new))
     assert (found.fixes, found.regressions) == (3, 1)
-    assert "could well be chance" in found.sentence
+    # Labels of one class only have no coverage.
+    assert found.sentence == "coverage cannot be compared: 3 fixes, 1 regression"
+    negative = dict.fromkeys(range(20, 40), (False, 0))
+    found = compare(evaluation(old | negative), evaluation(new | negative))
+    assert found.describe("#1").startswith("no demonstrable change against #1: coverage +0.100 [−")
     clear = compare(
-        evaluation(dict.fromkeys(range(20), (True, 0))),
-        evaluation(dict.fromkeys(range(20), (True, 1))),
+        evaluation(dict.fromkeys(range(20), (True, 0)) | negative),
+        evaluation(dict.fromkeys(range(20), (True, 1)) | negative),
     )
-    assert "unlikely to be chance" in clear.sentence
+    assert clear.sentence.startswith("better: coverage +1.000 [+")
+
+
+def test_the_sentence_says_of_which_prompts_it_is_where_verdicts_are_missing() -> None:
+    old = {key: (key < 10, int(key < 5)) for key in range(20)}
+    new = {**{key: (key < 10, int(key < 10)) for key in range(20)}, 19: (False, -1)}
+    sentence = compare(evaluation(old), evaluation(new)).describe("#1")
+    assert sentence.startswith("better than #1 among 19 prompts with a verdict in both: ")
+
+
+def test_another_intent_is_no_comparison_of_coverage() -> None:
+    table = {1: (True, 1), 2: (False, 0)}
+    allow = evaluation(table, intent=Intent.ALLOW)
+    assert compare(evaluation(table), allow).sentence == (
+        "coverage cannot be compared: 0 fixes, 2 regressions"
+    )
 
 
 def test_what_cannot_be_compared_is_said() -> None:

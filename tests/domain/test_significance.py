@@ -196,30 +196,78 @@ def test_impossible_counts_are_refused() -> None:
         prompts_needed(5, 5, 9)
 
 
+# Of 200 prompts: (right twice, broken, fixed, wrong twice) in each class.
+GAIN = Significance(30, 0, 200, Pairs((60, 0, 30, 10), (95, 0, 0, 5)))
+LOSS = Significance(0, 30, 200, Pairs((60, 30, 0, 10), (95, 0, 0, 5)))
+SLIGHT = Significance(1, 2, 200, Pairs((70, 0, 1, 29), (90, 2, 0, 8)))
+
+
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "difference", "sentence"),
     [
-        (one(0, 0), "no verdict changed for the better or the worse"),
+        (GAIN, "better", "better: coverage +0.300 [+0.204, +0.383], 30 fixes, 0 regressions"),
+        (LOSS, "worse", "worse: coverage −0.300 [−0.382, −0.199], 0 fixes, 30 regressions"),
         (
-            one(5, 2),
-            "5 fixes against 2 regressions: could well be chance (p = 0.45); "
-            "about 600 more prompts would tell",
-        ),
-        (one(20, 5), "20 fixes against 5 regressions: unlikely to be chance (p = 0.0041)"),
-        (
-            one(6, 5, 10_000),
-            "6 fixes against 5 regressions: could well be chance (p = 1.00); "
-            "more than 10 000 more prompts would tell",
+            SLIGHT,
+            "no demonstrable change",
+            "no demonstrable change: coverage +0.010 [−0.018, +0.043], 1 fix, 2 regressions",
         ),
         (
-            one(1, 1),
-            "1 fix against 1 regression: could well be chance (p = 1.00); "
-            "at these rates no number of prompts would tell",
+            Significance(0, 0, 100, Pairs((40, 0, 0, 10), (40, 0, 0, 10))),
+            "no verdicts changed",
+            "no verdicts changed",
+        ),
+        (
+            Significance(9, 2, 50, Pairs((40, 1, 8, 1), (0, 0, 0, 0))),
+            "coverage cannot be compared",
+            "coverage cannot be compared: 9 fixes, 2 regressions",
+        ),
+        (
+            Significance(0, 0, 0, Pairs((0, 0, 0, 0), (0, 0, 0, 0))),
+            "coverage cannot be compared",
+            "nothing to compare: no prompt has the same label and a verdict in both",
         ),
     ],
 )
-def test_the_sentence_says_what_it_is_worth(found: Significance, said: str) -> None:
-    assert found.sentence == said
+def test_one_sentence_about_coverage_says_what_a_comparison_shows(
+    found: Significance, difference: str, sentence: str
+) -> None:
+    assert found.difference == difference
+    assert found.sentence == sentence
+
+
+def test_the_sentence_names_the_other_evaluation_and_the_prompts() -> None:
+    assert GAIN.describe("iteration 2", "on 200 held-out prompts").startswith(
+        "better than iteration 2 on 200 held-out prompts: coverage +0.300 ["
+    )
+    assert SLIGHT.describe("iteration 2").startswith(
+        "no demonstrable change against iteration 2: coverage +0.010 ["
+    )
+
+
+@given(cells, cells)
+@settings(deadline=None, max_examples=50)
+def test_better_and_worse_are_said_only_where_the_interval_of_coverage_excludes_0(
+    positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]
+) -> None:
+    pairs = Pairs(positive, negative)
+    fixes, regressions = (positive[cell] + negative[cell] for cell in (2, 1))
+    found = Significance(fixes, regressions, pairs.total, pairs)
+    interval = found.intervals["coverage"]
+    shown = interval is not None and (interval.low > 0 or interval.high < 0)
+    if fixes + regressions == 0:
+        shown = False
+    assert found.could_be_chance is not shown
+    assert found.sentence.startswith(("better: ", "worse: ")) is shown
+    if shown and interval is not None:
+        assert found.sentence.startswith("better: " if interval.low > 0 else "worse: ")
+
+
+def test_bounds_beside_0_have_the_decimals_to_show_it() -> None:
+    of_many = Significance(
+        400, 0, 2_000_000, Pairs((500_000, 0, 400, 499_600), (900_000, 0, 0, 100_000))
+    )
+    assert of_many.sentence.startswith("better: coverage +0.00040 [+0.00036, +0.00044], ")
 
 
 def test_what_is_told_already_needs_no_more() -> None:
@@ -242,12 +290,3 @@ def test_a_comparison_counts_the_pairs_by_the_labels_of_now(
     assert list(found.pairs.negative) == counts[False]
     assert found.pairs.total == sum(map(sum, counts.values()))
     assert found.compared <= found.pairs.total
-
-
-def test_certainty_is_told_only_where_something_changed() -> None:
-    assert one(0, 0).certainty == ""
-    told = Significance(9, 2, 100, Pairs((40, 1, 8, 1), (48, 1, 1, 0))).certainty
-    assert told.startswith("coverage +0.0")
-    assert told.endswith(" % of resamples")
-    assert ", kept in " in told
-    assert Significance(9, 2, 50, Pairs((40, 1, 8, 1), (0, 0, 0, 0))).certainty == ""

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from guardtui.advice.lint import Advice, lint
+from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
@@ -185,7 +186,7 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
             assert one.message in words
             assert one.action in words
         assert words.count("without it: coverage") == len(main._advice)
-        assert "against" in words or "no verdict changed" in words
+        assert any(f"    {one}" in words for one in Difference)
         assert "Advice on the definition" in frame(app)
         assert pane_of(app.focused or app.screen) == "lint"
         assert "most useful first" in PANES["lint"].prose

@@ -209,7 +209,7 @@ async def test_effects_need_no_halves_and_count_every_prompt(sample: Path) -> No
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
         assert f"on all {len(main.prompts)} prompts" in shown
-        assert "interval of the change holds 0" in shown
+        assert "interval of the change contains 0" in shown
 
 
 async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(

@@ -267,7 +267,7 @@ async def test_an_edit_is_held_against_the_whole_evaluation_before(folder: Path)
         assert change.deltas == pytest.approx(expected.deltas)
         assert f"Since run {before.run.id}  description " in stage.figures
         assert f"regressions {expected.regressions} " in stage.figures
-        assert "unlikely to be chance" in stage.figures
+        assert f"\n{expected.sentence}\n" in stage.figures
 
     await play(folder, run)
 

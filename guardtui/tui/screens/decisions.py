@@ -9,6 +9,7 @@ from textual import work
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import capitalized
 from guardtui.domain.text import display_text
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
 from guardtui.tui.pages import iteration_options
@@ -64,9 +65,9 @@ class DecisionsScreen(RemoteTopicsScreen):
             return
         if self.session.iterations and not self.session.is_better(evaluation):
             best = self.session.best
-            known = "" if best is None else f" than #{best.number}"
-            doubt = await self._doubt(evaluation, best)
-            question = f"Coverage is not greater{known}.{doubt} Keep it all the same?"
+            than = "" if best is None else f" than that of #{best.number}"
+            known = await self._against_best(evaluation, best)
+            question = f"Coverage is not greater{than}.{known} Keep anyway?"
             if not await self.app.push_screen_wait(Confirm(question, "Keep", "Do not keep")):
                 return
         with self._told_problems():
@@ -100,8 +101,8 @@ class DecisionsScreen(RemoteTopicsScreen):
             self.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
             return
         if self.session.is_better(evaluation):
-            doubt = await self._doubt(evaluation, best)
-            question = f"Coverage is greater than #{best.number}.{doubt} Discard it all the same?"
+            known = await self._against_best(evaluation, best)
+            question = f"Coverage is greater than that of #{best.number}.{known} Discard anyway?"
             if not await self.app.push_screen_wait(Confirm(question, "Discard", "Do not")):
                 return
         with self._told_problems():
@@ -118,14 +119,16 @@ class DecisionsScreen(RemoteTopicsScreen):
         self._topic_replaced()
         self.restore_remotely(self.session.topic)
 
-    async def _doubt(self, evaluation: Evaluation, best: Iteration | None) -> str:
-        """A sentence where the difference to the best iteration could well be chance."""
+    async def _against_best(self, evaluation: Evaluation, best: Iteration | None) -> str:
+        """What the comparison with the best iteration shows, as a sentence; "" without one."""
         if best is None:
             return ""
-        found = (await asyncio.to_thread(compare, best.evaluation, evaluation)).significance
-        if not found.could_be_chance or not found.fixes + found.regressions:
-            return ""
-        return f" {await asyncio.to_thread(lambda: found.sentence)}."
+
+        def work_out() -> str:
+            comparison = compare(best.evaluation, evaluation)
+            return f" {capitalized(comparison.describe(f'#{best.number}'))}."
+
+        return await asyncio.to_thread(work_out)
 
     async def _complete_enough(self, evaluation: Evaluation) -> bool:
         """Whether to keep an evaluation though not every prompt has a verdict on it."""

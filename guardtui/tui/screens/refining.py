@@ -20,7 +20,7 @@ from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import CurvePoint, Search, SearchResult, Snapshot
 from guardtui.advice.splits import SplitError, split_prompts
 from guardtui.advice.whatif import Shortlist, shortlist
-from guardtui.advice.worth import coverage_could_be_same
+from guardtui.domain.figures import capitalized, change_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -108,19 +108,17 @@ def proposal_line(one: Proposal) -> Text:
     line.append(f"{number(before.coverage)} → {number(after.coverage)} ", "bold")
     line.append(f"{sign:<9}", style)
     line.append(f"✓{one.report_fixes:<3} ✗{one.report_regressions:<3} ")
-    line.append("chance? " if coverage_could_be_same(one.worth) else "", "$text-warning")
+    line.append("chance? " if one.worth.could_be_chance else "", "$text-warning")
     return line.append(display_start("; ".join(one.changes), 300), "$text-muted")
 
 
 def proposal_text(here: Topic, one: Proposal) -> Text:
     """All that is known of one edit, and what it changes word by word."""
-    low, high = one.interval
     sentence = one.sentence
-    text = Text(f"{sentence[:1].upper()}{sentence[1:]}.\n")
-    doubt = " may be chance" if coverage_could_be_same(one.worth) else " is hardly chance"
+    text = Text(f"{capitalized(sentence)}.\n")
     text.append(
-        f"Coverage held out {one.held_out_gain:+.3f} [{low:+.3f} – {high:+.3f}]{doubt}; where it "
-        f"was chosen {one.search_gain:+.3f}; overfit gap {one.overfit_gap:+.3f}.\n\n",
+        f"Change of coverage where it was chosen {change_text(one.search_gain)}; overfit gap "
+        f"{change_text(one.overfit_gap)}.\n\n",
         "$text-muted",
     )
     return text.append_text(difference_text(here, one.topic))
@@ -347,7 +345,7 @@ class RefiningScreen(ScanningScreen):
             sign, style = delta(one.coverage_change)
             text.append(f"{sign:<9}", style)
             text.append(f" {display_text(one.sentence)}")
-            if (one.worth.fixes or one.worth.regressions) and coverage_could_be_same(one.worth):
+            if (one.worth.fixes or one.worth.regressions) and one.worth.could_be_chance:
                 text.append(" chance?", "$text-warning")
             text.append("\n")
             if one.part.startswith("example"):
@@ -355,7 +353,7 @@ class RefiningScreen(ScanningScreen):
         text.append(
             f"\nThe figure is the change of coverage by the embedded engine on all {len(prompts)} "
             "prompts; ▲ means that the definition is better without that part. Where the 95 % "
-            "interval of the change holds 0 it may be chance: chance?\n",
+            "interval of the change contains 0 it may be chance: chance?\n",
             "$text-muted",
         )
         await self.app.push_screen_wait(TextPage("What each part of the definition does", text))

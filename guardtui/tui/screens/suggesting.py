@@ -18,6 +18,7 @@ from guardtui.advice.suggest import (
     request,
 )
 from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.figures import capitalized
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -57,10 +58,8 @@ class SuggestionList(EditList):
     def described(self, place: int) -> Text:
         one = self._suggestions[place]
         text = Text(f"{display_start(one.why, 400)}\n\n", "italic") if one.why else Text()
-        text.append(f"On {one.worth.compared} held-out prompts {one.worth.sentence}.\n")
-        if one.worth.certainty:
-            text.append(f"{one.worth.certainty}\n", "$text-muted")
-        text.append("\n")
+        sentence = one.worth.describe(among=f"on {one.worth.compared} held-out prompts")
+        text.append(f"{capitalized(sentence)}.\n\n")
         return text.append_text(difference_text(self._here, one.topic))
 
 
@@ -72,8 +71,7 @@ def suggestion_line(one: Suggestion) -> Text:
     line.append(f"{sign:<10}", style)
     worth = one.worth
     line.append(f"fixes {worth.fixes}  regressions {worth.regressions}  ")
-    chance = "could be chance" if worth.could_be_chance else "unlikely to be chance"
-    line.append(f"on {worth.compared} held out ({chance})  ", "$text-muted")
+    line.append(f"on {worth.compared} held out ({worth.difference})  ", "$text-muted")
     return line.append(", ".join(one.changes), "$text-muted")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
+from guardtui.domain.figures import capitalized
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import CHANGES
@@ -122,10 +123,7 @@ def comparison_text(
             "$text-warning",
         )
     else:
-        worth = comparison.significance
-        text.append(f"\n{worth.sentence}\n", "bold")
-        if worth.certainty:
-            text.append(f"{worth.certainty}\n")
+        text.append(f"\n{capitalized(comparison.describe(before.name))}\n", "bold")
         for caveat in comparison.caveats:
             text.append(f"⚠ {caveat}\n", "$text-warning")
     text.append(f"\nThe definition, from {before.name} to {after.name}\n", "bold")

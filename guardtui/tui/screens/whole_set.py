@@ -200,7 +200,7 @@ class WholeSetDialog(Modal[None], Listing):
     def _changed(self, said: Said) -> WholeChange | None:
         change = self._whole.since(said)
         if change is not None:
-            _ = change.significance.sentence, change.significance.certainty
+            _ = change.significance.sentence  # not while the screen is drawn
         return change
 
     def _take(self, progress: Progress) -> None:

@@ -231,15 +231,13 @@ def _change(shown: Dashboard) -> list[Text]:
     pin = " (pinned)" if shown.pinned else ""
     line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
     lines = [line, Text(comparison.sentence, "$text-muted")]
-    if sure := comparison.significance.certainty:
-        lines.append(Text(sure, "$text-muted"))
     lines += [Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats]
     return lines
 
 
 def warm_up(comparison: Comparison) -> None:
     """Work out what the panel shows of a comparison, beside the screen: it stays known."""
-    _ = comparison.significance.certainty, comparison.sentence
+    _ = comparison.sentence
 
 
 def _history(shown: Dashboard) -> list[Text]:
