@@ -91,8 +91,10 @@ def _in_repository(path: Path) -> str:
 def _summary(report: ReportInput, results: Sequence[Result]) -> str:
     from guardtui.reports.base import load_writer
 
-    title, _, rest = load_writer("md")(report).partition("\n")
-    return "\n".join([title, "", *markdown(results)]).rstrip("\n") + f"\n{rest}\n"
+    # The title and the sentence about the guardrail stay before the gates.
+    title, measured, rest = load_writer("md")(report).split("\n\n", 2)
+    parts = [title, measured, "\n".join(markdown(results)).rstrip("\n"), rest]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:

@@ -20,8 +20,8 @@ ROWS = 20
 
 _COUNTS = ("tp", "fp", "fn", "tn")
 _PROXY = (
-    "Measured with the embedded engine, which stands in for the guardrail: a threshold of it is "
-    "none of the cloud's."
+    "The threshold is that of the embedded engine, a stand-in: the cloud guardrail does not use "
+    "this threshold."
 )
 
 
@@ -157,9 +157,11 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 
 def _table(found: Found) -> Iterator[str]:
     from guardtui.advice.curves import LEAST_POINTS, thinned
+    from guardtui.domain.guardrail import measured_by
 
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
+    yield measured_by(found.settings)
     yield f"{len(sweep.scores)} prompts, {len(sweep)} thresholds; {found.settings.identity}"
     yield (
         f"area under the ROC curve {_number(sweep.roc_area)}, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from guardtui.domain.audit import Audit, Kind
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
@@ -76,7 +77,8 @@ def _plain(value: str) -> str:
 
 def _lead(report: AuditReport) -> Markup:
     cautions = bullets(doubts(report, _plain))
-    return join(paragraph(verdict_text(report.audit), class_="verdict"), cautions)
+    said = f"{measured_by(report.settings)} {verdict_text(report.audit)}"
+    return join(paragraph(said, class_="verdict"), cautions)
 
 
 def _composite(audit: Audit) -> Markup:

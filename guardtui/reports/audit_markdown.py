@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.audit import Audit, Kind
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.verdicts import Outcome
@@ -50,7 +51,8 @@ def write(report: AuditReport) -> str:
 
 def _head(report: AuditReport) -> Iterator[str]:
     audit = report.audit
-    yield from ("# Guardrail profile audit", "", verdict_text(audit), "")
+    said = f"{measured_by(report.settings, code_span)} {verdict_text(audit)}"
+    yield from ("# Guardrail profile audit", "", said, "")
     if report.profile:
         yield f"- profile: {code_span(report.profile)}"
     yield f"- topics: {len(audit.members)}, over {len(audit)} distinct prompts"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.audit import Audit, Kind
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
@@ -63,6 +64,7 @@ def _quote(text: str) -> str:
 
 def _head(report: AuditReport) -> Iterator[str]:
     audit = report.audit
+    yield measured_by(report.settings, _quote)
     if report.profile:
         yield f"profile    {_quote(report.profile)}"
     yield f"topics     {len(audit.members)}, over {len(audit)} distinct prompts"

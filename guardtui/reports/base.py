@@ -120,6 +120,13 @@ class ReportInput:
     figures: tuple[OwnFigure, ...] = ()
 
     @property
+    def baseline_name(self) -> str:
+        """What the baseline is called in a sentence."""
+        if self.baseline_number is None:
+            return "the baseline"
+        return f"the baseline (iteration {self.baseline_number})"
+
+    @property
     def sample(self) -> str:
         """That the prompts are a sample of more, and what that means; "" when they are all."""
         findings = self.prompts.findings if self.prompts is not None else ()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from guardtui import __version__
 from guardtui.domain.comparison import Change
+from guardtui.domain.figures import capitalized, count_text
+from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
@@ -72,30 +74,21 @@ def write(report: ReportInput) -> str:
 
 def _summary(report: ReportInput) -> Iterator[str]:
     metrics, comparison = report.evaluation.metrics, report.comparison
-    yield from ("# Guardrail topic report", "")
-    change, parts = "", []
-    if comparison is not None:
-        if delta := delta_text(comparison.deltas.get("coverage")):
-            change = f", {delta} against {_baseline(report)}"
-        parts += [_count(comparison.regressions, "regression")]
-        parts += [_count(comparison.fixes, "fix", "fixes")]
-    parts += [_count(metrics.fn, "false negative"), _count(metrics.fp, "false positive")]
+    yield from (f"# Guardrail topic report: {code_span(report.topic.name)}", "")
+    yield from (measured_by(report.evaluation.settings, code_span), "")
+    parts = [
+        count_text(metrics.fn, "false negative"),
+        count_text(metrics.fp, "false positive"),
+    ]
     if metrics.errors:
         parts.append(f"{metrics.errors} without a verdict")
-    of = _count(metrics.total + metrics.errors, "prompt")
-    yield f"Coverage {rate_text(metrics.coverage)}{change}: {', '.join(parts)}, of {of}."
+    of = count_text(metrics.total + metrics.errors, "prompt")
+    yield f"Coverage {rate_text(metrics.coverage)}: {', '.join(parts)}, of {of}."
     yield ""
+    if comparison is not None:
+        yield from (f"{capitalized(comparison.describe(report.baseline_name))}.", "")
     for caution in report.cautions:
         yield from (f"Caution: {caution}.", "")
-
-
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def _baseline(report: ReportInput) -> str:
-    number = report.baseline_number
-    return "the baseline" if number is None else f"iteration {number}"
 
 
 def _definition(report: ReportInput) -> Iterator[str]:
@@ -176,12 +169,9 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield from (f"Repeated: {code_span(report.epochs_text)}.", "")
     if comparison is None:
         return
-    edited = f" Edited: {_plain(report.changes)}." if report.changes else ""
-    number = report.baseline_number
-    against = "the baseline" if number is None else f"the baseline (iteration {number})"
-    yield from (f"Against {against}: {comparison.sentence}.{edited}", "")
-    if sure := comparison.significance.certainty:
-        yield from (f"Change with 95 % confidence: {sure}.", "")
+    edited = f"Edited: {_plain(report.changes)}." if report.changes else ""
+    if edited:
+        yield from (edited, "")
     if comparison.caveats:
         yield from (f"- caution: {code_span(caveat)}" for caveat in comparison.caveats)
         yield ""
@@ -194,8 +184,12 @@ def _plain(changes: Iterable[str]) -> str:
 def _iterations(report: ReportInput) -> Iterator[str]:
     if not report.iterations:
         return
-    yield from ("## Iterations", "", "| # | decision | coverage | TPR | TNR | F1 | edit |")
-    yield "|--:|---|--:|--:|--:|--:|---|"
+    yield from (
+        "## Iterations",
+        "",
+        "| # | decision | coverage | TPR | TNR | F1 | measured by | edit |",
+    )
+    yield "|--:|---|--:|--:|--:|--:|---|---|"
     before = None
     for iteration in report.iterations:
         topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
@@ -211,7 +205,11 @@ def _iterations(report: ReportInput) -> Iterator[str]:
                 ),
             )
         )
-        yield f"| {iteration.number} | {iteration.decision.value} | {rates} | {edit or 'none'} |"
+        label = guardrail_label(iteration.evaluation.settings)
+        yield (
+            f"| {iteration.number} | {iteration.decision.value} | {rates} "
+            f"| {label} | {edit or 'none'} |"
+        )
         before = topic
     yield ""
 

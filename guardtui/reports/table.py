@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from guardtui.domain.comparison import Change
+from guardtui.domain.figures import capitalized
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
@@ -47,6 +49,7 @@ def write(report: ReportInput) -> str:
 
 def _head(report: ReportInput) -> Iterator[str]:
     settings = report.evaluation.settings
+    yield measured_by(settings)
     yield f"topic      {display_text(report.topic.name)} ({report.topic.intent.value})"
     if report.profile:
         yield f"profile    {display_text(report.profile)}"
@@ -94,11 +97,7 @@ def _comparison(report: ReportInput) -> Iterator[str]:
     comparison = report.comparison
     if comparison is None:
         return
-    number = report.baseline_number
-    against = "the baseline" if number is None else f"iteration {number}"
-    yield f"against {against}: {comparison.sentence}"
-    if sure := comparison.significance.certainty:
-        yield f"change with 95 % confidence: {sure}"
+    yield capitalized(comparison.describe(report.baseline_name))
     if report.changes:
         yield f"edited: {display_text(', '.join(report.changes))}"
     for caveat in comparison.caveats:

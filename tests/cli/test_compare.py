@@ -90,7 +90,8 @@ def test_two_reports(run: Run, reports: Path) -> None:
 def test_every_form(run: Run, reports: Path) -> None:
     table = run("compare", "a.json", "b.json")
     assert (table.code, table.err) == (0, "")
-    assert table.out.startswith("A  a.json\n")
+    assert table.out.startswith("A measured by the embedded engine ")
+    assert "\nA  a.json\n" in table.out
     assert "\n  description  − Advice on filing personal income tax returns\n" in table.out
     assert "\n               + Advice on filing =income tax returns\n" in table.out
     done = run("compare", "a.json", "b.json", "-o", "c.md", "-o", "c.json", "-o", "c.html")

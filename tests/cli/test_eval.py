@@ -41,7 +41,7 @@ def here(folder: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPa
 def test_table_on_stdout_and_silence_on_stderr(run: Run) -> None:
     result = run(*EVAL)
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("topic      Tax advice (block)\n")
+    assert result.out.splitlines()[1] == "topic      Tax advice (block)"
     assert "coverage" in result.out
 
 
@@ -321,7 +321,7 @@ def test_a_descriptor_is_written_to_and_not_replaced(
     (folder / "log").write_text("before\n")
     assert shell(folder, environment, f"--output {name} >> log").returncode == 0
     lines = (folder / "log").read_text().splitlines()
-    assert lines[:2] == ["before", "topic      Tax advice (block)"]
+    assert (lines[0], lines[2]) == ("before", "topic      Tax advice (block)")
     assert (folder / "link").is_symlink()
     done = shell(folder, environment, f"--output {name} | true; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
@@ -334,7 +334,7 @@ def test_a_closed_standard_output_is_told_before_the_scan(
         done = shell(folder, environment, f"{rest} --encoder minilm --prompts gone.csv >&-")
         assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
     assert shell(folder, environment, "--output out.txt >&-").returncode == 0
-    assert (folder / "out.txt").read_text().startswith("topic ")
+    assert (folder / "out.txt").read_text().startswith("Measured by the embedded engine ")
 
 
 def test_prompts_come_from_a_substituted_process(folder: Path, environment: dict[str, str]) -> None:

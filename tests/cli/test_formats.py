@@ -73,7 +73,9 @@ def test_one_run_writes_the_forms_of_the_endings(run: Run, folder: Path) -> None
     airs = json.loads((folder / "r.airs.json").read_bytes())
     assert list(airs)[:4] == ["profile", "topic", "intent", "metrics"]
     assert len(airs["false_negatives"]) == len(results)
-    assert (folder / "r.md").read_text("utf-8").startswith("# Guardrail topic report\n\nCoverage ")
+    paragraphs = (folder / "r.md").read_text("utf-8").split("\n\n")
+    assert paragraphs[0].startswith("# Guardrail topic report: `")
+    assert paragraphs[2].startswith("Coverage ")
     lines = (folder / "prompts.csv").read_text("utf-8").splitlines()
     for one in results:
         place = one["locations"][0]["physicalLocation"]

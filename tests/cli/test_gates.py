@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from guardtui.cli import gates, github
 from guardtui.cli.diagnostics import Exit
@@ -107,15 +106,21 @@ def test_missing_verdicts_that_could_lower_coverage_are_no_evidence() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40))
-def test_a_change_is_told_by_mcnemar(fixes: int, regressions: int) -> None:
+def test_a_change_is_significant_when_its_interval_of_coverage_excludes_0(
+    fixes: int, regressions: int
+) -> None:
     same = [True] * 20
     before = evaluation_of([*same, *[False] * fixes, *[True] * regressions])
     after = evaluation_of([*same, *[True] * fixes, *[False] * regressions])
     report, asked = report_of(after, before), Gates(require_significant=True)
-    total = fixes + regressions
-    chance = bool(total) and binomtest(fixes, total).pvalue >= 0.05
-    expected = 4 if chance else 1 if regressions > fixes else 0
-    assert code(report, asked) == expected
+    assert report.comparison is not None
+    interval = report.comparison.significance.intervals["coverage"]
+    assert interval is not None
+    expected = 1 if interval.high < 0 else 0 if interval.low > 0 else 4
+    assert code(report, asked) == (expected if fixes + regressions else 0)
+    (result,) = asked.results(report)
+    said = {0: ("better than ", "no verdicts changed"), 1: ("worse than ",)}
+    assert result.text.startswith(said.get(int(result.code), ("no demonstrable change against ",)))
 
 
 def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
@@ -213,7 +218,7 @@ def test_every_gate_is_told_with_its_numbers(run: Run) -> None:
     ]
     assert lines[0].startswith("gate failed: coverage 0.000 is below 0.5 (95 % interval 0.000 – ")
     assert re.fullmatch(r"gate passed: \d regressions?, at most 9 allowed", lines[1])
-    assert "p = " in lines[2]
+    assert re.search(r"the baseline: coverage −\d\.\d{3} \[", lines[2])
     assert lines[3] == "gate passed: 0 prompts without a verdict, at most 0 allowed"
     assert lines[4].endswith("; exit code 1")
     assert "\x1b" not in done.err
@@ -227,7 +232,7 @@ def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[s
         ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, b"")
-    assert (folder / "one.txt").read_text("utf-8").startswith("topic ")
+    assert (folder / "one.txt").read_text("utf-8").startswith("Measured by the embedded engine ")
     # What was measured is there although the gate failed.
     assert json.loads((folder / "two.json").read_text("utf-8"))["metrics"]["coverage"] == 0
 
@@ -235,9 +240,9 @@ def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[s
 def test_one_run_writes_several_reports(run: Run, folder: Path) -> None:
     done = run(*EVAL, "-o", "out.json", "-o", "out.md", "-o", "out.csv", "-o", "out", "-o", "-")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("topic      Tax advice")
+    assert done.out.startswith("Measured by the embedded engine ")
     assert (folder / "out").read_text("utf-8") == done.out
-    assert (folder / "out.md").read_text("utf-8").startswith("# Guardrail topic report\n")
+    assert (folder / "out.md").read_text("utf-8").startswith("# Guardrail topic report: `Tax")
     for name, form in (("out.json", "json"), ("out.md", "md"), ("out.csv", "csv")):
         assert (folder / name).read_text("utf-8") == run(*EVAL, "--format", form).out
 
@@ -302,7 +307,7 @@ def test_a_format_that_is_named_holds_for_one_file_or_the_screen(run: Run, folde
     assert run(*EVAL, "--format", "json", "-o", "odd.txt").code == 0
     assert json.loads((folder / "odd.txt").read_text("utf-8"))["schema_version"] == 1
     both = run(*EVAL, "--format", "md", "-o", "-", "-o", "report.json")
-    assert both.out.startswith("# Guardrail topic report\n")
+    assert both.out.startswith("# Guardrail topic report: `Tax advice`\n")
     assert json.loads((folder / "report.json").read_text("utf-8"))["schema_version"] == 1
 
 
@@ -383,7 +388,9 @@ def test_the_summary_is_appended(run: Run, folder: Path) -> None:
     done = run(*EVAL, "--min-coverage", "1", GITHUB_STEP_SUMMARY=str(summary))
     assert done.code == 1
     text = summary.read_text("utf-8")
-    assert text.startswith("what another step wrote\n# Guardrail topic report\n")
+    assert text.startswith(
+        "what another step wrote\n# Guardrail topic report: `Tax advice`\n\nMeasured by the "
+    )
     assert "| `--min-coverage` | **failed** | coverage" in text
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
     for line in text.splitlines():

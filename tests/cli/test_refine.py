@@ -33,6 +33,7 @@ def sample(folder: Path) -> Path:
 def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) -> None:
     result = run("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK)
     assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("Measured by the embedded engine (a stand-in for the real gua")
     assert "halves by a hash of each prompt" in result.out
     assert "The best single edits of " in result.out
     assert "Proposal\n  held-out coverage " in result.out

@@ -41,6 +41,7 @@ def test_the_table_has_both_figures_of_the_best(run: Run, sample: Path) -> None:
     result = run(*COMMAND)
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
+    assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
     best = next(place for place, line in enumerate(lines) if line.startswith("best 0."))
     assert lines[best + 1].startswith("  in sample        coverage 0.")
     assert lines[best + 2].startswith("  cross-validated  coverage 0.")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.audit import Audit, Member, whole_profile
 from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.topic import Intent, Topic
 from guardtui.reports.audit_base import FORMATS, AuditReport, format_of_name, load_writer
 from guardtui.reports.base import ReportError
@@ -78,6 +79,15 @@ def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], na
             assert [one["prompt"] for one in json.loads(first)["results"]] == prompts
         if form == "table":
             assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", first)
+
+
+def test_the_first_sentence_names_the_guardrail() -> None:
+    made = report(["a prompt", "another"])
+    said = measured_by(made.settings)
+    assert load_writer("table")(made).startswith(f"{said}\n")
+    assert load_writer("html")(made).count(f'<p class="verdict">{said} ') == 1
+    markdown = load_writer("md")(made).splitlines()[2]
+    assert markdown.replace("`", "").startswith(f"{said} ")
 
 
 def test_figures_agree_between_forms() -> None:

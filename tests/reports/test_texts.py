@@ -158,8 +158,7 @@ def test_markdown_lets_nothing_act(told_report: ReportInput) -> None:
         assert sign not in ours
     for line in text.splitlines():
         if line.startswith("|"):
-            header = 7 if line.count("|") == 8 else 4
-            assert line.count("|") == header + 1
+            assert line.count("|") in (5, 8, 9)
 
 
 @given(st.text(st.sampled_from("` a\n|<\x1b"), max_size=30))
@@ -174,9 +173,11 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 def test_markdown_tells_everything(report: ReportInput) -> None:
     text = markdown.write(report)
     assert "| coverage | 0.500 | −0.100 | 0." in text
-    against = "Against the baseline (iteration 0): 1 fix against 1 regression: could well be chance"
-    assert against in text
-    assert "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | description +13 bytes |" in text
+    assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
+    assert (
+        "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | engine (stand-in) | "
+        "description +13 bytes |" in text
+    )
     assert "## Regressions (1)" in text
     assert "was TP" in text
     assert "## False negatives (2)" in text
@@ -203,7 +204,8 @@ def test_table_is_inert_and_complete(report: ReportInput) -> None:
     assert not CONTROL.search(text)
     assert re.search(r"^coverage +0\.500  −0\.100  \[0\.\d+ – 0\.\d+\]$", text, re.MULTILINE)
     assert "TP 2  FN 2  FP 1  TN 2  errors 1" in text
-    assert "against iteration 0: 1 fix against 1 regression" in text
+    assert report.comparison is not None
+    assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}\n" in text
     assert "edited: description +13 bytes" in text
     assert re.search(r"^  line 5 +FN  score 0\.250, example 1, was TP  =HYPERLINK", text, re.M)
     assert "timed ␛out" in text
@@ -282,9 +284,11 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     report: ReportInput, undefined_report: ReportInput
 ) -> None:
     text = markdown.write(report)
-    assert text.startswith(
-        "# Guardrail topic report\n\nCoverage 0.500, −0.100 against iteration 0: 1 regression, "
-        "1 fix, 2 false negatives, 1 false positive, 1 without a verdict, of 8 prompts.\n"
+    assert text.startswith("# Guardrail topic report: `Fraud | <b>`\n\nMeasured by the embedded ")
+    assert text.split("\n\n", 2)[2].startswith(
+        "Coverage 0.500: 2 false negatives, 1 false positive, "
+        "1 without a verdict, of 8 prompts.\n\nNo demonstrable change against the baseline "
+        "(iteration 0) among 7 prompts with a verdict in both: coverage "
     )
     assert "- description: `How to⇥commit↵fraud`, was `How to`\n" in text
     headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)

@@ -12,6 +12,7 @@ from guardtui.reports.json_report import (
     dumps,
     intervals_of,
     rates_of,
+    scanner_of,
     significance_of,
 )
 from guardtui.session.named import Mistakes, Named
@@ -62,11 +63,7 @@ def _side(side: Named | Mistakes) -> dict[str, Any]:
             "iteration": side.number,
             "topic": evaluation.topic.name,
             "intent": evaluation.topic.intent.value,
-            "scanner": {
-                "name": settings.name,
-                "identity": settings.identity,
-                "revision": settings.revision,
-            },
+            "scanner": scanner_of(settings),
             "threshold": settings.threshold,
             "definition": definition_of(evaluation.topic),
             "prompt_set_fingerprint": evaluation.prompt_set,

@@ -9,6 +9,7 @@ from importlib import import_module
 import numpy as np
 
 from guardtui.domain.comparison import Change, Comparison, align, compare
+from guardtui.domain.guardrail import UNKNOWN, guardrail_label, guardrail_text
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
@@ -113,8 +114,32 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """What the difference is worth, or why that cannot be told."""
-        return self.limit if self.comparison is None else self.comparison.sentence
+        """What the comparison of B with A shows, or why nothing can be said."""
+        return self.limit if self.comparison is None else self.comparison.describe("A")
+
+
+def measured_text(compared: Compared, quote: Callable[[str], str] | None = None) -> str:
+    """Which guardrail each side measured, in one sentence; `quote` as in `guardrail_text`."""
+    first, second = (
+        UNKNOWN
+        if isinstance(side, Mistakes)
+        else guardrail_text(side.evaluation.settings, *([quote] if quote else []))
+        for _, side in compared.sides
+    )
+    if first == second != UNKNOWN:
+        return f"Both measured by {first}."
+    return f"A measured by {first}; B measured by {second}."
+
+
+def column_heads(compared: Compared) -> tuple[str, str]:
+    """`A` and `B`, each with its guardrail in a word or two; inert."""
+    first, second = (
+        letter
+        if isinstance(side, Mistakes)
+        else f"{letter}: {guardrail_label(side.evaluation.settings)}"
+        for letter, side in compared.sides
+    )
+    return first, second
 
 
 def side_text(side: Named | Mistakes) -> str:

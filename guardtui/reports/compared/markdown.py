@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from guardtui.domain.figures import capitalized
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.statistics import rate_intervals
 from guardtui.reports.base import delta_text, rate_text
@@ -12,8 +13,10 @@ from guardtui.reports.compared.base import (
     Compared,
     Group,
     Item,
+    column_heads,
     counts_text,
     definition_changes,
+    measured_text,
     side_text,
 )
 from guardtui.reports.markdown import LIMIT, code_span
@@ -31,16 +34,18 @@ def write(compared: Compared) -> str:
 
 
 def _head(compared: Compared) -> Iterator[str]:
-    yield from ("# Guardrail topic comparison", "")
+    yield from ("# Guardrail topic comparison", "", measured_text(compared, code_span), "")
     for letter, side in compared.sides:
         yield f"- {letter}: {code_span(side.name)}: {code_span(side_text(side))}"
-    yield from ("", f"From A to B: {compared.sentence}.", "")
+    yield from ("", f"{capitalized(compared.sentence)}.", "")
 
 
 def _metrics(compared: Compared) -> Iterator[str]:
     before, after = compared.before.metrics, compared.after.metrics
     spans = rate_intervals(before), rate_intervals(after)
-    yield from ("## Metrics", "", "| rate | A | 95 % interval | B | 95 % interval | change |")
+    first, second = column_heads(compared)
+    heads = f"| rate | {first} | 95 % interval | {second} | 95 % interval | change |"
+    yield from ("## Metrics", "", heads)
     yield "|---|--:|---|--:|---|--:|"
     for name in RATES:
         cells = []
@@ -53,8 +58,6 @@ def _metrics(compared: Compared) -> Iterator[str]:
     yield from ("", f"{counts_text(before, after)}.", "")
     if compared.comparison is not None:
         yield from (f"Wrong in both: {compared.still_wrong}.", "")
-        if sure := compared.comparison.significance.certainty:
-            yield from (f"Change with 95 % confidence: {sure}.", "")
     if compared.caveats:
         yield from (f"- caution: {code_span(caveat)}" for caveat in compared.caveats)
         yield ""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from guardtui.domain.figures import capitalized
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES, ChangeInterval
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.reports.base import UNDEFINED, delta_text, rate_text
-from guardtui.reports.compared.base import GONE, Compared, counts_text, side_text
+from guardtui.reports.compared.base import (
+    GONE,
+    Compared,
+    column_heads,
+    counts_text,
+    measured_text,
+    side_text,
+)
 from guardtui.reports.html.definition import topic_facts
 from guardtui.reports.html.measured import interval_text
 from guardtui.reports.html.page import (
@@ -45,10 +53,8 @@ def write(compared: Compared) -> str:
 
 
 def _lead(compared: Compared) -> Markup:
-    delta = compared.deltas.get("coverage")
-    coverage = f"Coverage {delta_text(delta)}: " if delta is not None else ""
     return join(
-        paragraph(f"{coverage}{compared.sentence}.", class_="lead"),
+        paragraph(f"{measured_text(compared)} {capitalized(compared.sentence)}.", class_="lead"),
         facts(
             (letter, join(quoted(side.name), ": ", quoted(side_text(side))))
             for letter, side in compared.sides
@@ -61,7 +67,8 @@ def _metrics(compared: Compared) -> Markup:
     spans = rate_intervals(before), rate_intervals(after)
     comparison = compared.comparison
     moved = {} if comparison is None else comparison.significance.intervals
-    headers = ["rate", "A", "95 % interval", "B", "95 % interval", "change"]
+    first, second = column_heads(compared)
+    headers = ["rate", first, "95 % interval", second, "95 % interval", "change"]
     if comparison is not None:
         headers.append("95 % interval of the change")
     rows = []
@@ -77,8 +84,6 @@ def _metrics(compared: Compared) -> Markup:
     parts: list[Content] = [table(headers, rows), paragraph(f"{counts_text(before, after)}.")]
     if comparison is not None:
         parts.append(paragraph(f"Wrong in both: {compared.still_wrong}."))
-        if sure := comparison.significance.certainty:
-            parts.append(paragraph(f"Change with 95 % confidence: {sure}."))
     if compared.caveats:
         parts.append(paragraph("To be kept in mind:", class_="warn"))
         parts.append(bullets(quoted(caveat) for caveat in compared.caveats))

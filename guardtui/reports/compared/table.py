@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from guardtui.domain.figures import capitalized
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.text import display_start, display_text
@@ -13,8 +14,10 @@ from guardtui.reports.compared.base import (
     Compared,
     Group,
     Item,
+    column_heads,
     counts_text,
     definition_changes,
+    measured_text,
     side_text,
 )
 
@@ -38,6 +41,7 @@ def write(compared: Compared) -> str:
 
 
 def _head(compared: Compared) -> Iterator[str]:
+    yield measured_text(compared)
     for letter, side in compared.sides:
         yield f"{letter}  {display_text(side.name)}"
         yield f"   {display_text(side_text(side))}"
@@ -46,7 +50,8 @@ def _head(compared: Compared) -> Iterator[str]:
 def _metrics(compared: Compared) -> Iterator[str]:
     before, after = compared.before.metrics, compared.after.metrics
     spans = rate_intervals(before), rate_intervals(after)
-    yield f"{'':<10} {'A':<21}  {'B':<21}  B − A"
+    first, second = column_heads(compared)
+    yield f"{'':<10} {first:<21}  {second:<21}  B − A"
     for name in RATES:
         cells = [_cell(one, name, span) for one, span in zip((before, after), spans, strict=True)]
         delta = delta_text(compared.deltas.get(name))
@@ -61,10 +66,8 @@ def _cell(metrics: Metrics, name: str, intervals: dict[str, Interval | None]) ->
 
 
 def _worth(compared: Compared) -> Iterator[str]:
-    yield f"from A to B: {compared.sentence}"
+    yield capitalized(compared.sentence)
     if compared.comparison is not None:
-        if sure := compared.comparison.significance.certainty:
-            yield f"change with 95 % confidence: {sure}"
         yield f"wrong in both: {compared.still_wrong}"
     for caveat in compared.caveats:
         yield f"caution: {display_text(caveat)}"

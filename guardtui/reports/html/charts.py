@@ -15,6 +15,7 @@ MISSING = (
 """Said where charts would stand."""
 
 WIDTH, HEIGHT = 400, 240
+_MOST_TICKS = 12  # of whole numbers
 
 Values = Sequence[Mapping[str, Any]]
 
@@ -122,15 +123,21 @@ def _by_series(alt: Any, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def timeline(alt: Any, series: Sequence[str]) -> Any:
+def whole_ticks(first: int, last: int) -> list[int]:
+    """Return evenly spaced whole numbers from `first` to `last`, at most `_MOST_TICKS`."""
+    return list(range(first, last + 1, 1 + (last - first) // _MOST_TICKS))
+
+
+def timeline(alt: Any, series: Sequence[str], first: int, last: int) -> Any:
     """Rates by iteration, of the data `rates` (number, rate, series).
 
-    The data `decisions` (number, rate, decision) are marked by points.
+    The data `decisions` (number, rate, decision) are marked by points. `first` and `last` are the
+    numbers of the iterations shown.
     """
     numbers = alt.X(
         "number:Q",
         title="iteration",
-        axis=alt.Axis(format="d", tickMinStep=1, grid=False),
+        axis=alt.Axis(format="d", values=whole_ticks(first, last), grid=False),
         scale=alt.Scale(zero=False, nice=False, padding=8),
     )
     lines = (

@@ -69,8 +69,8 @@ def _sentences(report: ReportInput, found: Sweep, best: Best | None) -> list[Con
     if report.evaluation.settings.name == "local":
         parts.append(
             paragraph(
-                "Measured with the embedded engine, which stands in for the guardrail: a threshold "
-                "of it is none of the cloud's.",
+                "The threshold is that of the embedded engine, a stand-in: the cloud guardrail "
+                "does not use this threshold.",
                 class_="muted",
             )
         )

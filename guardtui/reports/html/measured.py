@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from guardtui.domain.figures import capitalized
+from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.statistics import Interval, rate_intervals
@@ -36,33 +38,19 @@ LIMIT = 200
 """Iterations, and groups, in one list."""
 
 
-def baseline_name(report: ReportInput) -> str:
-    """What the baseline is called in a sentence."""
-    if report.baseline_number is None:
-        return "the baseline"
-    return f"the baseline (iteration {report.baseline_number})"
-
-
 def verdict(report: ReportInput) -> Markup:
     """The result in a sentence or two, for who reads no further."""
     metrics, comparison = report.evaluation.metrics, report.comparison
     interval = rate_intervals(metrics)["coverage"]
     spread = f" (95 % interval {interval_text(interval)})" if interval else ""
     said = [
+        measured_by(report.evaluation.settings),
         f"Coverage is {rate_text(metrics.coverage)}{spread}: "
         f"{_count(metrics.fn, 'prompt')} missed, {_count(metrics.fp, 'false alarm')} "
-        f"of {_count(metrics.total, 'prompt')}."
+        f"of {_count(metrics.total, 'prompt')}.",
     ]
-    delta = comparison.deltas.get("coverage") if comparison is not None else None
     if comparison is not None:
-        if delta is None:
-            way = "Not to be compared with"
-        elif abs(delta) < 0.0005:
-            way = "As good as"
-        else:
-            way = "Better than" if delta > 0 else "Worse than"
-        change = f", {delta_text(delta)} coverage" if delta is not None else ""
-        said.append(f"{way} {baseline_name(report)}{change}: {comparison.sentence}.")
+        said.append(f"{capitalized(comparison.describe(report.baseline_name))}.")
     if missing := missing_text(report):
         said.append(f"{missing}.")
     cautions = (paragraph(f"Caution: {caution}.", class_="warn") for caution in report.cautions)
@@ -131,10 +119,8 @@ def _remarks(report: ReportInput) -> Iterator[Content]:
         yield paragraph("Repeated: ", report.epochs_text, ".")
     if comparison is None:
         return
-    edited = f" Edited: {', '.join(report.changes)}." if report.changes else ""
-    yield paragraph(f"Against {baseline_name(report)}: {comparison.sentence}.{edited}")
-    if sure := comparison.significance.certainty:
-        yield paragraph(f"Change with 95 % confidence: {sure}.")
+    if report.changes:
+        yield paragraph(f"Edited: {', '.join(report.changes)}.")
     if comparison.caveats:
         yield paragraph("To be kept in mind:", class_="warn")
         yield bullets(quoted(caveat) for caveat in comparison.caveats)
@@ -170,16 +156,17 @@ def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
                 iteration.number,
                 f"{sign}{iteration.decision.value}",
                 *map(rate_text, (*rates, metrics.f1)),
+                quoted(guardrail_label(iteration.evaluation.settings)),
                 quoted(edit),
                 quoted(iteration.created),
             ]
         )
-    headers = ["#", "decision", "coverage", "TPR", "TNR", "F1", "edit", "recorded"]
-    listed = table(headers, rows, text_columns=(1, 6, 7))
+    headers = ["#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded"]
+    listed = table(headers, rows, text_columns=(1, 6, 7, 8))
     drawn = None
     if len(shown) > 1 and values:
         drawn = renderer.draw(
-            lambda alt: charts.timeline(alt, series),
+            lambda alt: charts.timeline(alt, series, shown[0].number, shown[-1].number),
             f"Coverage, TPR and TNR of iterations {shown[0].number} to {shown[-1].number}; "
             "the table below has the figures",
             rates=values,

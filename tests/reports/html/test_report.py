@@ -22,6 +22,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.html import charts
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.session.session import Decision, Iteration
 from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED, evaluation_of
@@ -55,7 +56,7 @@ def test_a_report_tells_all(report: ReportInput) -> None:
     lead = root.all("header")[0].text
     assert f"Coverage is {metrics.coverage:.3f}" in lead
     assert report.comparison is not None
-    assert report.comparison.sentence in lead
+    assert report.comparison.describe("the baseline (iteration 0)")[1:] in lead
     rates, matrix = root.at("metrics").all("table")
     cells = {row[0]: row for row in rates.cells()[1:]}
     assert cells["TPR"][1] == f"{metrics.true_positive_rate:.3f}"
@@ -256,7 +257,7 @@ def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     told = read(write(replace(report, iterations=many))).at("iterations")
     cells = told.all("table")[0].cells()
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
-    assert cells[1][6] == "none"
+    assert cells[1][6:8] == ["engine (stand-in)", "none"]
     assert "The last 200 of 230 iterations." in told.text
 
 
@@ -339,3 +340,18 @@ def hostile_prompts(report: ReportInput, first: str, second: str) -> PromptSet:
     name = f"col {texts[0]}"
     frame = frame.with_columns(prompts, pl.Series("category", prompts), prompts.alias(name))
     return replace(report.prompts, frame=frame)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [
+        (0, 2, [0, 1, 2]),
+        (1, 1, [1]),
+        (0, 12, [0, 2, 4, 6, 8, 10, 12]),
+        (40, 60, list(range(40, 61, 2))),
+    ],
+)
+def test_iterations_are_marked_at_whole_numbers_only(
+    first: int, last: int, ticks: list[int]
+) -> None:
+    assert charts.whole_ticks(first, last) == ticks

@@ -1,0 +1,61 @@
+"""Which guardrail a figure is about, in words: the first sentence of every report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.text import display_start
+
+UNKNOWN = "an unknown scanner"
+"""What measured an evaluation whose scanner is not recorded."""
+
+_LONGEST = 200  # characters of a text that is not ours
+_LABELS = {"local": "engine (stand-in)", "airs": "AIRS", "judge": "judge"}
+
+
+def _shown(text: str) -> str:
+    return display_start(text, _LONGEST)
+
+
+def guardrail_label(settings: ScannerSettings) -> str:
+    """Return the guardrail in a word or two, for the cell or the head of a column; inert."""
+    return _LABELS.get(settings.name) or display_start(settings.name, 20)
+
+
+def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
+    """Return the guardrail that an evaluation measured, with what its verdicts depend on.
+
+    `quote` makes text that is not ours inert, as the format needs it: `AIRS, profile prod,
+    revision 3`, or `the embedded engine (a stand-in for the real guardrail), encoder minilm,
+    threshold 0.620 (default)`.
+    """
+    # Scanners that call a service begin their identity with their own name.
+    identity = settings.identity.removeprefix(f"{settings.name}, ")
+    first, _, rest = identity.partition(", ")
+    if settings.name == "local":
+        start = "the embedded engine (a stand-in for the real guardrail)"
+        parts = [start, f"encoder {quote(first.partition('-')[0])}"]
+    elif settings.name == "airs":
+        parts = ["AIRS", f"profile {quote(first.removeprefix('profile '))}"]
+    elif settings.name == "judge":
+        parts = [f"a judge: {quote(first)}"]
+    else:
+        parts = [f"the scanner {quote(settings.name)}", quote(first)]
+    return ", ".join([*parts, *_details(settings, rest, quote)])
+
+
+def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) -> Iterator[str]:
+    if settings.threshold is not None:
+        source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
+        yield f"threshold {settings.threshold:.3f}{source}"
+    # The revision of a judge only marks the addresses of its models.
+    if settings.revision and settings.name != "judge":
+        yield f"revision {quote(settings.revision)}"
+    if rest:
+        yield quote(rest)
+
+
+def measured_by(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
+    """Return the sentence that says which guardrail was measured; `quote` as above."""
+    return f"Measured by {guardrail_text(settings, quote)}."

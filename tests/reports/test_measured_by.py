@@ -1,0 +1,57 @@
+"""Every report for people says in its first sentence which guardrail was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.reports.base import ReportInput, load_writer
+from guardtui.reports.compared import base as compared_base
+from guardtui.session.named import Named
+
+AIRS = ScannerSettings("airs", "airs, profile prod\x1b[31m", revision="3")
+SAID = "Measured by AIRS, profile {}, revision {}."
+
+
+@pytest.fixture
+def scanned(report: ReportInput) -> ReportInput:
+    return replace(report, evaluation=replace(report.evaluation, settings=AIRS))
+
+
+def test_the_table_begins_with_it(scanned: ReportInput) -> None:
+    first = load_writer("table")(scanned).splitlines()[0]
+    assert first == SAID.format("prod␛[31m", "3")
+
+
+def test_markdown_begins_with_it_below_the_name_of_the_topic(scanned: ReportInput) -> None:
+    lines = load_writer("md")(scanned).splitlines()
+    assert lines[0] == f"# Guardrail topic report: `{scanned.topic.name}`"
+    assert lines[2] == SAID.format("`prod␛[31m`", "`3`")
+
+
+def test_the_page_begins_with_it(scanned: ReportInput) -> None:
+    assert f'<p class="lead">{SAID.format("prod␛[31m", "3")} Coverage is ' in load_writer("html")(
+        scanned
+    )
+
+
+def test_lists_of_iterations_have_a_column_for_it(report: ReportInput) -> None:
+    head, _, first, *_ = load_writer("md")(report).partition("## Iterations\n\n")[2].splitlines()
+    assert head.split(" | ")[6] == "measured by"
+    assert first.split(" | ")[6] == "engine (stand-in)"
+    assert ">measured by</th>" in load_writer("html")(report)
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html"])
+def test_a_comparison_says_it_of_both(report: ReportInput, scanned: ReportInput, form: str) -> None:
+    engine = Named("a", report.evaluation)
+    write = compared_base.load_form(form)
+    both = write(compared_base.hold(engine, engine))
+    assert "Both measured by the embedded engine (a stand-in for the real guardrail)" in both
+    mixed = write(compared_base.hold(engine, Named("b", scanned.evaluation)))
+    assert "A measured by the embedded engine" in mixed
+    assert "; B measured by AIRS, profile " in mixed
+    assert "A: engine (stand-in)" in mixed
+    assert "B: AIRS" in mixed
