@@ -18,9 +18,17 @@ _CLAIMS = {
 }
 
 
-def place(row: Row) -> str:
-    """Where the prompt stands, as `line 5`; `prompt 5` when its line is not known."""
-    return f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
+def prompt_line(report: ReportInput, row: Row) -> int | None:
+    """Return the line of a prompt in its file; None when it is not known.
+
+    What stands in a Parquet file has a row, and no line.
+    """
+    return None if report.prompt_file.lower().endswith(".parquet") else row.line
+
+
+def prompt_hash(report: ReportInput, row: Row) -> str:
+    """Return the hash of a prompt's text: 16 hexadecimal digits, the same in every report."""
+    return f"{int(report.evaluation.keys[row.number]):016x}"
 
 
 def prompt_start(row: Row, characters: int) -> str:

@@ -8,22 +8,32 @@ from html import escape
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.reports.base import ReportInput, Row, rate_text
-from guardtui.reports.findings import about, claim, evidence, is_regression, place, prompt_start
+from guardtui.reports.findings import (
+    about,
+    claim,
+    evidence,
+    is_regression,
+    prompt_hash,
+    prompt_line,
+    prompt_start,
+)
 from guardtui.reports.json_report import RATE_KEYS
 
 NAME_CHARACTERS = 80
 """Of a prompt, in the name of its test."""
 
 _CHARACTERS = 1000  # of a prompt, in the text of a failure
+_HASH = 8  # digits of a prompt's hash
 
 
 def write(report: ReportInput) -> str:
     """XML 1.0, one suite for each category in the order of their first prompts, or a single one.
 
     A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
-    `error`. All prompts are listed, whatever their number, since readers count them. There are no
-    times. Properties of a suite are its rates and counts; the first one also tells, as `all.…`,
-    those of the whole, and what the verdicts were made with.
+    `error`. All prompts are listed, whatever their number, since readers count them. A test is
+    called by its prompt, so that its history is kept when lines move; `file` and `line` say where
+    the prompt stands. There are no times. Properties of a suite are its rates and counts; the first
+    one also tells, as `all.…`, those of the whole, and what the verdicts were made with.
     """
     suites = _suites(report)
     total = report.evaluation.metrics
@@ -89,8 +99,10 @@ def _suite(
 
 
 def _case(report: ReportInput, suite: str, row: Row) -> Iterator[str]:
-    name = f"{place(row)}: {prompt_start(row, NAME_CHARACTERS)}"
-    case = f"    <testcase{_attributes(classname=suite, name=name)}"
+    where = {"file": report.prompt_file} if report.prompt_file and row.line else {}
+    if where and (line := prompt_line(report, row)):
+        where["line"] = str(line)
+    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **where)}"
     if row.outcome in ("TP", "TN"):
         yield f"{case}/>"
         return
@@ -98,14 +110,24 @@ def _case(report: ReportInput, suite: str, row: Row) -> Iterator[str]:
     kind = "regression" if is_regression(row) else row.outcome
     element = "error" if row.outcome == "ERROR" else "failure"
     message = f"{told} ({why})" if why else told
-    where = f"{report.prompt_file}:{row.line}: " if report.prompt_file and row.line else ""
-    text = f"{where}{row.outcome}: {message}"
+    text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
     yield f"{case}>"
     yield (
         f"      <{element}{_attributes(type=kind, message=message)}>{xml_text(text)}\n"
         f"{xml_text(prompt_start(row, _CHARACTERS))}</{element}>"
     )
     yield "    </testcase>"
+
+
+def case_name(report: ReportInput, row: Row) -> str:
+    """Return the name of a prompt's test, made of its text alone and unique among the prompts.
+
+    The start of the prompt, with its hash where that is not exactly the prompt.
+    """
+    start = prompt_start(row, NAME_CHARACTERS)
+    # No prompt is called like another one with its hash.
+    exact = start == row.prompt and " #" not in start
+    return start if exact else f"{start} #{prompt_hash(report, row)[:_HASH]}"
 
 
 def _counts(metrics: Metrics) -> dict[str, str]:

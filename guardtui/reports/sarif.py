@@ -10,20 +10,19 @@ import numpy as np
 from guardtui.domain.metrics import RATES
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, Row, missing_text
-from guardtui.reports.findings import about, claim, evidence, is_regression, prompt_start
+from guardtui.reports.findings import (
+    about,
+    claim,
+    evidence,
+    is_regression,
+    prompt_hash,
+    prompt_line,
+    prompt_start,
+)
 from guardtui.reports.json_report import RATE_KEYS
 from guardtui.reports.sarif_log import Finding, Rule, sarif_log
 
 RULES = (
-    Rule(
-        "regression",
-        "Regression",
-        "Right in the baseline, wrong now",
-        "The guardrail got this prompt right with the baseline's definition and gets it wrong with "
-        "this one. Look at what was edited in between: the property `outcome` says whether it is "
-        "a false positive or a false negative now.",
-        "error",
-    ),
     Rule(
         "false-negative",
         "FalseNegative",
@@ -52,12 +51,18 @@ RULES = (
 )
 
 _CHARACTERS = 300  # of a prompt
-_RULES = {rule.id: rule for rule in RULES}
+_REGRESSION = "error"
+"""Level of a mistake that the baseline did not make."""
+
+_PLACES = {rule.id: place for place, rule in enumerate(RULES)}
 _KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
 
 
 def write(report: ReportInput) -> str:
     """SARIF 2.1.0 with regressions first, then false negatives, false positives, no verdict.
+
+    The rule of a result is the kind of its mistake, whatever the baseline is, so that an alert
+    stays open when a pull request is merged; a regression has the level `error` and a property.
 
     Each prompt is one result; its fingerprint is the hash of its text, so it stays the same finding
     when lines are added before it. Right prompts are not in it, and there are no times.
@@ -77,35 +82,33 @@ def _findings(report: ReportInput) -> Iterator[Finding]:
     codes = report.evaluation.codes
     right = (Outcome.TP, Outcome.TN)
     rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, right))]
-    order = {rule.id: place for place, rule in enumerate(RULES)}
-    for row in sorted(rows, key=lambda row: (order[_rule_of(row)], row.number)):
+
+    def order(row: Row) -> tuple[bool, int, int]:
+        return not is_regression(row), _PLACES[_KINDS[row.outcome]], row.number
+
+    for row in sorted(rows, key=order):
         yield _finding(report, row)
 
 
-def _rule_of(row: Row) -> str:
-    return "regression" if is_regression(row) else _KINDS[row.outcome]
-
-
 def _finding(report: ReportInput, row: Row) -> Finding:
-    rule = _RULES[_rule_of(row)]
+    rule = RULES[_PLACES[_KINDS[row.outcome]]]
+    regression = is_regression(row)
     why = evidence(report, row)
     message = f"{row.outcome}: {claim(row)}" + (f" ({why})" if why else "")
     properties: dict[str, Any] = {"outcome": row.outcome, "shouldTrigger": row.should_trigger}
     if row.score is not None:
         properties["score"] = row.score
-    properties |= {
-        name: told for name, told in (("matched", row.matched), ("was", row.was)) if told
-    }
+    known = (("matched", row.matched), ("was", row.was), ("regression", regression))
+    properties |= {name: value for name, value in known if value}
     path = report.prompt_file if row.line is not None else ""
-    # What stands in a Parquet file has a row, and no line.
-    lines = (row.line,) if row.line and not path.lower().endswith(".parquet") else ()
+    line = prompt_line(report, row)
     return Finding(
         rule=rule.id,
-        level=rule.level,
+        level=_REGRESSION if regression else rule.level,
         message=f"{message}: {prompt_start(row, _CHARACTERS)}",
         path=path,
-        lines=lines,
-        fingerprint=f"{int(report.evaluation.keys[row.number]):016x}",
+        lines=(line,) if line else (),
+        fingerprint=prompt_hash(report, row),
         state=_state(report, row),
         properties=properties,
     )

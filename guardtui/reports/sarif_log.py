@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +20,12 @@ SCHEMA = (
 
 FINGERPRINT = "guardtui/v1"
 """Name of the fingerprint: it says which findings of two runs are the same one."""
+
+GITHUB_FINGERPRINT = "primaryLocationLineHash"
+"""The one fingerprint that GitHub reads: `HASH:N`, the N-th finding of a log with this hash.
+
+Source: docs.github.com, "SARIF support for code scanning"; github/codeql-action, fingerprints.ts.
+"""
 
 _MARKS = str.maketrans({"[": "\\[", "]": "\\]", "{": "{{", "}": "}}"})
 _RESULTS = '"results": []'
@@ -89,7 +96,12 @@ def sarif_log(
         ],
     }
     places = {rule.id: place for place, rule in enumerate(rules)}
-    results = ",\n".join(f"        {dumps(_result(one, places))}" for one in findings)
+    seen: Counter[str] = Counter()
+    lines = []
+    for one in findings:
+        seen[one.fingerprint] += 1
+        lines.append(f"        {dumps(_result(one, places, seen[one.fingerprint]))}")
+    results = ",\n".join(lines)
     text = dumps(document, indent=2) + "\n"
     if not results:
         return text
@@ -143,7 +155,8 @@ def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
     return {"executionSuccessful": successful, "toolExecutionNotifications": told}
 
 
-def _result(one: Finding, places: Mapping[str, int]) -> dict[str, Any]:
+def _result(one: Finding, places: Mapping[str, int], repeat: int) -> dict[str, Any]:
+    """One result; `repeat` counts from 1 the findings of the log with this fingerprint."""
     result: dict[str, Any] = {
         "ruleId": one.rule,
         "ruleIndex": places[one.rule],
@@ -156,7 +169,10 @@ def _result(one: Finding, places: Mapping[str, int]) -> dict[str, Any]:
         if len(lines) > 1:
             result["relatedLocations"] = [_location(one.path, line) for line in lines[1:]]
     if one.fingerprint:
-        result["partialFingerprints"] = {FINGERPRINT: one.fingerprint}
+        result["partialFingerprints"] = {
+            FINGERPRINT: one.fingerprint,
+            GITHUB_FINGERPRINT: f"{one.fingerprint}:{repeat}",
+        }
     if one.state:
         result["baselineState"] = one.state
     if one.properties:

@@ -30,7 +30,7 @@ def properties(suite: TestSuite) -> dict[str, str]:
 
 def cases(report: ReportInput) -> dict[str, TestCase]:
     found = [case for suite in suites_of(report) for case in suite]
-    named = {case.name.partition(":")[0]: case for case in found}
+    named = {f"line {case._elem.get('line')}": case for case in found}
     assert len(named) == len(found)
     return named
 
@@ -45,7 +45,9 @@ def any_report(request: pytest.FixtureRequest) -> ReportInput:
 
 def test_the_common_schema_takes_it_and_the_counts_hold(any_report: ReportInput) -> None:
     text = write(any_report)
-    SCHEMA.validate(text)
+    # `file` and `line` of a test are what GitLab and annotations of GitHub read, and pytest writes;
+    # this schema has them on a suite only.
+    SCHEMA.validate(re.sub(r'(<testcase [^>]*?) file="[^"]*"(?: line="\d+")?', r"\1", text))
     whole = JUnitXml.fromstring(text.encode())
     metrics = any_report.evaluation.metrics
     assert whole.tests == metrics.total + metrics.errors
@@ -99,19 +101,45 @@ def test_failures_and_errors_say_why(told_report: ReportInput) -> None:
             assert found[line].is_passed
 
 
-def test_names_are_the_line_and_the_start_of_the_prompt(report: ReportInput) -> None:
+def test_names_are_the_start_of_the_prompt_with_its_hash_where_more_is_in_it(
+    report: ReportInput,
+) -> None:
     found = cases(report)
-    assert found["line 7"].name == "line 7: plain ␛]52;c;aGk=␇ and ⟪RLO⟫override"
-    assert found["line 2"].name.startswith("line 2: ```↵# head↵![x](http://evil.example/a.png)")
+    keys = report.evaluation.keys
+    assert found["line 7"].name == f"plain ␛]52;c;aGk=␇ and ⟪RLO⟫override #{keys[3]:016x}"[:-8]
+    assert found["line 2"].name.startswith("```↵# head↵![x](http://evil.example/a.png)")
     assert all(len(case.name) <= NAME_CHARACTERS + 20 for case in found.values())
+    assert report.prompts is not None
+    assert {case._elem.get("file") for case in found.values()} == {report.prompts.source}
     assert {case.classname.partition(".")[0] for case in found.values()} == {"guardtui"}
 
 
 def test_without_categories_there_is_one_suite(report: ReportInput) -> None:
     (suite,) = suites_of(replace(report, prompts=None))
     assert suite.name == report.topic.name
-    assert next(iter(suite)).name == "prompt 1: (no longer in the prompt file)"
-    assert len(list(suite)) == len(HOSTILE)
+    key = f"{report.evaluation.keys[0]:016x}"
+    first = next(iter(suite))
+    assert first.name == f"(no longer in the prompt file) #{key[:8]}"
+    assert first._elem.get("file") is None
+    assert len({case.name for case in suite}) == len(HOSTILE)
+
+
+def test_names_stay_when_a_prompt_is_inserted_above(report: ReportInput) -> None:
+    assert report.prompts is not None
+    frame = report.prompts.frame
+    moved = frame.with_columns(line=pl.col("line") + 1)
+    after = replace(report, prompts=replace(report.prompts, frame=moved))
+    names = [
+        [(case.classname, case.name) for suite in suites_of(one) for case in suite]
+        for one in (report, after)
+    ]
+    assert names[0] == names[1]
+    assert len(set(names[0])) == len(HOSTILE)
+
+
+def test_a_row_of_a_parquet_file_has_no_line(report: ReportInput) -> None:
+    (first, *_), *_ = suites_of(replace(report, prompt_path="set.parquet"))
+    assert (first._elem.get("file"), first._elem.get("line")) == ("set.parquet", None)
 
 
 def test_a_category_that_is_called_like_none_loses_no_prompt(report: ReportInput) -> None:

@@ -58,7 +58,7 @@ def test_the_schema_would_refuse_what_is_wrong() -> None:
 def test_each_mistake_is_a_result_at_its_line_the_gravest_first(report: ReportInput) -> None:
     results = run_of(replace(report, prompt_path="set/my prompts.csv"))["results"]
     assert [(one["ruleId"], one["level"]) for one in results] == [
-        ("regression", "error"),
+        ("false-negative", "error"),  # a regression
         ("false-negative", "warning"),
         ("false-positive", "warning"),
         ("no-verdict", "note"),
@@ -76,6 +76,7 @@ def test_each_mistake_is_a_result_at_its_line_the_gravest_first(report: ReportIn
         "score": 0.25,
         "matched": "example 1",
         "was": "TP",
+        "regression": True,
     }
 
 
@@ -93,6 +94,10 @@ def test_states_since_the_baseline(report: ReportInput) -> None:
 def test_a_finding_stays_the_same_where_lines_move(report: ReportInput) -> None:
     before = {one["partialFingerprints"]["guardtui/v1"] for one in run_of(report)["results"]}
     assert len(before) == 4
+    # GitHub reads this one only.
+    assert {
+        one["partialFingerprints"]["primaryLocationLineHash"] for one in run_of(report)["results"]
+    } == {f"{one}:1" for one in before}
     assert report.prompts is not None
     moved = report.prompts.frame.with_columns(report.prompts.frame["line"] + 100)
     after = run_of(replace(report, prompts=replace(report.prompts, frame=moved)))["results"]
@@ -103,6 +108,25 @@ def test_a_finding_stays_the_same_where_lines_move(report: ReportInput) -> None:
         106,
         110,
     }
+
+
+def test_a_finding_has_the_same_rule_with_and_without_a_baseline(report: ReportInput) -> None:
+    def rules(one: ReportInput) -> set[tuple[str, str]]:
+        return {
+            (found["ruleId"], found["partialFingerprints"]["primaryLocationLineHash"])
+            for found in run_of(one)["results"]
+        }
+
+    assert rules(report) == rules(replace(report, baseline=None, comparison=None))
+    assert "regression" not in {rule.id for rule in RULES}
+
+
+def test_findings_with_the_same_fingerprint_are_counted() -> None:
+    rule = Rule("r", "R", "short", "help", "note")
+    twice = [Finding("r", "note", text, fingerprint="ab") for text in ("one", "two")]
+    (run,) = json.loads(sarif_log([rule], twice, run="x"))["runs"]
+    hashes = [one["partialFingerprints"]["primaryLocationLineHash"] for one in run["results"]]
+    assert hashes == ["ab:1", "ab:2"]
 
 
 def test_the_run_tells_tool_version_hashes_and_what_is_missing(report: ReportInput) -> None:
