@@ -197,7 +197,7 @@ def _complete(
             path = path or _usual(one.path)
             if path is not None:
                 inputs.read.append(path)
-                prompts = load_prompts(path)
+                prompts = load_prompts(path, file.topic.intent)
         else:
             path = Path(prompts.source)
     except (FileProblem, PromptSetError) as error:
@@ -208,7 +208,7 @@ def _complete(
         return
     topic = agreed_topic(file, prompts)
     if topic is None:
-        problems.append(disagreement(file, prompts, path))
+        problems.append(disagreement(file, prompts))
         return
     inputs.found.append(Found(one.path, topic, prompts, path))
 

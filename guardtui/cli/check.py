@@ -17,8 +17,9 @@ from guardtui.cli.output import check_output, write
 if TYPE_CHECKING:
     from guardtui.advice.lint import Advice
     from guardtui.advice.prompt_set import Survey
-    from guardtui.domain.prompts import Finding, PromptSet
+    from guardtui.domain.prompts import Finding, PromptSet, PromptSetError
     from guardtui.domain.topic import Topic
+    from guardtui.files.topic_files import TopicFile
 
 SCHEMA_VERSION = 1
 
@@ -62,7 +63,8 @@ class Remark:
     "--prompts",
     type=FILE,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet); without them definitions alone are checked.",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input); without them "
+    "definitions alone are checked.",
 )
 @click.option(
     "--format",
@@ -109,15 +111,19 @@ def command(
         )
     check_output(output, *topics, *filter(None, [prompts]))
     topic = topics[0]
+    survey = None
     if prompts is None:
         remarks = [remark for path in topics for remark in _definition_alone(path)]
     else:
-        remarks = _remarks(topic, prompts, encoder, threshold)
-    survey = None
-    if clusters and prompts is not None:
-        from guardtui.cli.clusters import survey_of_files
+        from guardtui.domain.prompts import PromptSet
 
-        survey = survey_of_files(topic, prompts)
+        # Read once: a pipe gives its content only once.
+        file, prompt_set = _load(topic, prompts)
+        remarks = _remarks(file, prompts, prompt_set, encoder, threshold)
+        if clusters and isinstance(prompt_set, PromptSet):
+            from guardtui.cli.clusters import survey_of
+
+            survey = survey_of(file, prompt_set)
     if format_name == "sarif":
         from guardtui.cli.check_sarif import sarif
 
@@ -145,22 +151,35 @@ def _definition_alone(path: Path) -> list[Remark]:
     return _definition(path, topic) + [_advised(path, path, one) for one in lint(topic)]
 
 
-def _remarks(
-    topic_path: Path, prompts_path: Path, encoder: str | None, threshold: float | None
-) -> list[Remark]:
-    from guardtui.cli.inputs import agreed_topic, disagreement
-    from guardtui.domain.prompts import PromptSetError, check_prompt_set
+def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
+    """The topic file and its prompts, or what is wrong with their rows. Raises FileProblem."""
+    from guardtui.domain.prompts import PromptSetError
     from guardtui.files.prompt_files import load_prompts
     from guardtui.files.topic_files import load_topic
 
-    file = load_topic(topic_path)
-    remarks = _definition(topic_path, file.topic)
+    file = load_topic(topic)
     try:
-        prompts = load_prompts(prompts_path)
+        return file, load_prompts(prompts, file.topic.intent)
     except PromptSetError as error:
-        remarks += [_prompt_remark(prompts_path, finding) for finding in error.findings]
-        if error.total > len(error.findings):
-            more = f"{error.total - len(error.findings)} more errors are not listed"
+        return file, error
+
+
+def _remarks(
+    file: TopicFile,
+    prompts_path: Path,
+    prompts: PromptSet | PromptSetError,
+    encoder: str | None,
+    threshold: float | None,
+) -> list[Remark]:
+    from guardtui.cli.inputs import agreed_topic, disagreement
+    from guardtui.domain.prompts import PromptSetError, check_prompt_set
+
+    topic_path = file.path
+    remarks = _definition(topic_path, file.topic)
+    if isinstance(prompts, PromptSetError):
+        remarks += [_prompt_remark(prompts_path, finding) for finding in prompts.findings]
+        if prompts.total > len(prompts.findings):
+            more = f"{prompts.total - len(prompts.findings)} more errors are not listed"
             remarks.append(Remark(str(prompts_path), "error", "more", more))
         from guardtui.advice.lint import lint
 
@@ -172,7 +191,7 @@ def _remarks(
                 str(topic_path),
                 "error",
                 "intent",
-                disagreement(file, prompts, prompts_path),
+                disagreement(file, prompts),
                 field="intent",
             )
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guardtui.advice.prompt_set import Cluster, Survey
+    from guardtui.domain.prompts import PromptSet
     from guardtui.domain.statistics import Interval
+    from guardtui.files.topic_files import TopicFile
     from guardtui.reports.base import ReportInput
 
 PAIRS_SHOWN = 20
@@ -16,25 +17,17 @@ PAIRS_SHOWN = 20
 _PROMPT_CHARACTERS = 100
 
 
-def survey_of_files(topic_path: Path, prompts_path: Path) -> Survey | None:
+def survey_of(file: TopicFile, prompts: PromptSet) -> Survey | None:
     """Judge the prompts by the embedded engine and look through them; None where they cannot be.
 
-    Raises FileProblem and ScannerError; prompts with errors, or of another intent, give None, as
-    the check says so itself.
+    Raises ScannerError; prompts of another intent give None, as the check says so itself.
     """
     from guardtui.advice.prompt_set import survey
     from guardtui.cli.inputs import agreed_topic
     from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.prompts import PromptSetError
-    from guardtui.files.prompt_files import load_prompts
-    from guardtui.files.topic_files import load_topic
     from guardtui.scanners.local.scanner import LocalScanner
 
-    try:
-        prompts = load_prompts(prompts_path)
-    except PromptSetError:
-        return None
-    topic = agreed_topic(load_topic(topic_path), prompts)
+    topic = agreed_topic(file, prompts)
     if topic is None:
         return None
     scanner = LocalScanner()

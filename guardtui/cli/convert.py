@@ -14,7 +14,7 @@ from guardtui.cli.output import check_output, write
 
 if TYPE_CHECKING:
     from guardtui.domain.topic import Intent
-    from guardtui.files.foreign.base import Mapped, Problems, Reading, Row
+    from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
 
 FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
 """What `--from` takes; a test holds it against the readers."""
@@ -70,7 +70,7 @@ _OPTION = {
     "--expected",
     "label",
     type=click.Choice(["true", "false"]),
-    help="The label of every prompt of a plain list.",
+    help="The label of every prompt of a plain list, or of a table with --prompt-column.",
 )
 @click.option(
     "--positive",
@@ -78,7 +78,8 @@ _OPTION = {
     type=FILE,
     multiple=True,
     metavar="FILE",
-    help="A plain list of prompts that belong to the topic, in place of INPUT (repeatable).",
+    help="Prompts that belong to the topic, in place of INPUT: a plain list, or a table with "
+    "--prompt-column (repeatable).",
 )
 @click.option(
     "--negative",
@@ -86,7 +87,7 @@ _OPTION = {
     type=FILE,
     multiple=True,
     metavar="FILE",
-    help="A plain list of prompts that do not (repeatable).",
+    help="Prompts that do not, likewise (repeatable).",
 )
 def command(
     source: Path | None,
@@ -113,7 +114,7 @@ def command(
     if (source is None) is not bool(lists):
         problem = "--positive and --negative take the place of INPUT" if lists else "no INPUT"
         raise click.UsageError(f"{problem}: give one of them")
-    if lists and format_name not in (None, "lines"):
+    if lists and format_name not in (None, "lines", "table"):
         raise click.UsageError(f"--positive and --negative do not fit --from {format_name}")
     written_as = _written_as(target, output)
     inputs = lists if source is None else [source]
@@ -133,7 +134,7 @@ def command(
     problems = Problems()
     try:
         if source is None:
-            name, reading = "lines", _read_lists(positive, negative, mapped, problems)
+            name, reading = _read_lists(positive, negative, format_name, mapped, problems)
         else:
             name, reading = _read(source, format_name, mapped, problems)
         check_rows(reading.rows, problems, as_text=written_as.suffix in TO["csv"])
@@ -191,17 +192,18 @@ def _refuse_existing(output: Path | None) -> None:
 
 def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> tuple[str, Reading]:
     """The name of the format, and what is in the input."""
-    from guardtui.files.foreign.base import Source, reader_of, recognised
+    from guardtui.files.foreign.base import reader_of, recognised
 
-    source = Source(path)
+    source = _source(path)
     if name is None:
-        # Who says the label of all prompts has a plain list.
-        name = "lines" if mapped.label is not None else recognised(source)
+        name = recognised(source) if mapped.label is None else _list_or_table(source)
     elif not source.is_folder:
         source.content  # noqa: B018 - what cannot be read is told as it is
     elif name != "nemo":
         raise InputError(f"{path}: this is a folder\n  name a file in it")
     reader = reader_of(name)
+    if mapped.label is not None and (mapped.expected_column or mapped.true):
+        raise click.UsageError("--expected gives every label: leave --expected-column, --true out")
     for field, option in _OPTION.items():
         if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
             fitting = ", ".join(_OPTION[one] for one in reader.OPTIONS)
@@ -211,23 +213,50 @@ def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> t
     return name, reader.read(source, mapped, problems)
 
 
+def _source(path: Path) -> Source:
+    """The input, standard input for `-`. Raises FileProblem."""
+    from guardtui.files.foreign.base import Source
+    from guardtui.files.prompt_files import read_prompt_bytes
+
+    return Source(*read_prompt_bytes(path)) if str(path) == "-" else Source(path)
+
+
+def _list_or_table(source: Source) -> str:
+    """The format of prompts that all have one label. Raises FileProblem."""
+    from guardtui.files.foreign.base import reader_of
+
+    return "table" if reader_of("table").recognises(source) else "lines"
+
+
 def _read_lists(
-    positive: Sequence[Path], negative: Sequence[Path], mapped: Mapped, problems: Problems
-) -> Reading:
+    positive: Sequence[Path],
+    negative: Sequence[Path],
+    format_name: str | None,
+    mapped: Mapped,
+    problems: Problems,
+) -> tuple[str, Reading]:
+    """What the inputs of one label are, and what is in them."""
     from dataclasses import replace
 
-    from guardtui.files.foreign.base import Reading, Source, reader_of
+    from guardtui.files.foreign.base import Reading, reader_of
 
     for field, option in _OPTION.items():
-        if getattr(mapped, field) not in ("", (), None):
+        if field != "prompt_column" and getattr(mapped, field) not in ("", (), None):
             raise click.UsageError(f"{option} does not fit --positive and --negative")
-    reader = reader_of("lines")
     rows: list[Row] = []
+    notes: list[str] = []
+    formats: dict[str, None] = {}
     for paths, label in ((positive, True), (negative, False)):
         for path in paths:
-            told = replace(mapped, label=label)
-            rows += reader.read(Source(path), told, problems).rows
-    return Reading(rows)
+            source = _source(path)
+            name = format_name or _list_or_table(source)
+            formats[name] = None
+            reading = reader_of(name).read(source, replace(mapped, label=label), problems)
+            rows += reading.rows
+            notes += reading.notes
+    if mapped.prompt_column and "table" not in formats:
+        raise click.UsageError("--prompt-column does not fit plain lists")
+    return " and ".join(formats), Reading(rows, None, notes)
 
 
 def _content(

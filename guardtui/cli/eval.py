@@ -73,7 +73,7 @@ _AIRS_CONCURRENCY = 20
     type=FILE,
     required=True,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet).",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
 @format_option("table", without=("tsv",))
 @outputs_option
@@ -303,7 +303,7 @@ def command(
         companions=companions,
         cluster=cluster or "",
         reducer=asked.name if asked else "",
-        prompt_path=path_from_here(prompts),
+        prompt_path=path_from_here(Path(prompt_set.source)),
     )
     incomplete = None
     if remote or judged:
@@ -360,7 +360,7 @@ def _evaluate_in_shards(
     if shard is not None and (baseline is not None or gates != Gates(max_errors=gates.max_errors)):
         raise click.UsageError("gates and --baseline are for all shards together: guardtui merge")
     before, number = _baseline(baseline, topic_path)
-    large = cut_prompts(shards, prompts, shard)
+    large = cut_prompts(shards, prompts, shard, topic_path)
     definition = topic_for(topic_path, large)
     if by_judge is not None and settings is not None:
         judge = by_judge

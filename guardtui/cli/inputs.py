@@ -13,15 +13,25 @@ from guardtui.files.topic_files import TopicFile, load_topic
 
 
 def load_inputs(topic_path: Path, prompts_path: Path) -> tuple[Topic, PromptSet]:
-    """Topic and prompts; a topic file without an intent takes that of the prompts.
+    """Topic and prompts; a file without an intent takes that of the other one.
 
     Raises `FileProblem`, `PromptSetError`, and `InputError` when the intents disagree.
     """
-    file, prompts = load_topic(topic_path), load_prompts(prompts_path)
+    file = load_topic(topic_path)
+    prompts = load_prompts(prompts_path, file.topic.intent)
     topic = agreed_topic(file, prompts)
     if topic is None:
-        raise InputError(disagreement(file, prompts, prompts_path))
+        raise InputError(disagreement(file, prompts))
     return topic, prompts
+
+
+def refuse_standard_input(prompts: Path) -> None:
+    """Raise InputError for `--prompts -` where the keyboard or nobody is at standard input."""
+    if str(prompts) == "-":
+        raise InputError(
+            "--prompts -: the app cannot read prompts from standard input\n"
+            "  save them to a file and name that, or use 'guardtui eval'"
+        )
 
 
 def agreed_topic(file: TopicFile, prompts: PromptSet) -> Topic | None:
@@ -31,12 +41,12 @@ def agreed_topic(file: TopicFile, prompts: PromptSet) -> Topic | None:
     return file.topic if file.topic.intent is prompts.intent else None
 
 
-def disagreement(file: TopicFile, prompts: PromptSet, prompts_path: Path) -> str:
+def disagreement(file: TopicFile, prompts: PromptSet) -> str:
     """The two intents with the places where they stand, and what to do."""
     line = int(prompts.frame["line"][0])
     return (
         f"{file.path}{_intent_line(file.path)}: the topic's intent is {file.topic.intent}, "
-        f"but that of {prompts_path}:{line} is {prompts.intent}\n"
+        f"but that of {prompts.source}:{line} is {prompts.intent}\n"
         "  make the two agree: correct one of them, or leave the intent out of the topic file"
     )
 

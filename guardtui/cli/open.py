@@ -36,7 +36,10 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 @click.command("open")
 @click.argument("topic", type=FILE, required=False)
 @click.option(
-    "--prompts", type=FILE, metavar="FILE", help="Labelled prompts (CSV, JSONL, Parquet)."
+    "--prompts",
+    type=FILE,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel).",
 )
 @scanner_options
 @click.option(
@@ -77,6 +80,10 @@ def command(
     """Open the app on a topic file; without one, on the last session or a sample."""
     if topic is not None:
         require_topic(str(topic))
+    if str(prompts) == "-":
+        from guardtui.cli.inputs import refuse_standard_input
+
+        refuse_standard_input(Path("-"))
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:

@@ -54,7 +54,7 @@ class Budget(_TimeType):
     type=FILE,
     required=True,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet).",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
 )
 @click.option(
     "--budget",

@@ -36,7 +36,10 @@ _CLOSING = 5.0
 @click.command("serve")
 @click.argument("topic", type=FILE, required=False)
 @click.option(
-    "--prompts", type=FILE, metavar="FILE", help="Labelled prompts (CSV, JSONL, Parquet)."
+    "--prompts",
+    type=FILE,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel).",
 )
 @click.option(
     "--port",
@@ -74,15 +77,18 @@ def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> i
 
 def _check_inputs(topic: Path | None, prompts: Path | None) -> None:
     """Say here what is wrong with the files: in the browser nobody would see it."""
+    intent = None
     if topic is not None:
         from guardtui.files.topic_files import load_topic
 
         require_topic(str(topic))
-        load_topic(topic)
+        intent = load_topic(topic).topic.intent
     if prompts is not None:
+        from guardtui.cli.inputs import refuse_standard_input
         from guardtui.files.prompt_files import load_prompts
 
-        load_prompts(prompts)
+        refuse_standard_input(prompts)
+        load_prompts(prompts, intent)
 
 
 def app_command(topic: Path | None, prompts: Path | None) -> str:

@@ -134,13 +134,19 @@ def find_shard(flags: ShardFlags) -> Shard | None:
     return found_shard(os.environ)
 
 
-def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None) -> LargeSet:
+def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None, topic: Path) -> LargeSet:
     """The prompts in shards, in the folder of --out, cut now if they were not before.
 
     Raises `InputError`, `ShardError`, `PromptSetError` and FileProblem.
     """
+    from guardtui.files.topic_files import load_topic
     from guardtui.shards.large_set import cut, is_large_set, open_set
 
+    if str(prompts) == "-":
+        raise InputError(
+            "standard input cannot be cut into shards, of which several processes read it\n"
+            "  save the prompts to a file and name that"
+        )
     if is_large_set(prompts):
         large = open_set(prompts)
         if flags.out is not None and flags.out.resolve() != prompts.resolve():
@@ -165,6 +171,7 @@ def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None) -> LargeS
             flags.out or prompts,
             flags.shard_count,
             shard,
+            intent=load_topic(topic).topic.intent,
             advance=lambda rows: diagnostics.progress(f"reading prompts: {rows}"),
         )
     finally:

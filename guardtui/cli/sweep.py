@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     type=FILE,
     required=True,
     metavar="FILE",
-    help="Labelled prompts (CSV, JSONL, Parquet), or a folder of shards.",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input) or a folder of "
+    "shards.",
 )
 @click.option("--min-tpr", type=Fraction(), default=0.0, metavar="X", help="Least TPR of the best.")
 @click.option("--min-tnr", type=Fraction(), default=0.0, metavar="X", help="Least TNR of the best.")
@@ -109,7 +110,7 @@ def _of_large_set(
     from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
 
     flags = ShardFlags()
-    large = cut_prompts(flags, prompts, None)
+    large = cut_prompts(flags, prompts, None, topic)
     definition = topic_for(topic, large)
     merged = evaluate_locally(flags, large, definition, encoder, threshold, None)
     assert merged is not None  # noqa: S101 - all shards were asked for

@@ -34,8 +34,9 @@ LISTED = 20
 SAMPLE = "sample"
 """Code of the finding that says that prompts are a sample of more."""
 
-TRUE = ("true", "yes", "1", "t", "y")
-FALSE = ("false", "no", "0", "f", "n")
+HEADER = "the header"
+TRUE = ("true", "yes", "1", "1.0", "t", "y")
+FALSE = ("false", "no", "0", "0.0", "f", "n")
 _RARE = 5
 _NAME_SHOWN = 60  # characters of a category in a message
 _BLANKS = r"\s+"
@@ -85,12 +86,14 @@ class PromptSet:
 
     `frame` has the columns key (UInt64), line (UInt32, where the row starts in its file), prompt
     (String), expected (Boolean), then every other column of the file under its own name (String).
+    With `intent_given` the file says the intent, otherwise it is the topic's.
     """
 
     frame: pl.DataFrame
     intent: Intent
     source: str
     findings: tuple[Finding, ...] = ()
+    intent_given: bool = True
 
     def __len__(self) -> int:
         return self.frame.height
@@ -216,39 +219,55 @@ def keys_of(digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys
 
 
-def build_prompt_set(raw: pl.DataFrame, lines: NDArray[np.uint32], source: str) -> PromptSet:
+def build_prompt_set(
+    raw: pl.DataFrame,
+    lines: NDArray[np.uint32],
+    source: str,
+    intent: Intent | None = None,
+    header: str = HEADER,
+) -> PromptSet:
     """A prompt set from a file's columns, all String [N], and the line of each row (uint32 [N]).
 
-    Raises `PromptSetError` with all errors of the file together.
+    `intent` holds where the file has no column `intent`, which is required without it. `header` is
+    what has the columns, for messages. Raises `PromptSetError` with all errors of the file
+    together.
     """
-    _known_columns(raw.columns, source)  # what is wrong with the header is told first
+    # What is wrong with the header is told first.
+    known = _known_columns(raw.columns, source, intent, header)
     if raw.height == 0:
         finding = Finding(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
         )
         raise PromptSetError(source, [finding])
-    valid, intent = valid_rows(raw, lines, source)
+    given = "intent" in known
+    valid, intent = valid_rows(raw, lines, source, intent, header)
     if classes := missing_class(valid["expected"], intent):
         raise PromptSetError(source, [classes])
     keys = prompt_keys(valid["prompt"].to_list())
     result = valid.insert_column(0, pl.Series("key", keys, dtype=pl.UInt64))
     prompts = PromptSet(result, intent, source)
-    return PromptSet(result, intent, source, check_prompt_set(prompts, None))
+    return PromptSet(result, intent, source, check_prompt_set(prompts, None), given)
 
 
 def valid_rows(
-    raw: pl.DataFrame, lines: NDArray[np.uint32], source: str
+    raw: pl.DataFrame,
+    lines: NDArray[np.uint32],
+    source: str,
+    intent: Intent | None = None,
+    header: str = HEADER,
 ) -> tuple[pl.DataFrame, Intent]:
     """Rows that passed all checks of single rows, and their intent: a prompt set without keys.
 
-    Columns are as in `PromptSet.frame`. Raises `PromptSetError` with all errors together.
+    Columns are as in `PromptSet.frame`, `intent` and `header` as in `build_prompt_set`. Raises
+    `PromptSetError` with all errors together.
     """
-    names = _known_columns(raw.columns, source)
+    names = _known_columns(raw.columns, source, intent, header)
+    said = pl.col(names["intent"]) if "intent" in names else pl.lit(str(intent))
     frame = raw.select(
         pl.Series("line", lines, dtype=pl.UInt32),
         pl.col(names["prompt"]).fill_null("").alias("prompt"),
         pl.col(names["expected"]).fill_null("").str.strip_chars().alias("_expected"),
-        pl.col(names["intent"]).fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
+        said.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
     ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
     errors = _row_errors(frame)
     if errors:
@@ -275,18 +294,25 @@ def _own_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _known_columns(columns: Sequence[str], source: str) -> dict[str, str]:
-    """The file's name of each required column; header names are trimmed and any case will do."""
+def _known_columns(
+    columns: Sequence[str], source: str, intent: Intent | None, header: str
+) -> dict[str, str]:
+    """The file's name of each required column; header names are trimmed and any case will do.
+
+    The column `intent` may be missing where the topic's intent is known.
+    """
     found: dict[str, str] = {}
-    errors = []
+    errors: list[Finding] = []
     for name in REQUIRED:
         matches = [column for column in columns if column.strip().lower() == name]
         if len(matches) == 1:
             found[name] = matches[0]
-        else:
+        elif matches or name != "intent" or intent is None:
             problem = "missing" if not matches else "there more than once"
-            have = ", ".join(columns[:10])
-            message = f"the column {name} is {problem}: the header has {have}"
+            have = ", ".join(columns[:10]) or "no columns"
+            message = f"the column {name} is {problem}: {header} has {have}"
+            if not matches and not errors:
+                message += " (for other names of columns: guardtui convert --prompt-column NAME)"
             errors.append(Finding(Severity.ERROR, "column", message, (1,)))
     if errors:
         raise PromptSetError(source, errors)

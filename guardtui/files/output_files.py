@@ -23,7 +23,7 @@ from guardtui.files.chats import (
 from guardtui.files.inspect_logs import InspectLog, is_inspect_log, read_inspect_log
 from guardtui.files.output_tables import Columns, read_table, row_error
 from guardtui.files.problems import read_bytes
-from guardtui.files.prompt_files import Format, format_of
+from guardtui.files.table_formats import Format, detect_format, unpack
 
 REQUIRED = ("input", "target", "output")
 KNOWN = (*REQUIRED, "id", "choices", "epoch")
@@ -115,10 +115,11 @@ def load_outputs(path: Path) -> OutputSet:
 
 def parse_outputs(path: Path, content: bytes) -> OutputSet:
     """The same from the content of a file called `path`, which is not read."""
+    content = unpack(path, content)
     if path.suffix.lower() == ".eval" or is_inspect_log(path, content):
         return _logged(path, read_inspect_log(path, content))
-    columns, lines, errors = read_table(path, content)
-    delimited = format_of(path) is Format.DELIMITED
+    columns, lines, errors = read_table(path, content, REQUIRED)
+    delimited = detect_format(path, content) in (Format.DELIMITED, Format.WORKBOOK)
     return _Checked(path, columns, lines, errors, delimited=delimited).output_set()
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import Finding, Severity
+from guardtui.files.json_rows import (
+    NO_OBJECT,
+    NO_OBJECT_IN_ARRAY,
+    holds_lone_surrogate,
+    json_rows,
+)
 from guardtui.files.parquet import parse_parquet
 from guardtui.files.problems import FileProblem, decode
-from guardtui.files.prompt_files import Format, format_of, read_rows
+from guardtui.files.prompt_files import read_rows
+from guardtui.files.table_formats import Format, detect_format, unpack
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,38 +34,42 @@ def row_error(code: str, message: str, line: int | None = None) -> Finding:
     return Finding(Severity.ERROR, code, message, () if line is None else (line,))
 
 
-def read_table(path: Path, content: bytes) -> tuple[Columns, list[int], list[Finding]]:
+def read_table(
+    path: Path, content: bytes, needed: Collection[str] = ()
+) -> tuple[Columns, list[int], list[Finding]]:
     """Return the columns, the line of each row, and the errors of rows that cannot be read.
 
-    Raises FileProblem when the file cannot be read at all.
+    `needed` are columns that tell the delimiter, as in `read_rows`. Raises FileProblem when the
+    file cannot be read at all.
     """
-    kind = format_of(path)
-    if kind is Format.JSON_LINES:
-        return _json_lines(path, decode(path, content))
+    content = unpack(path, content)
+    kind = detect_format(path, content)
+    if kind in (Format.JSON_LINES, Format.JSON_ARRAY):
+        return _json(path, decode(path, content))
     if kind is Format.PARQUET:
         return _parquet(path, content)
-    rows = read_rows(path, content)
+    rows = read_rows(path, content, needed)
     columns = {name: rows.raw[name].to_list() for name in rows.raw.columns}
     return columns, rows.lines.tolist(), list(rows.unread)
 
 
-def _json_lines(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
+def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
     """Rows of JSON objects, values as they are.
 
     Not by `read_rows`, which makes texts of everything: a list and a text that looks like one
     are two things here.
     """
-    if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
-        problem = "its lines end with carriage returns only"
-        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
     columns: Columns = {}
     lines: list[int] = []
     errors: list[Finding] = []
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
+    no_object = NO_OBJECT_IN_ARRAY if text.lstrip().startswith("[") else NO_OBJECT
+    # Only written as an escape half a surrogate pair can stand in UTF-8.
+    escapes = "\\u" in text
+    for number, value in json_rows(path, text):
+        if not isinstance(value, dict):
+            errors.append(row_error("json", no_object, number))
             continue
-        row, problem = _json_object(line)
+        row, problem = _named(value, escapes=escapes)
         if problem:
             errors.append(row_error("json", problem, number))
             continue
@@ -71,19 +82,10 @@ def _json_lines(path: Path, text: str) -> tuple[Columns, list[int], list[Finding
     return columns, lines, errors
 
 
-def _json_object(line: str) -> tuple[dict[str, Any], str]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        return {}, "this line is no JSON object: is the file half-written?"
-    # Half a pair cannot stand in UTF-8, only be written as an escape.
-    if "\\u" in line:
-        try:
-            json.dumps(row, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            return {}, "a text holds half of a surrogate pair, which is no character: remove it"
+def _named(row: dict[str, Any], *, escapes: bool) -> tuple[dict[str, Any], str]:
+    """Return the values by their names without blanks around them, and what is wrong or ""."""
+    if escapes and holds_lone_surrogate(json.dumps(row, ensure_ascii=False)):
+        return {}, "a text holds half of a surrogate pair, which is no character: remove it"
     named: dict[str, Any] = {}
     for name, value in row.items():
         if name.strip() in named:

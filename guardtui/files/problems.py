@@ -6,6 +6,7 @@ import errno
 import os
 import select
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,23 @@ def read_bytes(
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
         raise FileProblem(repr(str(path)), "this is no file name") from error
+    return _not_empty(path, content, if_empty)
+
+
+def read_standard_input(name: Path, *, if_empty: str = "", limit: int = SIZE_LIMIT) -> bytes:
+    """Content of standard input until its end, called `name` in messages. Raises FileProblem."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise FileProblem(name, "it is closed", "pipe a file into the command")
+    try:
+        content = sys.stdin.buffer.read(limit + 1)
+    except OSError as error:
+        raise from_os_error(name, error) from error
+    if len(content) > limit:
+        raise FileProblem(name, f"more than the {limit / 1024**3:.3g} GiB allowed", "split it")
+    return _not_empty(name, content, if_empty)
+
+
+def _not_empty(path: Path, content: bytes, if_empty: str) -> bytes:
     if not content.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ContentProblem(path, "the file is empty", if_empty)
     return content

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +16,8 @@ from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSetError
 from guardtui.files.parquet import parquet_blocks
 from guardtui.files.problems import ContentProblem, FileProblem, from_os_error
-from guardtui.files.prompt_files import Format, RawRows, format_of, read_rows, split_mark
+from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, split_mark
+from guardtui.files.table_formats import Format, detect_format, is_packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +28,9 @@ else:
 
 BLOCK_BYTES = 16 * 1024 * 1024
 """Bytes of text in one block: a fraction of a second to read, some 200 MB of memory meanwhile."""
+
+_START_BYTES = 8192
+"""Bytes at the start of a file that tell its format."""
 
 LONGEST_ROW = 64 * 1024 * 1024
 """Bytes of a row from which on a quote must be missing."""
@@ -38,9 +44,17 @@ def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
 
     Raises FileProblem when it cannot be read and `PromptSetError` for rows that cannot.
     """
-    kind = format_of(path)
     with _open(path) as file:
-        blocks = _parquet(path) if kind is Format.PARQUET else _text(path, file, kind, size)
+        start = file.peek(_START_BYTES)
+        kind = detect_format(path, start)
+        if is_packed(start):
+            blocks = _packed(path, file, size)
+        elif kind is Format.PARQUET:
+            blocks = _parquet(path)
+        elif kind in (Format.DELIMITED, Format.JSON_LINES):
+            blocks = _text(path, file, kind, size)
+        else:
+            blocks = _whole(path)
         for rows in blocks:
             if rows.unread:
                 raise PromptSetError(str(path), rows.unread, len(rows.unread))
@@ -66,6 +80,26 @@ def _open(path: Path) -> Iterator[BufferedReader]:
         raise FileProblem(repr(str(path)), "this is no file name") from error
 
 
+def _whole(path: Path) -> Iterator[RawRows]:
+    """What cannot be read piece by piece."""
+    yield read_rows(*read_prompt_bytes(path))
+
+
+def _packed(path: Path, file: BufferedReader, size: int) -> Iterator[RawRows]:
+    """The rows of text that gzip packed, unpacked as they are read."""
+    try:
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            kind = detect_format(path, unpacked.peek(_START_BYTES))
+            if kind in (Format.DELIMITED, Format.JSON_LINES):
+                yield from _text(path, unpacked, kind, size)
+            else:
+                yield from _whole(path)
+    except EOFError as error:
+        raise FileProblem(path, "this gzip file is cut off", "copy the file again") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise FileProblem(path, "this is a damaged gzip file", "copy the file again") from error
+
+
 def _parquet(path: Path) -> Iterator[RawRows]:
     start = 1
     for raw in parquet_blocks(path, BLOCK_ROWS):
@@ -74,7 +108,9 @@ def _parquet(path: Path) -> Iterator[RawRows]:
         yield RawRows(raw, lines, [])
 
 
-def _text(path: Path, file: IO[bytes], kind: Format, size: int) -> Iterator[RawRows]:
+def _text(
+    path: Path, file: IO[bytes] | gzip.GzipFile, kind: Format, size: int
+) -> Iterator[RawRows]:
     header, rest, line, begun = b"", b"", 0, False
     read = split_mark(file.read(max(size, 4)))[1]
     while True:

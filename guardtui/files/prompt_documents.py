@@ -9,20 +9,15 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guardtui.domain.late import late
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import FALSE, TRUE, PromptSet
 from guardtui.files.parquet import parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileProblem
-from guardtui.files.prompt_files import (
-    Format,
-    Layout,
-    RawRows,
-    format_of,
-    separator_of,
-    split_mark,
-)
+from guardtui.files.prompt_files import Layout, RawRows, split_mark
+from guardtui.files.table_formats import Format, detect_format
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +30,9 @@ else:
 Rows: TypeAlias = "NDArray[np.intp]"
 """Rows of a prompt set by their place, ascending."""
 
-_OPPOSITES = (("true", "false"), ("yes", "no"), ("1", "0"), ("t", "f"), ("y", "n"))
+_OPPOSITES = tuple(zip(TRUE, FALSE, strict=True))
 _OPPOSITE = {word: other for pair in _OPPOSITES for word, other in (pair, pair[::-1])}
-TRUE = tuple(true for true, _ in _OPPOSITES)
-"""Labels that say yes, in small letters."""
-
-_LABEL = re.compile(rf'("?\s*)({"|".join(_OPPOSITE)})(\s*"?)', re.IGNORECASE)
+_LABEL = re.compile(rf'("?\s*)({"|".join(map(re.escape, _OPPOSITE))})(\s*"?)', re.IGNORECASE)
 _NEEDS_QUOTES = re.compile(r'["\r\n]|^\s|\s$')
 
 
@@ -71,12 +63,39 @@ def opposite(cell: str) -> str:
 
 
 def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) -> Document:
-    """The file with this content, of which `found` was read and `prompts` made."""
-    if format_of(path) is Format.PARQUET:
+    """The file with this unpacked content, of which `found` was read and `prompts` made.
+
+    Raises FileProblem for a file that is only read.
+    """
+    kind = detect_format(path, content)
+    if kind is Format.WORKBOOK:
+        raise _read_only(path)
+    if kind is Format.PARQUET:
         return _Parquet(path, content, found.raw, prompts)
     if found.layout is not None:
         return _Delimited(path, content, found.raw, prompts, found.layout)
+    if kind is Format.JSON_ARRAY:
+        return _JsonArray(path, content, found.raw, prompts)
     return _JsonLines(path, content, found.raw, prompts)
+
+
+def refusal_of(path: Path) -> FileProblem | None:
+    """Return why a prompt file is read but never written, or None where it can be edited."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(8192)
+    except (OSError, ValueError):
+        return None
+    return _read_only(path) if detect_format(path, start) is Format.WORKBOOK else None
+
+
+def _read_only(path: Path) -> FileProblem:
+    name, new = quote(path.name), quote(f"{path.stem}.csv")
+    return FileProblem(
+        path,
+        "prompts in an Excel workbook cannot be edited here",
+        f"edit them in Excel, or make a CSV of it and open that: guardtui convert {name} -o {new}",
+    )
 
 
 class Document(ABC):
@@ -84,9 +103,8 @@ class Document(ABC):
 
     def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
         self.path, self.content, self.raw, self.prompts = path, content, raw, prompts
-        self.prompt, self.expected, self.intent = (
-            column_of(raw, name) for name in ("prompt", "expected", "intent")
-        )
+        self.prompt, self.expected = (column_of(raw, name) for name in ("prompt", "expected"))
+        self.intent = column_of(raw, "intent") if prompts.intent_given else None
 
     def model(self, expected: bool) -> int:
         """The last row of this label: a new one is spelled like it."""
@@ -189,7 +207,7 @@ class _Delimited(_Text):
     ) -> None:
         super().__init__(path, content, raw, prompts)
         self.starts, self.stops = layout.starts[1:], layout.stops[1:]
-        self._separators = layout.separators
+        self._separators, self._separator = layout.separators, layout.separator
 
     def _bounds(self, name: str, rows: Rows) -> list[tuple[int, int]]:
         """Where the cells of a column stand in these rows."""
@@ -214,9 +232,10 @@ class _Delimited(_Text):
             **others,
             self.prompt: prompt,
             self.expected: str(self.raw[self.expected][model]).strip(),
-            self.intent: str(self.raw[self.intent][model]).strip(),
         }
-        separator = separator_of(self.path)
+        if self.intent is not None:
+            values[self.intent] = str(self.raw[self.intent][model]).strip()
+        separator = self._separator
         return self.behind(
             separator.join(_field(values.get(name, ""), separator) for name in self.raw.columns)
         )
@@ -230,28 +249,28 @@ def _field(text: str, separator: str) -> str:
 
 
 _DECODER = JSONDecoder()
-_BLANKS = re.compile(r"[ \t\r]*")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+
+def _past_blanks(text: str, place: int) -> int:
+    match = _BLANKS.match(text, place)
+    return match.end() if match else place
 
 
 def _member(line: str, name: str) -> tuple[int, int]:
-    """Where the value of a member stands in a line that holds one JSON object.
+    """Where the value of a member stands in a text that holds one JSON object.
 
     Of several of one name the last counts, as it does for the reader. Raises ValueError.
     """
-
-    def past_blanks(place: int) -> int:
-        match = _BLANKS.match(line, place)
-        return match.end() if match else place
-
     found: tuple[int, int] | None = None
     place = line.index("{")
     while line[place] != "}":  # a comma, or the brace that opens
-        key, place = _DECODER.raw_decode(line, past_blanks(place + 1))
-        start = past_blanks(past_blanks(place) + 1)
+        key, place = _DECODER.raw_decode(line, _past_blanks(line, place + 1))
+        start = _past_blanks(line, _past_blanks(line, place) + 1)
         _, stop = _DECODER.raw_decode(line, start)
         if key == name:
             found = start, stop
-        place = past_blanks(stop)
+        place = _past_blanks(line, stop)
     if found is None:
         raise ValueError(f"there is no {name}")
     return found
@@ -260,10 +279,14 @@ def _member(line: str, name: str) -> tuple[int, int]:
 class _JsonLines(_Text):
     def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
         super().__init__(path, content, raw, prompts)
+        self.starts, self.stops = self._bounds()
+
+    def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each row starts and stops in the body, intp [N]."""
         feeds = np.flatnonzero(np.frombuffer(self.body, np.uint8) == ord("\n"))
-        lines = prompts.frame["line"].to_numpy().astype(np.intp) - 1
-        self.starts = np.concatenate(([0], feeds + 1))[lines]
-        self.stops = np.concatenate((feeds, [len(self.body)]))[lines]
+        lines = self.prompts.frame["line"].to_numpy().astype(np.intp) - 1
+        starts = np.concatenate(([0], feeds + 1))[lines]
+        return starts, np.concatenate((feeds, [len(self.body)]))[lines]
 
     def _line(self, row: int) -> str:
         return self.body[self.starts[row] : self.stops[row]].decode()
@@ -278,14 +301,75 @@ class _JsonLines(_Text):
         return self.cells(bounds, _opposite_value)
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+        return self.behind(self._new_row(prompt, expected, others))
+
+    def _new_row(self, prompt: str, expected: bool, others: dict[str, str]) -> str:
+        """A row in the manner of the last one of its label."""
         line = self._line(self.model(expected))
         model: dict[str, Any] = json.loads(line)
         values: dict[str, Any] = {self.prompt: prompt, self.expected: model[self.expected]}
-        values |= {self.intent: model[self.intent], **others}
+        if self.intent is not None:
+            values[self.intent] = model[self.intent]
+        values |= others
         order = [name for name in model if name in values]
         order += [name for name in values if name not in order]
         row = {name: values[name] for name in order}
-        return self.behind(_dump(row, compact=line.strip() == _dump(model, compact=True)))
+        return _dump(row, compact=line.strip() == _dump(model, compact=True))
+
+
+class _JsonArray(_JsonLines):
+    """An array of objects, at least two; what stands between two of them is kept."""
+
+    def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        text = self.body.decode()
+        bounds: list[tuple[int, int]] = []
+        place = text.index("[")
+        while text[place] != "]":  # a comma, or the bracket that opens
+            start = _past_blanks(text, place + 1)
+            _, stop = _DECODER.raw_decode(text, start)
+            bounds.append((start, stop))
+            place = _past_blanks(text, stop)
+        if text.isascii():
+            starts, stops = np.array(bounds, np.intp).T
+            return starts, stops
+        flat = np.array(bounds, np.intp).ravel()
+        # Characters of UTF-8 begin with the bytes that do not continue another one.
+        data = np.frombuffer(self.body, np.uint8)
+        begins = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+        starts, stops = begins[flat].reshape(-1, 2).T
+        return starts, stops
+
+    def _joined(self, pieces: Iterable[tuple[int, bytes]]) -> bytes:
+        """The content with these elements; each brings the row whose separator stands before it."""
+        mark, body = self.mark_and_body
+        parts = [mark, body[: int(self.starts[0])]]
+        for number, (row, element) in enumerate(pieces):
+            if number:
+                after = max(row, 1)
+                parts.append(body[int(self.stops[after - 1]) : int(self.starts[after])])
+            parts.append(element)
+        parts.append(body[int(self.stops[-1]) :])
+        return b"".join(parts)
+
+    def _element(self, row: int) -> bytes:
+        return self.body[int(self.starts[row]) : int(self.stops[row])]
+
+    def removed(self, rows: Rows) -> bytes:
+        gone = set(rows.tolist())
+        return self._joined(
+            (row, self._element(row)) for row in range(len(self.starts)) if row not in gone
+        )
+
+    def duplicated(self, rows: Rows) -> bytes:
+        counts = np.ones(len(self.starts), np.intp)
+        counts[rows] = 2
+        places = np.repeat(np.arange(len(self.starts)), counts).tolist()
+        return self._joined((row, self._element(row)) for row in places)
+
+    def behind(self, row: str) -> bytes:
+        last = len(self.starts) - 1
+        pieces = [(place, self._element(place)) for place in range(last + 1)]
+        return self._joined([*pieces, (last, row.encode())])
 
 
 def _dump(row: dict[str, Any], *, compact: bool) -> str:

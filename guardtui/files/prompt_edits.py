@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
-from guardtui.domain.prompts import PromptSet, PromptSetError
+from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileProblem, read_bytes
-from guardtui.files.prompt_documents import TRUE, Document, Rows, column_of, document_of
+from guardtui.files.prompt_documents import Document, Rows, column_of, document_of
 from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
+from guardtui.files.table_formats import is_packed, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,23 +55,26 @@ def edit_prompts(
     """Change a prompt file. `prompts` must be what was read from it.
 
     The new content is read back before it is written; the file is replaced as a whole, after a
-    copy of it was put into `backup_folder`. Raises `PromptsChanged` when the file is not what
-    `prompts` was read from, and FileProblem when the edit cannot be made or would leave a file that
-    is no prompt set. The file is then as it was.
+    copy of it was put into `backup_folder`. What gzip packed is packed again. Raises
+    `PromptsChanged` when the file is not what `prompts` was read from, and FileProblem when the
+    edit cannot be made or would leave a file that is no prompt set. The file is then as it was.
     """
     before = read_bytes(path)
     try:
-        found = read_rows(path, before)
+        content = unpack(path, before)
+        found = read_rows(path, content)
     except FileProblem as problem:
         raise PromptsChanged(path) from problem
     if found.unread or not _same(found, prompts):
         raise PromptsChanged(path)
-    document = document_of(path, before, found, prompts)
+    document = document_of(path, content, found, prompts)
     after, texts, labels, count = _edited(path, prompts, edit, document)
     if not count:
         return EditedPrompts(prompts, 0, before, before)
+    if is_packed(before):
+        after = pack(after)
     try:
-        result = parse_prompts(path, after)
+        result = parse_prompts(path, after, prompts.intent)
     except PromptSetError as error:
         why = f"this edit would leave no usable prompt set: {error.findings[0].message}"
         raise FileProblem(path, why, "nothing was written") from error
@@ -88,14 +92,15 @@ def _same(found: RawRows, prompts: PromptSet) -> bool:
     """Whether the rows are those that the prompt set was made of."""
     raw = found.raw
     try:
-        ours = [column_of(raw, name) for name in ("prompt", "expected", "intent")]
+        ours = [column_of(raw, name) for name in _own_columns(prompts)]
     except KeyError:
         return False
     extra = [name for name in raw.columns if name not in ours]
     if raw.height != len(prompts) or len(extra) != len(prompts.extra_columns):
         return False
     label = raw[ours[1]].fill_null("").str.strip_chars().str.to_lowercase()
-    intent = raw[ours[2]].fill_null("").str.strip_chars().str.to_lowercase()
+    said = raw[ours[2]] if prompts.intent_given else pl.Series([prompts.intent.value])
+    intent = said.fill_null("").str.strip_chars().str.to_lowercase()
     return (
         np.array_equal(found.lines, prompts.frame["line"].to_numpy())
         and raw[ours[0]].equals(prompts.prompts)
@@ -106,6 +111,11 @@ def _same(found: RawRows, prompts: PromptSet) -> bool:
             for name, own in zip(extra, prompts.extra_columns, strict=True)
         )
     )
+
+
+def _own_columns(prompts: PromptSet) -> tuple[str, ...]:
+    """The names, in lower case, of the file's columns that have a meaning of their own."""
+    return ("prompt", "expected", "intent") if prompts.intent_given else ("prompt", "expected")
 
 
 def _edited(
@@ -173,7 +183,7 @@ def _known_columns(
     path: Path, prompts: PromptSet, raw: pl.DataFrame, others: dict[str, str]
 ) -> dict[str, str]:
     """Values by the file's own name of their column; an exact name goes before any other case."""
-    ours = {column_of(raw, name) for name in ("prompt", "expected", "intent")}
+    ours = {column_of(raw, name) for name in _own_columns(prompts)}
     extra = [name for name in raw.columns if name not in ours]
     names = {name.strip().lower(): name for name in reversed(extra)}
     names |= {name: name for name in extra}

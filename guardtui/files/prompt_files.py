@@ -5,17 +5,39 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
+from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
-from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, Severity, build_prompt_set
+from guardtui.domain.prompts import (
+    HEADER,
+    Finding,
+    PromptSet,
+    PromptSetError,
+    Severity,
+    build_prompt_set,
+)
+from guardtui.domain.topic import Intent
+from guardtui.files.chats import looks_like_chat
 from guardtui.files.inspect_logs import is_inspect_log
+from guardtui.files.json_rows import (
+    NO_OBJECT,
+    NO_OBJECT_IN_ARRAY,
+    holds_lone_surrogate,
+    json_rows,
+)
 from guardtui.files.parquet import as_text, parse_parquet
-from guardtui.files.problems import ContentProblem, FileProblem, decode, read_bytes
+from guardtui.files.problems import (
+    ContentProblem,
+    FileProblem,
+    decode,
+    read_bytes,
+    read_standard_input,
+)
+from guardtui.files.table_formats import Format, detect_format, detect_separator, unpack
+from guardtui.files.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,45 +75,38 @@ def sample_csv() -> str:
     return stream.getvalue()
 
 
-def load_prompts(path: Path) -> PromptSet:
-    """Read and validate a prompt set; the file's ending tells its format, CSV without one.
+STANDARD_INPUT = Path("standard input")
+"""The name of what `-` stands for, in messages and reports."""
 
-    Raises FileProblem when it cannot be read, PromptSetError for its rows, all errors together.
+
+def load_prompts(path: Path, intent: Intent | None = None) -> PromptSet:
+    """Read and validate a prompt set in any `Format`; the path `-` is standard input.
+
+    `intent` is the topic's, and holds where the file has no column `intent`. Raises FileProblem
+    when the file cannot be read, PromptSetError for its rows, all errors together.
     """
-    return parse_prompts(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))
+    return parse_prompts(*read_prompt_bytes(path), intent)
 
 
-def parse_prompts(path: Path, content: bytes) -> PromptSet:
+def read_prompt_bytes(path: Path) -> tuple[Path, bytes]:
+    """Return the name of a prompt file for messages, and its content. Raises FileProblem."""
+    if str(path) == "-":
+        return STANDARD_INPUT, read_standard_input(STANDARD_INPUT, if_empty=_IF_EMPTY)
+    return path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY)
+
+
+def parse_prompts(path: Path, content: bytes, intent: Intent | None = None) -> PromptSet:
     """The same from the content of a file called `path`, which is not read."""
     rows = read_rows(path, content)
     if rows.unread:
-        raise _all_errors(path, rows.raw, rows.lines, rows.unread)
-    return build_prompt_set(rows.raw, rows.lines, str(path))
+        raise _all_errors(path, rows, intent)
+    return build_prompt_set(rows.raw, rows.lines, str(path), intent, rows.header)
 
 
 _MARK = b"\xef\xbb\xbf"
 _IF_EMPTY = "guardtui sample prints an example"
-
-
-class Format(StrEnum):
-    """How a prompt file is written."""
-
-    DELIMITED = "delimited"
-    JSON_LINES = "json lines"
-    PARQUET = "parquet"
-
-
-def format_of(path: Path) -> Format:
-    """The format that a file's ending tells: CSV for one that is not known."""
-    ending = path.suffix.lower()
-    if ending == ".parquet":
-        return Format.PARQUET
-    return Format.JSON_LINES if ending in (".jsonl", ".ndjson") else Format.DELIMITED
-
-
-def separator_of(path: Path) -> str:
-    """What stands between two fields of a delimited file."""
-    return "\t" if path.suffix.lower() == ".tsv" else ","
+_NEEDED = ("prompt", "expected")
+"""Columns that tell the delimiter of a file."""
 
 
 def split_mark(content: bytes) -> tuple[bytes, bytes]:
@@ -111,6 +126,7 @@ class Layout:
     starts: NDArray[np.intp]
     stops: NDArray[np.intp]
     separators: NDArray[np.intp]
+    separator: str = ","
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,38 +134,47 @@ class RawRows:
     """A prompt file as it was read, before anything of it is checked.
 
     `raw` has the file's columns, all String [N], `lines` (uint32 [N]) the line of each row;
-    `unread` tells of rows that could not be read and are not in `raw`.
+    `unread` tells of rows that could not be read and are not in `raw`. `header` is what has the
+    names of the columns, for messages.
     """
 
     raw: pl.DataFrame
     lines: NDArray[np.uint32]
     unread: list[Finding]
     layout: Layout | None = None
+    header: str = HEADER
 
 
-def read_rows(path: Path, content: bytes) -> RawRows:
-    """The rows of a file called `path`, from its content. Raises FileProblem."""
+def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> RawRows:
+    """The rows of a file called `path`, from its content. Raises FileProblem.
+
+    `needed` are columns, in lower case, that the header of a delimited file has with the right
+    delimiter; without any it is the usual one of the file's ending.
+    """
+    content = unpack(path, content)
     if is_inspect_log(path, content):
         remedy = f"make one of it: guardtui convert {path} --output prompts.csv"
         raise FileProblem(path, "this is a log of inspect_ai, no prompt set", remedy)
-    kind = format_of(path)
+    kind = detect_format(path, content)
     if kind is Format.PARQUET:
-        return RawRows(*_parquet(path, content), [])
-    if kind is Format.JSON_LINES:
-        return RawRows(*_json_lines(path, decode(path, content)))
+        return RawRows(*_parquet(path, content), [], header="the file")
+    if kind is Format.WORKBOOK:
+        return RawRows(*read_workbook(path, content), [], header="the first sheet")
+    if kind in (Format.JSON_LINES, Format.JSON_ARRAY):
+        return RawRows(*_json(path, decode(path, content)), header="the JSON")
     decode(path, content)
-    return _delimited(path, split_mark(content)[1], separator_of(path))
+    body = split_mark(content)[1]
+    return _delimited(path, body, detect_separator(path, body, needed))
 
 
-def _all_errors(
-    path: Path, raw: pl.DataFrame, lines: NDArray[np.uint32], unread: list[Finding]
-) -> PromptSetError:
+def _all_errors(path: Path, rows: RawRows, intent: Intent | None) -> PromptSetError:
     """The errors of rows that could not be read, together with those of the rows that could."""
+    unread = rows.unread
     others: tuple[Finding, ...] = ()
     total = len(unread)
-    if raw.height:
+    if rows.raw.height:
         try:
-            build_prompt_set(raw, lines, str(path))
+            build_prompt_set(rows.raw, rows.lines, str(path), intent, rows.header)
         except PromptSetError as error:
             # What is missing in the whole may stand in the rows that could not be read.
             others = tuple(one for one in error.findings if one.lines)
@@ -163,25 +188,16 @@ def _parquet(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.uint3
     return raw, np.arange(1, raw.height + 1, dtype=np.uint32)
 
 
-def _json_lines(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:
-    if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
-        raise _returns_only(path)
+def _json(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list[Finding]]:
     columns: dict[str, list[str | None]] = {}
     lines: list[int] = []
     errors: list[Finding] = []
-    # Only a line feed ends a line: str.splitlines would also split at odd separators in prompts.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            message = "this line is no JSON object: is the file half-written?"
-            errors.append(Finding(Severity.ERROR, "json", message, (number,)))
-            continue
-        if problem := _json_problem(row, line):
+    # Only written as an escape half a pair can stand in UTF-8.
+    escapes = "\\u" in text
+    no_object = NO_OBJECT_IN_ARRAY if text.lstrip().startswith("[") else NO_OBJECT
+    for number, row in json_rows(path, text):
+        problem = _json_problem(row, escapes=escapes) if isinstance(row, dict) else no_object
+        if problem or not isinstance(row, dict):
             errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
             continue
         for name in row:
@@ -200,17 +216,15 @@ def _returns_only(path: Path) -> FileProblem:
     return FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
 
 
-def _json_problem(row: dict[str, object], line: str) -> str:
-    """Why the row of a line cannot be taken as it is, or ""."""
+def _json_problem(row: dict[str, object], *, escapes: bool) -> str:
+    """Why a row cannot be taken as it is, or ""."""
     for name, value in row.items():
         if not isinstance(value, str) and name.strip().lower() == "prompt":
+            if looks_like_chat(value):
+                return "the prompt is a list of messages: guardtui convert takes the user's last"
             return f"the prompt is no text but {type(value).__name__}: put it in quotes"
-    # Half a pair cannot stand in UTF-8, only be written as an escape.
-    if "\\u" in line:
-        try:
-            "".join(f"{name}{value}" for name, value in row.items()).encode()
-        except UnicodeEncodeError:
-            return "a text holds half of a surrogate pair, which is no character: remove it"
+    if escapes and holds_lone_surrogate("".join(f"{name}{value}" for name, value in row.items())):
+        return "a text holds half of a surrogate pair, which is no character: remove it"
     return ""
 
 
@@ -252,7 +266,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
         raise ContentProblem(path, "the file is empty", _IF_EMPTY)
     width = int(fields[filled][0])
     even = filled & (fields == width)
-    ragged = _ragged(line_of[filled & ~even], fields[filled & ~even], width)
+    ragged = _ragged(line_of[filled & ~even], fields[filled & ~even], width, separator)
     starts, stops, line_of = (part[even] for part in (starts, stops, line_of))
     if not even.all():
         content = b"\n".join(
@@ -277,8 +291,9 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     if len(set(names)) != len(names):
         raise FileProblem(path, "a column stands twice in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
-    layout = Layout(starts, stops, separators)
-    return RawRows(raw, line_of[1:].astype(np.uint32), ragged, layout)
+    layout = Layout(starts, stops, separators, separator)
+    header = HEADER if separator == "," else f"the header, separated by {_NAMED[separator]}s,"
+    return RawRows(raw, line_of[1:].astype(np.uint32), ragged, layout, header)
 
 
 def _check_quotes(
@@ -316,13 +331,19 @@ def _check_quotes(
         )
 
 
-def _ragged(lines: NDArray[np.intp], fields: NDArray[np.intp], width: int) -> list[Finding]:
+_NAMED = {",": "comma", ";": "semicolon", "\t": "tab"}
+
+
+def _ragged(
+    lines: NDArray[np.intp], fields: NDArray[np.intp], width: int, separator: str
+) -> list[Finding]:
     """An error for each row that has not as many fields as the header."""
     return [
         Finding(
             Severity.ERROR,
             "ragged",
-            f"{count} fields where the header has {width}: a text that holds a comma needs quotes",
+            f"{count} fields where the header has {width}: "
+            f"a text that holds a {_NAMED[separator]} needs quotes",
             (line,),
         )
         for line, count in zip(lines.tolist(), fields.tolist(), strict=True)

@@ -14,7 +14,8 @@ from guardtui.domain.text import display_text, hidden_characters, spreadsheet_te
 from guardtui.domain.topic import Intent
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileProblem
-from guardtui.files.prompt_files import Format, format_of, parse_prompts, read_rows, separator_of
+from guardtui.files.prompt_files import parse_prompts, read_rows
+from guardtui.files.table_formats import Format, format_of, separator_of
 
 if TYPE_CHECKING:
     import polars as pl

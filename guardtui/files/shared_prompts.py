@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem, read_bytes
-from guardtui.files.prompt_files import read_rows
+from guardtui.files.problems import FileProblem
+from guardtui.files.prompt_files import read_prompt_bytes, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,10 +50,9 @@ class SharedPrompts:
         """
         mask = self.raw[self.column].is_in(list(names))
         part = self.raw.filter(mask).drop(self.column)
-        if not any(name.strip().lower() == "intent" for name in part.columns):
-            part = part.with_columns(pl.lit(str(intent or Intent.BLOCK)).alias("intent"))
+        lines = self.lines[mask.to_numpy()]
         try:
-            return build_prompt_set(part, self.lines[mask.to_numpy()], str(self.path))
+            return build_prompt_set(part, lines, str(self.path), intent or Intent.BLOCK)
         except PromptSetError as error:
             error.args = (f"{error}\n  in the rows of topic {' / '.join(names)[:60]!r}",)
             raise
@@ -65,7 +64,8 @@ class SharedPrompts:
 
 def load_shared(path: Path) -> SharedPrompts:
     """Read a prompt file for several topics. Raises FileProblem naming the line."""
-    rows = read_rows(path, read_bytes(path, pipes=True))
+    path, content = read_prompt_bytes(path)
+    rows = read_rows(path, content, (COLUMN, "prompt", "expected"))
     if rows.unread:
         first = rows.unread[0]
         line = first.lines[0] if first.lines else None

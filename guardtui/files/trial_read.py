@@ -27,7 +27,7 @@ try:
 except (ImportError, OSError, ValueError):
     sys.exit(0)
 try:
-    {read}
+    READ
 except Exception:
     pass
 """
@@ -36,6 +36,13 @@ PARQUET = (
     "pl.read_parquet(io.BytesIO(sys.stdin.buffer.read()))"
     ".select(pl.all().cast(pl.String, strict=False))"
 )
+WORKBOOK = """\
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+    pl.read_excel(
+        io.BytesIO(sys.stdin.buffer.read()), engine="calamine", has_header=False,
+        raise_if_empty=False, read_options={"dtypes": "string", "skip_rows": 0},
+    )"""
+"""With a limit of memory: one cell in the last row and column makes a sheet of 17e9 cells."""
 PARQUET_FILE = """\
 scan = pl.scan_parquet(sys.argv[1], glob=False).select(pl.all().cast(pl.String, strict=False))
     for start in range(0, scan.select(pl.len()).collect().item(), int(sys.argv[2])):
@@ -57,7 +64,7 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
     with _lock:
         if digest in _sound:
             return True
-    command = [sys.executable, "-P", "-c", _SCRIPT.format(read=read), *arguments]
+    command = [sys.executable, "-P", "-c", _SCRIPT.replace("READ", read), *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and our own statement
             command,

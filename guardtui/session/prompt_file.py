@@ -11,8 +11,10 @@ from pathlib import Path
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
+from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import read_bytes
+from guardtui.files.prompt_documents import refusal_of
 from guardtui.files.prompt_edits import PromptsChanged, edit_prompts
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.files.prompt_glance import open_prompts
@@ -51,16 +53,20 @@ class PromptFile:
         self._seen = self._signature
 
     @classmethod
-    def open(cls, path: Path) -> PromptFile:
-        """Read a prompt file. Raises FileProblem or PromptSetError."""
+    def open(cls, path: Path, intent: Intent | None = None) -> PromptFile:
+        """Read a prompt file; `intent` is the topic's, for one that does not give it.
+
+        Raises FileProblem or PromptSetError.
+        """
         # Before it is read: what is written meanwhile is then seen as a change.
         signature = _signature(path)
-        return cls(path, open_prompts(path), signature)
+        return cls(path, open_prompts(path, intent), signature)
 
     @property
     def refusal(self) -> str:
         """Why these prompts are not edited; "" where they are."""
-        return ""
+        problem = refusal_of(self.path)
+        return "" if problem is None else str(problem)
 
     @property
     def can_undo(self) -> bool:
@@ -119,8 +125,13 @@ class PromptFile:
                 self._seen = signature
                 return None
             self._signature = signature
-            found = parse_prompts(self.path, read_bytes(self.path))
-            same = found.intent is self.prompts.intent and found.frame.equals(self.prompts.frame)
+            known = self.prompts
+            found = parse_prompts(self.path, read_bytes(self.path), known.intent)
+            same = (
+                found.intent is known.intent
+                and found.intent_given is known.intent_given
+                and found.frame.equals(known.frame)
+            )
             return None if same else found
         finally:
             self._lock.release()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import load_prompts
 from guardtui.session.prompt_file import PromptFile
@@ -21,7 +22,7 @@ class SampledPrompts(PromptFile):
         self.large, self.sample = large, sample
 
     @classmethod
-    def open(cls, path: Path) -> SampledPrompts:
+    def draw(cls, path: Path) -> SampledPrompts:
         """Draw the sample of the large set in a folder. Raises FileProblem."""
         large = open_set(path)
         large.require_rows()
@@ -52,14 +53,18 @@ class SampledPrompts(PromptFile):
         return None
 
 
-def open_prompt_file(path: Path) -> PromptFile:
-    """A prompt file, or the sample of a large set. Raises FileProblem or PromptSetError."""
-    return SampledPrompts.open(path) if is_large_set(path) else PromptFile.open(path)
+def open_prompt_file(path: Path, intent: Intent) -> PromptFile:
+    """A prompt file, or the sample of a large set.
+
+    `intent` is the topic's, for a file that does not give it. Raises FileProblem or PromptSetError.
+    """
+    return SampledPrompts.draw(path) if is_large_set(path) else PromptFile.open(path, intent)
 
 
-def load_prompts_of(path: Path) -> PromptSet:
+def load_prompts_of(path: Path, intent: Intent = Intent.BLOCK) -> PromptSet:
     """The prompts that a session knows under a path: of a file all, of a large set the sample.
 
-    Raises FileProblem or PromptSetError.
+    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileProblem
+    or PromptSetError.
     """
-    return SampledPrompts.open(path).prompts if is_large_set(path) else load_prompts(path)
+    return SampledPrompts.draw(path).prompts if is_large_set(path) else load_prompts(path, intent)

@@ -73,7 +73,7 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
-        prompt_file = open_prompt_file(chosen)
+        prompt_file = open_prompt_file(chosen, topic_file.topic.intent)
         return cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
 
     @property

@@ -188,15 +188,16 @@ def cut(
     count: int | None = None,
     only: Shard | None = None,
     *,
+    intent: Intent | None = None,
     advance: Advance = lambda rows: None,
     stopped: Stopped = lambda: False,
 ) -> LargeSet | None:
     """Cut a prompt file into shards, all of them or `only` one; None when stopped.
 
-    Shards that are there stay. Without `count` there are as many as its rows make sensible, or as
-    the folder has. `advance` is told how many rows are read. Raises FileProblem, `PromptSetError`
-    with all errors of the rows, and `ShardError` where the folder holds other prompts or another
-    number of shards.
+    Shards that are there stay. `intent` is the topic's, for a file that does not give it. Without
+    `count` there are as many as its rows make sensible, or as the folder has. `advance` is told how
+    many rows are read. Raises FileProblem, `PromptSetError` with all errors of the rows, and
+    `ShardError` where the folder holds other prompts or another number of shards.
     """
     count = only.count if only is not None else count
     digest = file_digest(source)
@@ -206,7 +207,7 @@ def cut(
         count = known.shards
         if known.has_rows([only] if only is not None else known.all_shards()):
             return known
-    read = _read(source, only, advance, stopped)
+    read = _read(source, only, intent, advance, stopped)
     if read is None:
         return None
     if count is None:
@@ -291,7 +292,13 @@ class _Read:
     strata: Mapping[str, tuple[int, int]]
 
 
-def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) -> _Read | None:
+def _read(
+    source: Path,
+    only: Shard | None,
+    topic_intent: Intent | None,
+    advance: Advance,
+    stopped: Stopped,
+) -> _Read | None:
     """The rows of a shard or of all, once through the file."""
     frames: list[pl.DataFrame] = []
     digests: list[NDArray[np.uint64]] = []
@@ -307,7 +314,7 @@ def _read(source: Path, only: Shard | None, advance: Advance, stopped: Stopped) 
         if not rows.raw.height:
             continue
         try:
-            frame, found = valid_rows(rows.raw, rows.lines, str(source))
+            frame, found = valid_rows(rows.raw, rows.lines, str(source), topic_intent, rows.header)
         except PromptSetError as error:
             errors += error.findings[: LISTED - len(errors)]
             wrong += error.total

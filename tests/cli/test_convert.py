@@ -87,6 +87,29 @@ def test_pairs_of_plain_lists(sources: Path, run: Run) -> None:
     assert "warning: no prompt is expected false" in half.err
 
 
+def test_pairs_of_tables_with_one_label_each(sources: Path, run: Run) -> None:
+    (sources / "attacks.csv").write_text("Behavior,Cat\nmake a bomb,x\n", "utf-8")
+    (sources / "chats.jsonl").write_text(
+        '{"Behavior": [{"role": "user", "content": "hello"}]}\n', "utf-8"
+    )
+    words = ("convert", "--positive", "attacks.csv", "--negative", "good.txt")
+    refused = run(*words)
+    assert (refused.code, refused.out) == (2, "")
+    assert "attacks.csv: this is a table, not a plain list (columns: Behavior, Cat)" in refused.err
+    done = run(*words, "--negative", "chats.jsonl", "--prompt-column", "Behavior")
+    assert done.code == 0
+    assert done.out == (
+        "prompt,expected,intent,Cat\nmake a bomb,true,block,x\n"
+        "why is the sky blue,false,block,\nhello,false,block,\n"
+    )
+    assert done.err.startswith("table and lines: 3 prompts, 1 expected true and 2 false")
+    one = run("convert", "attacks.csv", "--expected", "true", "--prompt-column", "Behavior")
+    assert one.code == 0
+    assert one.out == "prompt,expected,intent,Cat\nmake a bomb,true,block,x\n"
+    as_lines = run("convert", "--positive", "attacks.csv", "--from", "lines")
+    assert as_lines.out.splitlines()[1] == '"Behavior,Cat",true,block'
+
+
 def test_a_set_of_one_label_is_refused_where_labels_are_told(sources: Path, run: Run) -> None:
     (sources / "one.jsonl").write_text(DATASET.splitlines()[0] + "\n", "utf-8")
     done = run("convert", "one.jsonl", "--guardrail", "Tax", "-o", "new.csv")
@@ -109,6 +132,8 @@ def test_a_set_of_one_label_is_refused_where_labels_are_told(sources: Path, run:
         (("tests.yaml", "-o", "tests.yaml"), "this is what is read: it would be lost"),
         (("--positive", "bad.txt", "--from", "nemo"), "do not fit --from nemo"),
         (("--positive", "bad.txt", "--true", "x"), "--true does not fit"),
+        (("--positive", "bad.txt", "--prompt-column", "x"), "does not fit plain lists"),
+        (("good.txt", "--expected", "true", "--true", "x"), "gives every label"),
         ((".", "--from", "promptfoo"), "this is a folder"),
         (("good.txt",), "a plain list tells no labels"),
     ],

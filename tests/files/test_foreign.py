@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import re
 from collections.abc import Callable
@@ -9,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -27,6 +31,7 @@ from guardtui.files.foreign.base import (
     recognised,
 )
 from guardtui.files.json_places import plain
+from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
@@ -332,6 +337,109 @@ def test_tables_with_other_names() -> None:
     _, own = read("t.csv", "prompt,expected,intent\na,yes,allow\nb,no,allow\n")
     assert own.intent is Intent.ALLOW
     assert not own.rows[0].extra
+
+
+CHATS = lines_of(
+    {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": [{"type": "text", "text": "And my taxes?"}]},
+        ],
+        "label": "unsafe",
+    },
+    {"messages": [{"role": "user", "content": "Hi"}], "label": "safe"},
+)
+CHAT = {"prompt_column": "messages", "expected_column": "label", "true": ("unsafe",)}
+
+
+def test_the_users_last_message_of_a_chat_is_the_prompt() -> None:
+    rows, reading = read("chats.jsonl", CHATS, **CHAT)
+    assert rows == [(1, "And my taxes?", True), (2, "Hi", False)]
+    assert len(json.loads(reading.rows[0].extra["messages"])) == 4
+    assert not reading.rows[1].extra
+    assert reading.notes == ["1 row has several messages: the user's last one is the prompt"]
+    # openai evals call the list input, and it may be called prompt as well.
+    for name in ("input", "prompt"):
+        renamed = CHATS.replace('"messages"', f'"{name}"')
+        assert read("evals.jsonl", renamed, **{**CHAT, "prompt_column": name})[0] == rows
+    array = json.dumps([json.loads(line) for line in CHATS.splitlines()], indent=1)
+    assert [row[1:] for row in read("a.json", array, **CHAT)[0]] == [row[1:] for row in rows]
+
+
+def test_chats_in_cells_of_csv_and_parquet() -> None:
+    values = [json.loads(line) for line in CHATS.splitlines()]
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(["messages", "label"])
+    writer.writerows([json.dumps(one["messages"]), one["label"]] for one in values)
+    rows, _ = read("a.csv", stream.getvalue(), **CHAT)
+    assert [row[1:] for row in rows] == [("And my taxes?", True), ("Hi", False)]
+    # One cell that is no conversation, and texts are texts.
+    rows, _ = read("a.csv", stream.getvalue() + "plain,safe\n", **CHAT)
+    assert rows[0][1].startswith("[{")
+    plain = [[{"role": "user", "content": word}] for word in ("tax?", "bread?")]
+    frame = pl.DataFrame({"messages": plain, "label": ["unsafe", "safe"]})
+    rows, _ = read("a.parquet", parquet_bytes(frame), **CHAT)
+    assert [row[1:] for row in rows] == [("tax?", True), ("bread?", False)]
+
+
+def test_chats_without_a_prompt_are_named_by_their_lines() -> None:
+    rows = [
+        [{"role": "assistant", "content": "Hello"}],
+        ["a", "b"],
+        {"text": "a"},
+        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
+        [{"role": "user"}],
+        [{"role": "user", "content": "fine"}],
+    ]
+    text = lines_of(*({"messages": one, "label": "safe"} for one in rows))
+    told = problems_of("c.jsonl", text, **CHAT)
+    assert [line.split(": ")[0] for line in told] == [f"c.jsonl:{n}" for n in range(1, 6)]
+    assert "no message in this list is the user's" in told[0]
+    assert "'image_url', not only text" in told[3]
+    assert "message 1 has no content" in told[4]
+
+
+def test_a_table_of_one_label_needs_the_column_of_its_prompts() -> None:
+    text = 'Behavior,Cat\n"make a bomb, fast",x\n'
+    rows, reading = read("a.csv", text, "table", label=True, prompt_column="behavior")
+    assert rows == [(2, "make a bomb, fast", True)]
+    assert reading.rows[0].extra == {"Cat": "x"}
+    (told,) = problems_of("a.csv", text, "table", label=True)
+    assert "a table, not a plain list (columns: Behavior, Cat): " in told
+    assert "--prompt-column" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", "x", True),
+        ("a.TSV", "x", True),
+        ("a.csv.gz", gzip.compress(b"x"), True),
+        ("a.jsonl", "x", True),
+        ("a.txt", '{"a": 1}\n\n{"a": 2}\n', True),
+        ("a.txt", '{"a": 1}\nplain\n', False),
+        ("a.txt", "a,b\n1,2\n", False),
+        ("a.json", '["a", "b"]', False),
+        ("a.json", '[{"a": "b"}]', True),
+        ("a.txt", parquet_bytes(pl.DataFrame({"a": ["b"]})), True),
+    ],
+)
+def test_tables_are_told_from_lists(name: str, content: str | bytes, expected: bool) -> None:
+    assert reader_of("table").recognises(source_of(name, content)) is expected
+
+
+def test_tables_of_spreadsheets_and_data_frames() -> None:
+    text = "text;spam;lang\ntax, again?;1.0;en\nbread?;0.0;en\n"
+    wanted = [(2, "tax, again?", True), (3, "bread?", False)]
+    columns = {"prompt_column": "text", "expected_column": "spam"}
+    assert read("t.csv", text, **columns)[0] == wanted
+    assert read("t.csv.gz", gzip.compress(text.encode()), **columns)[0] == wanted
+    assert read("t.csv", text.replace(";", "\t"), **columns)[0] == wanted
+    told = problems_of("t.csv", text)
+    assert "there is no column 'prompt' (there are: text, spam, lang)" in told[0]
 
 
 def test_a_log() -> None:

@@ -31,16 +31,18 @@ labels = st.sampled_from(["true", "True ", "1", " y", "f", "NO", "0", "false"])
 
 
 @st.composite
-def files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """Name and content of a valid file, in about half of the cases with a piece of it changed."""
+def files(draw: st.DrawFn) -> tuple[str, bytes, Intent | None]:
+    """A valid file, in about half of the cases with a piece of it changed; and a topic's intent."""
     name = draw(st.sampled_from(["a.csv", "a.tsv", "a"]))
     extra = draw(st.lists(st.sampled_from(["key", "line", "note", "_label", " x "]), unique=True))
-    header = draw(st.permutations(["Prompt ", "EXPECTED", "intent", *extra]))
+    topic = draw(st.sampled_from([None, None, Intent.ALLOW]))
+    own = ["intent"] if topic is None or draw(st.booleans()) else []
+    header = draw(st.permutations(["Prompt ", "EXPECTED", *own, *extra]))
     intent = draw(st.sampled_from(["block", "Allow", " BLOCK"]))
     stream = io.StringIO()
     writer = csv.writer(
         stream,
-        delimiter="\t" if name == "a.tsv" else ",",
+        delimiter=draw(st.sampled_from([*",,;", "\t"])),
         lineterminator=draw(st.sampled_from(["\n", "\r\n", "\n\n"])),
         quoting=draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])),
     )
@@ -55,28 +57,30 @@ def files(draw: st.DrawFn) -> tuple[str, bytes]:
         start = draw(st.integers(0, len(text)))
         piece = draw(st.text(st.sampled_from(f"{ODD}trueblockallow"), max_size=3))
         text = text[:start] + piece + text[start + draw(st.integers(0, 3)) :]
-    return name, text.encode()
+    return name, text.encode(), topic
 
 
 @settings(max_examples=400, deadline=None)
 @given(files())
-@example(("a.csv", GOOD))
-@example(("a.tsv", GOOD.replace(b",", b"\t").replace(b"soup", b'"a",')))
-@example(("a.tsv", GOOD.replace(b",", b"\t").replace(b"lentil soup", b'"a",b"')))
-@example(("a.csv", WITH_QUOTES))
-@example(("a.csv", GOOD + b"   \n"))
-@example(("a.csv", GOOD.replace(b"soup", b'so"up')))
-@example(("a.csv", GOOD.replace(b"lentil soup", b'a,"b')))
-@example(("a.csv", GOOD.replace(b"lentil soup", b'"lentil" soup')))
-@example(("a.csv", GOOD.replace(b"lentil soup", b"\x1c")))
-@example(("a.csv", b"prompt,expected,intent,,\na,true,block,,\nb,false,block,,\n"))
-@example(("a.csv", b"prompt,expected,intent,key\na,true,block,1\nb,false,block,2\n"))
-def test_what_is_let_through_is_read_without_an_error(file: tuple[str, bytes]) -> None:
-    name, content = file
-    found = glance(Path(name), content)
+@example(("a.csv", GOOD, None))
+@example(("a.tsv", GOOD.replace(b",", b"\t").replace(b"soup", b'"a",'), None))
+@example(("a.tsv", GOOD.replace(b",", b"\t").replace(b"lentil soup", b'"a",b"'), None))
+@example(("a.csv", WITH_QUOTES, None))
+@example(("a.csv", GOOD + b"   \n", None))
+@example(("a.csv", GOOD.replace(b"soup", b'so"up'), None))
+@example(("a.csv", GOOD.replace(b"lentil soup", b'a,"b'), None))
+@example(("a.csv", GOOD.replace(b"lentil soup", b'"lentil" soup'), None))
+@example(("a.csv", GOOD.replace(b"lentil soup", b"\x1c"), None))
+@example(("a.csv", b"prompt,expected,intent,,\na,true,block,,\nb,false,block,,\n", None))
+@example(("a.csv", b"prompt,expected,intent,key\na,true,block,1\nb,false,block,2\n", None))
+def test_what_is_let_through_is_read_without_an_error(
+    file: tuple[str, bytes, Intent | None],
+) -> None:
+    name, content, intent = file
+    found = glance(Path(name), content, intent)
     if found is not None:
-        prompts = parse_prompts(Path(name), content)
-        assert (len(prompts), prompts.intent) == found
+        prompts = parse_prompts(Path(name), content, intent)
+        assert (len(prompts), prompts.intent, prompts.intent_given) == found
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -107,8 +111,8 @@ def test_rows_are_read_once_also_by_several_threads(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(GOOD)
     found = glance(path, GOOD)
-    assert found == (2, Intent.BLOCK)
-    assert glance(path, WITH_QUOTES) == (2, Intent.ALLOW)
+    assert found == (2, Intent.BLOCK, True)
+    assert glance(path, WITH_QUOTES) == (2, Intent.ALLOW, True)
 
     def read() -> object:
         reads.append(1)

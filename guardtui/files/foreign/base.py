@@ -15,6 +15,7 @@ from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
 from guardtui.domain.topic import Intent
 from guardtui.files.json_places import json_lines, load_yaml
 from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.table_formats import unpack, unpacked_name
 
 FORMATS = {
     "inspect": "guardtui.files.foreign.inspect_samples",
@@ -136,12 +137,14 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
-        """Raises FileProblem."""
-        if self._content is not None:
-            if not self._content.strip(b"\xef\xbb\xbf \t\r\n"):
-                raise FileProblem(self.path, "the file is empty", "name a file with prompts")
-            return self._content
-        return read_bytes(self.path, pipes=True, if_empty="name a file with prompts")
+        """What the file holds, unpacked. Raises FileProblem."""
+        if self._content is None:
+            content = read_bytes(self.path, pipes=True, if_empty="name a file with prompts")
+        elif self._content.strip(b"\xef\xbb\xbf \t\r\n"):
+            content = self._content
+        else:
+            raise FileProblem(self.path, "the file is empty", "name a file with prompts")
+        return unpack(self.path, content)
 
     @cached_property
     def text(self) -> str:
@@ -150,7 +153,7 @@ class Source:
 
     @property
     def ending(self) -> str:
-        return self.path.suffix.lower()
+        return unpacked_name(self.path).suffix.lower()
 
     @cached_property
     def first_object(self) -> dict[str, Any]:

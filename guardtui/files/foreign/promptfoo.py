@@ -212,7 +212,7 @@ def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
 
 
 def _from_csv(source: Source, problems: Problems) -> Iterator[_Test]:
-    found = read_rows(source.path, source.content)
+    found = read_rows(source.path, source.content, ())
     for finding in found.unread:
         problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
     names = found.raw.columns

@@ -1,63 +1,169 @@
-"""Tables of labelled prompts with other names of columns or labels: CSV, TSV, JSONL, Parquet."""
+"""Tables of prompts with other names of columns or labels, or of one label: CSV, JSON, Parquet …"""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from typing import Any
+
 from guardtui.domain.topic import Intent
+from guardtui.files.chats import ChatMessage, looks_like_chat, read_chat
 from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
-from guardtui.files.prompt_files import read_rows
+from guardtui.files.json_places import text_of
+from guardtui.files.json_rows import json_rows
+from guardtui.files.output_tables import read_table
+from guardtui.files.table_formats import Format, detect_format
 
-TITLE = "a table with a column of prompts and one of labels (CSV, TSV, JSONL, Parquet)"
-OPTIONS = ("prompt_column", "expected_column", "true")
+TITLE = "a table with a column of prompts (CSV, TSV, JSON, JSONL, Parquet, Excel)"
+OPTIONS = ("prompt_column", "expected_column", "true", "label")
 
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_DELIMITED = (".csv", ".tsv")
+_JSON_LINES = (".jsonl", ".ndjson")
 
 
 def recognises(source: Source) -> bool:
-    """A file of this kind by its ending."""
-    return not source.is_folder and source.ending in _ENDINGS
+    """Tell a table by the name or the content.
+
+    A text with commas is one only by its name; JSON is one if every row is an object.
+    """
+    if source.is_folder:
+        return False
+    kind = detect_format(source.path, source.content)
+    if kind is Format.DELIMITED:
+        return source.ending in _DELIMITED
+    if kind not in (Format.JSON_LINES, Format.JSON_ARRAY) or source.ending in _JSON_LINES:
+        return True
+    rows = [value for _, value in json_rows(source.path, source.text)]
+    return bool(rows) and all(isinstance(value, dict) for value in rows)
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each row; the columns are `prompt` and `expected` unless others are named."""
-    found = read_rows(source.path, source.content)
-    for finding in found.unread:
-        problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
-    names = {name.strip().lower(): name for name in reversed(found.raw.columns)}
-    columns = []
-    for option, wanted, usual in (
-        ("--prompt-column", mapped.prompt_column, "prompt"),
-        ("--expected-column", mapped.expected_column, "expected"),
-    ):
-        column = wanted if wanted in found.raw.columns else names.get((wanted or usual).lower())
+    """A prompt for each row, from the columns `prompt` and `expected` unless others are named.
+
+    Of a list of messages it is the user's last one; several are kept as a column. With `label` no
+    column of labels is needed, and the column of prompts must be named.
+    """
+    wanted = {"--prompt-column": mapped.prompt_column or "prompt"}
+    if mapped.label is None:
+        wanted["--expected-column"] = mapped.expected_column or "expected"
+    needed = [name.strip().lower() for name in wanted.values()]
+    columns, lines, errors = read_table(source.path, source.content, needed)
+    for error in errors:
+        problems.add(source.path, error.message, error.lines[0] if error.lines else None)
+    known = ", ".join(columns) or "none"
+    if mapped.label is not None and not mapped.prompt_column:
+        problems.add(
+            source.path,
+            f"this is a table, not a plain list (columns: {known:.300}): "
+            "name the column of the prompts with --prompt-column",
+        )
+        return Reading([])
+    names = {name.strip().lower(): name for name in reversed(columns)}
+    chosen = []
+    for option, name in wanted.items():
+        column = name if name in columns else names.get(name.strip().lower())
         if column is None:
-            known = ", ".join(found.raw.columns) or "none"
             problems.add(
                 source.path,
-                f"there is no column {wanted or usual!r:.60} (there are: {known:.300}): "
-                f"name it with {option}",
+                f"there is no column {name!r:.60} (there are: {known:.300}): name it with {option}",
             )
         else:
-            columns.append(column)
-    if len(columns) < 2:
+            chosen.append(column)
+    if len(chosen) < len(wanted):
         return Reading([])
-    if columns[0] == columns[1]:
+    if len(set(chosen)) < len(chosen):
         problems.add(source.path, "prompt and label are one column: name two")
         return Reading([])
-    others = [name for name in found.raw.columns if name not in columns]
-    intent = None
-    own = names.get("intent")
-    if own in others:
-        given = {str(value or "").strip().lower() for value in found.raw[own]}
-        if len(given) == 1 and (word := given.pop()) in ("block", "allow"):
-            intent = Intent(word)
-            others.remove(own)
+    others = [name for name in columns if name not in chosen]
+    intent = _intent(columns, names.get("intent"), others)
+    prompts = _Prompts(chosen[0], columns[chosen[0]])
     rows = []
-    cells = found.raw.select([*columns, *others]).iter_rows()
-    for line, (prompt, value, *rest) in zip(found.lines.tolist(), cells, strict=True):
-        label = mapped.label_of(value)
+    for place, line in enumerate(lines):
+        value = columns[chosen[1]][place] if len(chosen) > 1 else None
+        label = mapped.label if mapped.label is not None else mapped.label_of(value)
         if label is None:
-            problems.add(source.path, f"{columns[1]}: {mapped.not_a_label(value)}", line)
+            problems.add(source.path, f"{chosen[1]}: {mapped.not_a_label(value)}", line)
             continue
-        extra = {name: one or "" for name, one in zip(others, rest, strict=True)}
-        rows.append(Row(source.path, line, prompt or "", label, extra))
-    return Reading(rows, intent)
+        try:
+            prompt, kept = prompts.at(place)
+        except ValueError as error:
+            problems.add(source.path, f"{chosen[0]}: {error}", line)
+            continue
+        extra = {name: text_of(columns[name][place]) for name in others}
+        rows.append(Row(source.path, line, prompt, label, extra | kept))
+    return Reading(rows, intent, prompts.notes())
+
+
+def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -> Intent | None:
+    """Return the one intent that all rows give; its column is then none of the others."""
+    if own not in others:
+        return None
+    given = {text_of(value).strip().lower() for value in columns[own]}
+    if len(given) != 1 or (word := given.pop()) not in ("block", "allow"):
+        return None
+    others.remove(own)
+    return Intent(word)
+
+
+@dataclass(slots=True)
+class _Prompts:
+    """The values of the column of prompts: texts, or conversations."""
+
+    name: str
+    values: list[Any]
+    several: int = 0
+
+    def __post_init__(self) -> None:
+        texts = [value for value in self.values if isinstance(value, str) and value.strip()]
+        # In CSV a list is a text: where every cell is a conversation, that is what is meant.
+        if texts and all(map(_conversation, texts)):
+            self.values = [
+                _conversation(value) or value if isinstance(value, str) else value
+                for value in self.values
+            ]
+
+    def at(self, place: int) -> tuple[str, dict[str, str]]:
+        """Return the prompt of a row, and its conversation as a column where it is longer.
+
+        Raises ValueError.
+        """
+        value = self.values[place]
+        if isinstance(value, dict) or (isinstance(value, list) and not looks_like_chat(value)):
+            kind = "an object" if isinstance(value, dict) else "a list without roles"
+            raise ValueError(f"this is {kind}, neither a text nor a list of messages")
+        if not isinstance(value, list):
+            return text_of(value), {}
+        messages = read_chat(value)
+        prompt = _last_of_user(messages)
+        if len(messages) == 1:
+            return prompt, {}
+        self.several += 1
+        return prompt, {self.name: text_of(value)}
+
+    def notes(self) -> list[str]:
+        """Return what the author should know."""
+        if not self.several:
+            return []
+        rows = "1 row has" if self.several == 1 else f"{self.several} rows have"
+        return [f"{rows} several messages: the user's last one is the prompt"]
+
+
+def _last_of_user(messages: tuple[ChatMessage, ...]) -> str:
+    """Return the user's last message. Raises ValueError if none or not only text."""
+    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    if last is None:
+        raise ValueError("no message in this list is the user's")
+    if last.media:
+        raise ValueError(f"the user's last message holds {last.media[0]!r:.40}, not only text")
+    return last.text
+
+
+def _conversation(text: str) -> list[Any] | None:
+    """Return the messages that a text holds as JSON, or None."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if looks_like_chat(value) else None

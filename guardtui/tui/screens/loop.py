@@ -380,10 +380,9 @@ class LoopScreen(Screen[None]):
         text = Text(f"guardtui  {file} × {prompts} ({told})")
         if self.workspace.unsaved:
             text.append("  ● unsaved", "bold $text-warning")
-        if self.session.topic.intent is not self.workspace.prompts.intent:
-            text.append(
-                f"  ⚠ the prompt set says {self.workspace.prompts.intent.value}", "bold $text-error"
-            )
+        known = self.workspace.prompts
+        if known.intent_given and self.session.topic.intent is not known.intent:
+            text.append(f"  ⚠ the prompt set says {known.intent.value}", "bold $text-error")
         text.append_text(self.header_note())
         self._header.update(themed(text), layout=False)
 

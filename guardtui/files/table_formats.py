@@ -1,0 +1,153 @@
+"""How a file of rows is written: its format, its delimiter, and whether gzip packed it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Collection
+from enum import StrEnum
+from pathlib import Path
+
+from guardtui.files.parquet import MAGIC
+from guardtui.files.problems import SIZE_LIMIT, ContentProblem, FileProblem
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_WORKBOOK_PART = b"xl/"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_JSON_ROWS = re.compile(rb'\s*(?:\[\s*)?\{\s*"|\s*\[\s*\]\s*\Z')
+"""How rows in JSON begin. No header of CSV does: a quote inside a bare field is an error there."""
+
+SEPARATORS = (",", ";", "\t")
+"""What may stand between two fields of a delimited file."""
+
+_CHUNK = 1 << 20
+_HEADER_BYTES = 1 << 20
+"""Bytes at the start of a file in which the header is looked for."""
+
+
+class Format(StrEnum):
+    """How a file of rows is written."""
+
+    DELIMITED = "delimited"
+    JSON_LINES = "json lines"
+    JSON_ARRAY = "json array"
+    PARQUET = "parquet"
+    WORKBOOK = "workbook"
+
+
+_ENDINGS = {
+    ".csv": Format.DELIMITED,
+    ".tsv": Format.DELIMITED,
+    ".jsonl": Format.JSON_LINES,
+    ".ndjson": Format.JSON_LINES,
+    ".json": Format.JSON_ARRAY,
+    ".parquet": Format.PARQUET,
+    ".xlsx": Format.WORKBOOK,
+}
+
+TABLE_ENDINGS = tuple(_ENDINGS)
+"""Endings of files that hold rows; each may have .gz behind it."""
+
+
+def unpacked_name(path: Path) -> Path:
+    """Return the name of a file without the .gz behind it."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def format_of(path: Path) -> Format:
+    """Return the format by a file's ending, CSV for an unknown one."""
+    return _ENDINGS.get(unpacked_name(path).suffix.lower(), Format.DELIMITED)
+
+
+def detect_format(path: Path, content: bytes) -> Format:
+    """Return the format by the unpacked content where it is certain, else by the file's ending."""
+    if content.startswith(MAGIC) and content.endswith(MAGIC):
+        return Format.PARQUET
+    if content.startswith(_ZIP) and _WORKBOOK_PART in content:
+        return Format.WORKBOOK
+    by_ending = format_of(path)
+    body = content[:_CHUNK].removeprefix(_BYTE_ORDER_MARK)
+    if by_ending in (Format.JSON_LINES, Format.JSON_ARRAY) or _JSON_ROWS.match(body):
+        return Format.JSON_ARRAY if body.lstrip()[:1] == b"[" else Format.JSON_LINES
+    return by_ending
+
+
+def separator_of(path: Path) -> str:
+    """Return what a delimited file with this ending usually has between two fields."""
+    return "\t" if unpacked_name(path).suffix.lower() == ".tsv" else ","
+
+
+def detect_separator(path: Path, content: bytes, required: Collection[str]) -> str:
+    """Return the separator with which the header has all required columns (in lower case).
+
+    The usual one goes first. When none has them, it is the one that gives the most columns, for
+    an error that names them. Only the header is looked at, never the rows.
+    """
+    usual = separator_of(path)
+    if not required:
+        return usual
+    header = _header(content)
+    names = {
+        separator: _fields(header, separator)
+        for separator in sorted(SEPARATORS, key=lambda one: one != usual)
+    }
+    for separator, fields in names.items():
+        if set(required) <= {field.strip().lower() for field in fields}:
+            return separator
+    return max(names, key=lambda separator: len(names[separator]))
+
+
+def _header(content: bytes) -> str:
+    """Return the first line that is not blank; quoted line feeds continue it."""
+    start = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n")
+    end = start.find(b"\n")
+    while end >= 0 and start.count(b'"', 0, end) % 2:
+        end = start.find(b"\n", end + 1)
+    return (start if end < 0 else start[:end]).decode("utf-8", "replace")
+
+
+def _fields(header: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(header, newline=""), delimiter=separator), [])
+    except csv.Error:  # a field of more than 128 KiB
+        return []
+
+
+def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
+    """Return what gzip packed, or the content itself if it did not.
+
+    Raises FileProblem for a damaged file, one that is cut off, an empty one, and one of more than
+    `limit` bytes, which is not unpacked any further.
+    """
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(limit + 1)
+    except EOFError as error:
+        raise FileProblem(path, "this gzip file is cut off", "copy the file again") from error
+    except (OSError, zlib.error) as error:
+        raise FileProblem(path, "this is a damaged gzip file", "copy the file again") from error
+    if len(unpacked) > limit:
+        raise FileProblem(
+            path,
+            f"it unpacks to more than the {limit / 1024**3:.3g} GiB allowed",
+            "split the file",
+        )
+    if not unpacked.strip(_BYTE_ORDER_MARK + b" \t\r\n"):
+        raise ContentProblem(path, "the file is empty", "guardtui sample prints an example")
+    return unpacked
+
+
+def pack(content: bytes) -> bytes:
+    """Return the content packed by gzip; the same content gives the same bytes."""
+    return gzip.compress(content, mtime=0)
+
+
+def is_packed(content: bytes) -> bool:
+    """Return whether gzip packed the content."""
+    return content.startswith(_GZIP)
