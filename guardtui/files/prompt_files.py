@@ -241,6 +241,8 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
 
     Structure is read off the bytes, values by polars.
     """
+    if not content:
+        raise ContentProblem(path, "the file is empty", _IF_EMPTY)
     data = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
     _check_quotes(path, data, quotes, ord(separator))

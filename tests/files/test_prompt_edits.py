@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import gzip
 import io
 import json
 import os
@@ -12,15 +13,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileProblem
 from guardtui.files.prompt_documents import opposite
 from guardtui.files.prompt_edits import EditedPrompts, PromptsChanged, edit_prompts
 from guardtui.files.prompt_files import load_prompts
+from guardtui.session.prompt_file import PromptFile
 
 HEADER = "prompt,expected,intent\n"
 SMALL = HEADER + "a,true,block\nb,false,block\nc,true,block\nd,false,block\n"
@@ -28,7 +32,15 @@ PIECE = st.sampled_from([*'abé",;\t \n=\U0001f600', "\r\n", "\u2028", "\x1e", "
 CELL = st.lists(PIECE, max_size=8).map("".join)
 PROMPT = CELL.filter(lambda text: text.strip() != "")
 SPELLINGS = st.sampled_from(
-    [("true", "false"), ("YES", "NO"), ("True", "False"), ("1", "0"), ("Y", "N"), ("t", "f")]
+    [
+        ("true", "false"),
+        ("YES", "NO"),
+        ("True", "False"),
+        ("1", "0"),
+        ("1.0", "0.0"),
+        ("Y", "N"),
+        ("t", "f"),
+    ]
 )
 SHARED = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -422,3 +434,109 @@ def test_many_rows(tmp_path: Path) -> None:
     assert int(np.count_nonzero(turned.expected != prompts.expected)) == 17_000
     edited(path, turned, Relabel(some))
     assert path.read_bytes().decode() == stream.getvalue()
+
+
+# --- other forms ----------------------------------------------------------------------------
+
+SEMICOLONS = (
+    "\ufeffprompt;expected;intent;note\r\na, b;1.0;block;\r\nc;0.0;block;x\r\nd;1.0;block;\r\n"
+)
+
+
+JSON_ROWS = "".join(
+    json.dumps({"prompt": text, "expected": label, "intent": "block"}) + "\n"
+    for text, label in (("a", True), ("b", False), ("c", True))
+)
+
+
+def test_the_delimiter_of_the_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, SEMICOLONS)
+    prompts = edited(path, prompts, Relabel(keys(prompts, 2)))
+    assert path.read_bytes().decode() == SEMICOLONS.replace("d;1.0", "d;0.0")
+    edited(path, prompts, Add("e; f, g", False, {"note": "n"}))
+    assert path.read_bytes().decode().endswith('d;0.0;block;\r\n"e; f, g";0.0;block;n\r\n')
+
+
+def test_what_gzip_packed_is_packed_again(tmp_path: Path) -> None:
+    for name, text in (("p.csv.gz", SEMICOLONS), ("p.jsonl.gz", JSON_ROWS)):
+        path = tmp_path / name
+        prompts = write(path, gzip.compress(text.encode()))
+        edited(path, prompts, Relabel(keys(prompts, 2)))
+        assert path.read_bytes().startswith(b"\x1f\x8b")
+        assert gzip.decompress(path.read_bytes()) != text.encode()
+        edited(path, load_prompts(path), Relabel(keys(prompts, 2)))
+        assert gzip.decompress(path.read_bytes()) == text.encode()
+
+
+def test_a_file_without_intents_stays_without(tmp_path: Path) -> None:
+    for name, text, added in (
+        ("p.csv", "expected,prompt\n1,a\n0,b\n", "1,c\n"),
+        (
+            "p.jsonl",
+            '{"expected": true, "prompt": "a"}\n{"expected": false, "prompt": "b"}\n',
+            '{"expected": true, "prompt": "c"}\n',
+        ),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        prompts = load_prompts(path, Intent.ALLOW)
+        result = edit_prompts(path, prompts, Add("c", True))
+        assert path.read_text() == text + added
+        assert (result.prompts.intent, result.prompts.intent_given) == (Intent.ALLOW, False)
+
+
+ARRAY = """\
+[
+  {"prompt": "é ] , [", "expected": true, "intent": "block"},
+  {
+    "prompt": "b",
+    "expected" : 1.0, "intent": "block"
+  } , {"prompt": "c", "expected": "No", "intent": "block", "x": [1, {}]},
+
+  {"prompt": "d", "expected": false, "intent": "block"}
+]
+"""
+
+
+@SHARED
+@given(data=st.data(), number=st.integers(1, 3))
+def test_edits_of_a_json_array(tmp_path: Path, data: st.DataObject, number: int) -> None:
+    path = tmp_path / "p.json"
+    prompts = write(path, ARRAY)
+    places = data.draw(st.sets(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=number))
+    once = edited(path, prompts, Duplicate(keys(prompts, *places)))
+    assert once.prompts.to_list() == [
+        text for row, text in enumerate(prompts.prompts) for _ in range(1 + (row in places))
+    ]
+    write(path, ARRAY)
+    if len({0, 1} - places) and len({2, 3} - places):
+        left = edited(path, prompts, Remove(keys(prompts, *places)))
+        assert left.prompts.to_list() == [
+            text for row, text in enumerate(prompts.prompts) if row not in places
+        ]
+        assert len(json.loads(path.read_text("utf-8"))) == 4 - len(places)
+    write(path, ARRAY)
+    turned = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
+    assert path.read_text("utf-8") == ARRAY.replace("1.0", "0.0").replace('"No"', '"Yes"')
+    added = edited(path, turned, Add("e", False, {"x": "y"}))
+    assert added.prompts.to_list()[-2:] == ["d", "e"]
+    assert path.read_text("utf-8").endswith("}\n]\n")
+
+
+def test_a_workbook_is_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.xlsx"
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet()
+    for row, cells in enumerate((("prompt", "expected"), ("a", 1), ("b", 0))):
+        sheet.write_row(row, 0, (*cells, "block" if row else "intent"))
+    book.close()
+    prompts = load_prompts(path)
+    before = path.read_bytes()
+    with pytest.raises(FileProblem, match=r"guardtui convert p\.xlsx -o p\.csv"):
+        edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
+    assert path.read_bytes() == before
+    assert PromptFile.open(path).refusal
+    path = tmp_path / "p.csv"
+    write(path, SMALL)
+    assert not PromptFile.open(path).refusal
