@@ -1,0 +1,83 @@
+"""Prompt sets of every kind as commands take them: standard input, gzip, no column intent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import NEGATIVE, POSITIVE, TOPIC, Run, prompts_csv
+
+ENGINE = ("--encoder", "static", "--format", "json")
+
+
+def without_intent() -> str:
+    rows = [{"prompt": text, "expected": 1.0} for text in POSITIVE]
+    rows += [{"prompt": text, "expected": 0.0} for text in NEGATIVE]
+    return json.dumps(rows, indent=2)
+
+
+def test_prompts_from_standard_input(folder: Path, environment: dict[str, str], run: Run) -> None:
+    def piped(content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "guardtui", *words]
+        return subprocess.run(
+            command, cwd=folder, env=environment, input=content, capture_output=True, check=False
+        )
+
+    packed = gzip.compress(prompts_csv().encode())
+    done = piped(packed, "eval", "topic.yaml", "--prompts", "-", *ENGINE)
+    assert done.returncode == 0
+    from_file = json.loads(run("eval", "topic.yaml", "--prompts", "prompts.csv", *ENGINE).out)
+    assert json.loads(done.stdout)["metrics"]["coverage"] == from_file["metrics"]["coverage"]
+    # check with clusters needs the prompts twice.
+    done = piped(packed, "check", "topic.yaml", "--prompts", "-", "--clusters")
+    assert (done.returncode, b"error" in done.stdout + done.stderr) == (0, False)
+    done = piped(
+        b"prompt,expected,intent\na,maybe,block\n", "check", "topic.yaml", "--prompts", "-"
+    )
+    assert done.returncode == 2
+    assert b"-:2: " in done.stdout
+
+
+def test_a_set_without_intents_takes_the_topics(folder: Path, run: Run) -> None:
+    (folder / "p.json").write_text(without_intent(), "utf-8")
+    allowed = TOPIC.replace("intent: block", "intent: allow")
+    (folder / "allow.yaml").write_text(allowed, "utf-8")
+    (folder / "none.yaml").write_text(TOPIC.replace("intent: block\n", ""), "utf-8")
+    for topic, intent in (("topic", "block"), ("allow", "allow"), ("none", "block")):
+        done = run("eval", f"{topic}.yaml", "--prompts", "p.json", *ENGINE)
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["intent"] == intent
+    contradiction = run("eval", "allow.yaml", "--prompts", "prompts.csv", *ENGINE)
+    assert contradiction.code == 2
+    assert "prompts.csv:2 is block" in contradiction.err
+
+
+def test_a_large_set_without_intents_takes_the_topics(folder: Path, run: Run) -> None:
+    lines = "\n".join(map(json.dumps, json.loads(without_intent())))
+    (folder / "p.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    words = ("eval", "topic.yaml", "--prompts", "p.jsonl.gz", "--out", "big", "--jobs", "1")
+    done = run(*words, *ENGINE)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["intent"] == "block"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("open", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
+        (("serve", "topic.yaml", "--prompts", "-"), "cannot read prompts from standard input"),
+        (("eval", "topic.yaml", "--prompts", "-", "--out", "big"), "cannot be cut into shards"),
+        (("eval", "topic.yaml", "--prompts", "-"), "standard input: the file is empty"),
+    ],
+)
+def test_where_standard_input_does_not_do(
+    folder: Path, run: Run, words: tuple[str, ...], told: str
+) -> None:
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
