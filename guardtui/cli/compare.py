@@ -9,9 +9,11 @@ import click
 
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
+from guardtui.cli.options import FILE, scanner_options
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 
 if TYPE_CHECKING:
+    from guardtui.files.topic_files import TopicFile
     from guardtui.session.named import Mistakes, Named
 
 _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html": "html"}
@@ -26,26 +28,107 @@ _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html"
     type=click.Choice(["table", "md", "json", "html"]),
     help="Form of the comparison on the screen, or in a single file (default: table).",
 )
+@click.option(
+    "--prompts",
+    type=FILE,
+    metavar="FILE",
+    help="Evaluate the topic files A and B on these prompts with the embedded engine.",
+)
+@scanner_options
 @outputs_option
-def command(before: str, after: str, format_name: str | None, outputs: tuple[Path, ...]) -> int:
+def command(
+    before: str,
+    after: str,
+    format_name: str | None,
+    prompts: Path | None,
+    encoder: str | None,
+    threshold: float | None,
+    outputs: tuple[Path, ...],
+) -> int:
     """Tell what changed from A to B: metrics, definition, regressions and fixes.
 
     A and B are each a JSON report, the JSON of 'airs runtime topics eval', or TOPIC.yaml for the
-    best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one.
+    best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one. With
+    --prompts they are topic files, which are both evaluated on that prompt set.
     """
     from guardtui.reports.compared.base import hold, load_form
     from guardtui.session.named import Named, read_files
 
+    if prompts is None and (encoder is not None or threshold is not None):
+        raise click.UsageError("--encoder and --threshold need --prompts: nothing is evaluated")
     read = [path for word in (before, after) for path in read_files(word)]
-    check_outputs(outputs, *read)
+    check_outputs(outputs, *read, *filter(None, [prompts]))
     chosen = choose(format_name, outputs, _form_of_name, "table")
-    found = _find(before), _find(after)
+    found: tuple[Named | Mistakes, Named | Mistakes]
+    if prompts is None:
+        found = _find(before), _find(after)
+    else:
+        found = _evaluate(before, after, prompts, encoder, threshold)
     texts = [side.prompts for side in found if isinstance(side, Named)]
     check_outputs(outputs, *(Path(one.source) for one in texts if one is not None))
     for note in dict.fromkeys(note for side in found for note in side.notes):
         warn(note)
     compared = hold(*found)
     return write_all((one, load_form(one.format_name)(compared)) for one in chosen)
+
+
+def _evaluate(
+    before: str, after: str, path: Path, encoder: str | None, threshold: float | None
+) -> tuple[Named, Named]:
+    """Evaluate two topic files on one prompt set with the embedded engine.
+
+    Raises InputError when they differ in intent, FileProblem and PromptSetError for the files.
+    """
+    from guardtui.cli import diagnostics
+    from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.files.prompt_files import load_prompts
+    from guardtui.scanners.base import Progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.named import Named
+
+    files = [_topic_file(word) for word in (before, after)]
+    given = [file for file in files if file.intent_given]
+    if len({file.topic.intent for file in given}) > 1:
+        raise InputError(
+            f"{before}: intent is {given[0].topic.intent}, but that of {after} is "
+            f"{given[1].topic.intent}\n  a prompt set has one intent: compare topics that share it"
+        )
+    prompts = load_prompts(path, (given or files)[0].topic.intent)
+    say_findings(prompts)
+    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+
+    def progress(now: Progress) -> None:
+        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+
+    def evaluated(file: TopicFile) -> Named:
+        topic = agreed_topic(file, prompts)
+        if topic is None:
+            raise InputError(disagreement(file, prompts))
+        verdicts = scanner.scan_now(topic, prompts, progress)
+        diagnostics.progress("")
+        assert verdicts is not None  # noqa: S101 - nothing stops it
+        evaluation = Evaluation(
+            topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+        )
+        return Named(f"{file.path} on {prompts.source}", evaluation, prompts)
+
+    return evaluated(files[0]), evaluated(files[1])
+
+
+def _topic_file(word: str) -> TopicFile:
+    """The topic file that a word names. Raises InputError for an iteration and FileProblem."""
+    from guardtui.files.topic_files import load_topic
+    from guardtui.session.named import SIGN
+
+    path = Path(word)
+    if SIGN in word and not path.exists() and Path(word.rpartition(SIGN)[0]).exists():
+        raise InputError(
+            f"{word}: names an iteration, and with --prompts topic files are evaluated\n"
+            "  name the topic file alone, or leave --prompts out"
+        )
+    return load_topic(path)
 
 
 def _find(word: str) -> Named | Mistakes:

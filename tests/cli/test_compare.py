@@ -250,3 +250,48 @@ def test_looking_leaves_nothing(run: Run, reports: Path) -> None:
     assert run("compare", "topic.yaml", "a.json").code == 2
     assert run("compare", "a.json", "b.json").code == 0
     assert sorted(path.name for path in reports.rglob("*")) == before
+
+
+def test_two_topics_on_one_prompt_set(run: Run, reports: Path) -> None:
+    words = ("compare", "topic.yaml", "other.yaml", "--prompts", "prompts.csv")
+    line = (*words, "--encoder", "static", "--threshold", "0.0001", "--format", "json")
+    done = run(*line)
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    same = compared(run, "a.json", "a.json")
+    assert told["a"]["counts"] == told["b"]["counts"] == same["a"]["counts"]
+    assert told["a"]["name"] == "topic.yaml on prompts.csv"
+    # Without a column of intents the topics give it, and a file may be as one likes.
+    rows = (reports / "prompts.csv").read_text("utf-8").replace(",block,", ",")
+    (reports / "p.csv").write_text(rows.replace(",intent,", ","), "utf-8")
+    default = run("compare", "topic.yaml", "other.yaml", "--prompts", "p.csv", "-o", "c.md")
+    assert default.code == 0, default.err
+    assert "other.yaml on p.csv" in (reports / "c.md").read_text("utf-8")
+    assert not (reports / ".guardtui").exists()  # nothing is recorded
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("topic.yaml", "allow.yaml", "--prompts", "prompts.csv"),
+            "but that of allow.yaml is allow",
+        ),
+        (("allow.yaml", "allow.yaml", "--prompts", "prompts.csv"), "prompts.csv:2 is block"),
+        (("topic.yaml@3", "topic.yaml", "--prompts", "prompts.csv"), "names an iteration"),
+        (("topic.yaml", "none.yaml", "--prompts", "prompts.csv"), "none.yaml: there is no such"),
+        (("topic.yaml", "topic.yaml", "--prompts", "none.csv"), "none.csv: there is no such"),
+        (("topic.yaml", "prompts.csv", "--prompts", "prompts.csv"), "prompts.csv"),
+        (("topic.yaml", "topic.yaml", "--threshold", "0.5"), "need --prompts"),
+        (("topic.yaml", "topic.yaml", "--prompts", "prompts.csv", "-o", "prompts.csv"), "would be"),
+    ],
+)
+def test_topics_that_cannot_be_compared(
+    run: Run, folder: Path, words: tuple[str, ...], told: str
+) -> None:
+    (folder / "allow.yaml").write_text(TOPIC.replace(": block", ": allow"), "utf-8")
+    before = (folder / "prompts.csv").read_bytes()
+    done = run("compare", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert (folder / "prompts.csv").read_bytes() == before
