@@ -13,10 +13,11 @@ from guardtui.scorer.state import TaskState
 from guardtui.scorer.types import Score, Scorer, Target
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScoringTask:
     """What is being evaluated: the sample's state and target, and the scorers of the task.
 
+    A run that goes from sample to sample may assign the next state and target.
     `log` is called with every intermediate score.
     """
 

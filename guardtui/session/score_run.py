@@ -192,7 +192,21 @@ async def _work(
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
-    """Score rows until there are no more.
+    """Score rows until there are no more; a scorer may call `score()`, which asks the `others`."""
+    task = ScoringTask(None, Target(()), others)
+    with scoring_task(task):
+        return await _score_each(outputs, rows, result, task, done, settle)
+
+
+async def _score_each(
+    outputs: OutputSet,
+    rows: Iterator[int],
+    result: RowScores,
+    task: ScoringTask,
+    done: _Counter | None,
+    settle: Callable[[], Awaitable[None]] | None,
+) -> ScoreError | None:
+    """Score rows until there are no more, each as the state of `task`.
 
     A scorer that waits for nothing costs no turn of the event loop: its coroutine runs through
     inside of this one.
@@ -202,9 +216,8 @@ async def _work(
         if not row & _BREATH:
             await asyncio.sleep(0)
         try:
-            state, target = sample_state(outputs, row), Target(outputs.targets[row])
-            with scoring_task(ScoringTask(state, target, others)):
-                score = await scorer(state, target)
+            task.state, task.target = sample_state(outputs, row), Target(outputs.targets[row])
+            score = await scorer(task.state, task.target)
             if score is not None and not isinstance(score, Score):
                 raise TypeError(f"the scorer returned no score but {type(score).__name__}")
             scores[row] = score
@@ -258,8 +271,8 @@ def sample_state(outputs: OutputSet, row: int) -> TaskState:
     Without messages of its own the conversation is the input and the output.
     """
     output = outputs.outputs[row]
-    asked = _messages(outputs.input_messages, row)
-    messages = _messages(outputs.messages, row)
+    asked = _messages(outputs.input_messages[row]) if outputs.input_messages else []
+    messages = _messages(outputs.messages[row]) if outputs.messages else []
     if not messages:
         question = asked or [Message("user", outputs.inputs[row])]
         messages = [*question, Message("assistant", output)]
@@ -280,8 +293,8 @@ def sample_state(outputs: OutputSet, row: int) -> TaskState:
     )
 
 
-def _messages(chats: Sequence[Sequence[ChatMessage]], row: int) -> list[Message]:
-    """The conversation of a row as scorers read it; empty when there is none."""
+def _messages(chat: Sequence[ChatMessage]) -> list[Message]:
+    """A conversation as scorers read it."""
     return [
         Message(
             one.role,
@@ -290,7 +303,7 @@ def _messages(chats: Sequence[Sequence[ChatMessage]], row: int) -> list[Message]
             function=one.function,
             error=one.error,
         )
-        for one in (chats[row] if chats else ())
+        for one in chat
     ]
 
 
