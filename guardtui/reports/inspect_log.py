@@ -149,7 +149,8 @@ class _Log:
             "eval_id": self._id("eval"),
             "run_id": self._id("run"),
             "created": self.created,
-            "task": display_text(topic.name) or "(no name)",
+            # Readers take what stands before the first "/" for a package, and leave it out.
+            "task": f"guardtui/{display_text(topic.name) or '(no name)'}",
             "task_id": self._id("task"),
             "task_version": 0,
             "task_display_name": display_text(topic.name) or "(no name)",
@@ -251,7 +252,7 @@ class _Log:
         number = row.number + 1
         prompt = GONE if row.prompt is None else _whole(row.prompt)
         said = {
-            "id": self._id("input", number),
+            "id": self._id("input", number, epoch),
             "content": prompt,
             "source": "input",
             "role": "user",
@@ -268,6 +269,7 @@ class _Log:
         }
         if answer is None:
             reason = display_text(row.error) if row.triggered is None else ""
+            sample["events"] = [self._event(number, epoch, said, sample["output"])]
             sample["error"] = {
                 "message": reason or "no verdict",
                 "traceback": "",
@@ -286,8 +288,26 @@ class _Log:
             "choices": [{"message": answered, "stop_reason": "stop"}],
             "completion": _word(answer),
         }
+        sample["events"] = [self._event(number, epoch, said, sample["output"])]
         sample["scores"] = {SCORER: self._score(row, answer)}
         return sample
+
+    def _event(
+        self, number: int, epoch: int, said: dict[str, Any], output: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The request to the guardrail: `inspect_ai.analysis.messages_df` reads messages here."""
+        return {
+            "uuid": self._id("event", number, epoch),
+            "timestamp": self.created,
+            "working_start": 0.0,
+            "event": "model",
+            "model": self.model,
+            "input": [said],
+            "tools": [],
+            "tool_choice": "none",
+            "config": {},
+            "output": output,
+        }
 
     def _metadata(self, row: Row) -> dict[str, Any]:
         metadata: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -249,3 +250,43 @@ def test_the_schema_of_inspect_ai_holds(report: ReportInput) -> None:
     validator = jsonschema.Draft202012Validator(EvalLog.model_json_schema())
     for given_ in (report, in_epochs(report)):
         assert not list(validator.iter_errors(log_of(given_)))
+
+
+# inspect-ai uses what pandas is about to drop.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_inspect_ai_makes_its_data_frames_of_it(report: ReportInput, tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", minversion="0.3.285")
+    from inspect_ai.analysis import evals_df, messages_df, samples_df
+
+    name = "HR/Payroll fraud"
+    topic = report.topic.model_copy(update={"name": name})
+    # Only files whose names begin with a time are taken for logs.
+    path = tmp_path / "2026-01-31T12-00-00+00-00_payroll_a.json"
+    path.write_text(inspect_log.write(replace(in_epochs(report), topic=topic)), "utf-8")
+    evals, samples = evals_df(str(path), quiet=True), samples_df(str(path), quiet=True)
+    assert evals["task_name"].to_list() == evals["task_display_name"].to_list() == [name]
+    assert len(samples) == 3 * len(HOSTILE)
+    messages = messages_df(str(path), quiet=True)
+    assert messages["message_id"].is_unique
+    asked = messages[messages["role"] == "user"]
+    assert asked["content"].to_list() == list(HOSTILE) * 3
+    answered = messages[messages["role"] == "assistant"]
+    assert len(answered) == int((REPEATS >= 0).sum())
+    assert set(answered["content"]) == {"true", "false"}
+
+
+def test_inspect_ai_rescores_it_when_told_that_there_is_no_model(report: ReportInput) -> None:
+    pytest.importorskip("inspect_ai", minversion="0.3.285")
+    from inspect_ai import score
+    from inspect_ai.log import EvalLog
+    from inspect_ai.scorer import match
+
+    log = EvalLog.model_validate_json(inspect_log.write(report))
+    with pytest.raises(ValueError, match="guardtui"):
+        score(log, match(), display="none")
+    again = score(log, match(), model="none", display="none")
+    assert again.results is not None
+    accuracy = again.results.scores[-1].metrics["accuracy"].value
+    metrics = report.evaluation.metrics
+    # To inspect an error is an empty answer, and wrong.
+    assert accuracy == pytest.approx((metrics.tp + metrics.tn) / len(HOSTILE))
