@@ -13,6 +13,7 @@ import click
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.options import FILE, output_option, scanner_options
 from guardtui.cli.output import check_output, write
+from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.advice.lint import Advice
@@ -294,5 +295,5 @@ def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
             text = located(remark.file, remark.message, remark.lines)
         lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
     errors = sum(remark.severity == "error" for remark in remarks)
-    lines.append(f"{errors} errors, {len(remarks) - errors} warnings")
+    lines.append(f"{count_text(errors, 'error')}, {count_text(len(remarks) - errors, 'warning')}")
     return "\n".join(lines) + "\n" + more

@@ -21,6 +21,7 @@ from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
+from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
@@ -413,7 +414,7 @@ def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) 
         if len(rows) > 1:
             further = ", ".join(str(outputs.lines[row]) for row in rows[1:10])
             more = ", …" if len(rows) > 10 else ""
-            lines.append(f"  likewise lines {further}{more} ({len(rows)} rows)")
+            lines.append(f"  likewise lines {further}{more} ({count_text(len(rows), 'row')})")
     if len(reasons) > _LISTED:
         lines.append(f"  … and {len(reasons) - _LISTED} reasons more")
     if graders.known:

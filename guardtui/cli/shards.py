@@ -14,6 +14,7 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.options import FILE, Function
+from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation, ScannerSettings
@@ -275,7 +276,7 @@ def told(shard: Shard, manifest: Manifest) -> str:
     metrics = manifest.metrics
     seconds = sum(manifest.seconds.values())
     return (
-        f"shard {shard}: {manifest.rows} prompts, {metrics.tp} TP, {metrics.tn} TN, "
+        f"shard {shard}: {count_text(manifest.rows, 'prompt')}, {metrics.tp} TP, {metrics.tn} TN, "
         f"{metrics.fp} FP, {metrics.fn} FN, {metrics.errors} without a verdict ({seconds:.1f} s)"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from guardtui.advice.prompt_set import Cluster, Spot, Survey
+from guardtui.domain.figures import count_text
 from guardtui.domain.statistics import Interval
 from guardtui.domain.text import display_start, display_text
 from guardtui.tui.screens.agreeing import WHO
@@ -123,7 +124,7 @@ def cluster_line(cluster: Cluster, width: int) -> Text:
 def cluster_text(cluster: Cluster, survey: Survey) -> Text:
     """All of one cluster."""
     text = Text()
-    text.append(f"#{cluster.number}: {cluster.size} prompts", "bold")
+    text.append(f"#{cluster.number}: {count_text(cluster.size, 'prompt')}", "bold")
     text.append(f", labels true {cluster.belong}, false {cluster.others}; ")
     counts = cluster.metrics
     text.append(f"TP {counts.tp}  TN {counts.tn}  FP {counts.fp}  FN {counts.fn}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from guardtui.domain.figures import count_text
 from guardtui.session.workspace import Workspace
 
 _ROOM = 80
@@ -11,7 +12,7 @@ _ROOM = 80
 def prompts_told(workspace: Workspace, width: int = _ROOM) -> str:
     """How many prompts there are, and of how many they are a sample; shorter on small screens."""
     if workspace.large is None:
-        return f"{len(workspace.prompts)} prompts"
+        return count_text(len(workspace.prompts), "prompt")
     sample = workspace.large[1]
     if width < _ROOM and sample_told(workspace):
         return f"sample {len(sample.prompts)}/{sample.of}"

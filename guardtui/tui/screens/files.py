@@ -9,6 +9,7 @@ from typing import Any
 
 from textual import on, work
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
@@ -124,7 +125,8 @@ class FilesScreen(LoopScreen):
                     return
                 self.workspace.adopt_prompts(theirs)
                 file = display_text(self.workspace.prompts_path.name)
-                note = f"{file} was changed by another program: {len(theirs)} prompts now."
+                now = count_text(len(theirs), "prompt")
+                note = f"{file} was changed by another program: {now} now."
                 self.notify(note, markup=False, timeout=8)
                 self._prompts_replaced()
 

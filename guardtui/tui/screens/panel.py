@@ -12,6 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.late import late
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.prompts import PromptSet
@@ -226,7 +227,7 @@ class PanelDialog(SightDialog, Listing):
             told = f"label {str(label).lower()} → {str(not label).lower()}\n{said}"
         else:
             to_false = int(np.count_nonzero(prompts.expected[doubted]))
-            what = f"Relabel {len(doubted)} prompts as the majority says?"
+            what = f"Relabel {count_text(len(doubted), 'prompt')} as the majority says?"
             told = f"{len(doubted) - to_false} to true, {to_false} to false"
         question = f"{what}\n{self.listed(doubted)}\n{told}"
         if left := len(rows) - len(doubted):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.late import late
 from guardtui.session.session import Decision, Iteration
 from guardtui.tui.screens.applying import REMOTE, ApplyingScreen
@@ -62,7 +63,7 @@ class RecordingScreen(ApplyingScreen):
             decision = Decision.KEEP if keep else Decision.UNDECIDED
             iteration = await asyncio.to_thread(self.workspace.write, evaluation, decision)
             self.session.record(iteration)
-        told = f"#{iteration.number}: {total} prompts scanned"
+        told = f"#{iteration.number}: {count_text(total, 'prompt')} scanned"
         unasked = len(evaluation.verdicts.open_rows)
         if left:
             told = f"#{iteration.number}: {total - left} of {total} prompts have a verdict"

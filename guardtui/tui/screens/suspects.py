@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.suspects import LEAST_VOICES
 from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.panel import Sight
@@ -105,7 +106,7 @@ class SuspectsDialog(SightDialog):
         if len(rows) == 1:
             answered(True)
         else:
-            question = f"Turn the labels of {len(rows)} prompts?\n{self.listed(rows)}"
+            question = f"Turn the labels of {count_text(len(rows), 'prompt')}?\n{self.listed(rows)}"
             self.app.push_screen(Confirm(question, "Turn", "Leave"), answered)
 
     def action_reject(self) -> None:
