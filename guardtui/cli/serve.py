@@ -7,6 +7,8 @@ import contextlib
 import io
 import logging
 import os
+import re
+import secrets
 import shlex
 import signal
 import subprocess
@@ -22,15 +24,27 @@ from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
+from guardtui.cli.serve_page import PAGE
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from textual_serve.server import Server
 
 HOST = "127.0.0.1"
 PORT = 8000
 
 _CLOSING = 5.0
 """Seconds that open apps have to keep their drafts when the server ends."""
+
+_TOKEN = "token"  # noqa: S105 - the name of a parameter
+
+_OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
+"""Names of this machine. Not the port, which is another one at the near end of a tunnel."""
+
+_REFUSAL = (
+    "guardtui: this is not open without its token.\n"
+    "Copy the whole URL that `guardtui serve` printed into the address bar.\n"
+)
 
 
 @click.command("serve")
@@ -109,12 +123,8 @@ async def _serve(line: str, port: int) -> int:
     from aiohttp import web
     from textual_serve.server import Server
 
-    server = Server(line, host=HOST, port=port, title="guardtui")
-    app = await server._make_app()
-    app.on_startup.clear()  # its greeting writes to standard output, with markup
-    guard = _Guard()
-    app.middlewares.append(web.middleware(guard))
-    app.on_shutdown.append(guard.end_sessions)
+    guard = _Guard(secrets.token_urlsafe(32))
+    app = _application(Server(line, host=HOST, port=port, title="guardtui"), guard)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING)
     await runner.setup()
     ended = asyncio.Event()
@@ -129,26 +139,48 @@ async def _serve(line: str, port: int) -> int:
                 "  name another with --port, or --port 0 for a free one"
             ) from error
         port = runner.addresses[0][1]
-        server.port, server.public_url = port, f"http://{HOST}:{port}"
         guard.port = port
         with contextlib.redirect_stdout(sys.__stdout__):
-            write(f"{server.public_url}\n")
-        note("Open this address in a browser of this machine. Ctrl-C ends.")
+            write(f"http://{HOST}:{port}/?{_TOKEN}={guard.token}\n")
+        note("Open this address in a browser of this machine; its token is the key to the app.")
+        note("Ctrl-C ends.")
         await ended.wait()
     finally:
         await runner.cleanup()
     return 143
 
 
-class _Guard:
-    """Lets in what the page itself asks for, and knows the apps that are open.
+def _application(server: Server, guard: _Guard) -> web.Application:
+    """The page, its files, the websocket and downloads, all behind the guard."""
+    from aiohttp import web
 
-    A browser sends a websocket's first request to any host for any page, so a page of somebody
-    else could type into the app: Origin tells it apart. Host does so for a foreign name that was
-    made to point to this machine.
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=PAGE, content_type="text/html")
+
+    app = web.Application(middlewares=[web.middleware(guard)])
+    app.add_routes(
+        [
+            web.get("/", page),
+            web.get("/ws", server.handle_websocket),
+            web.get("/download/{key}", server.handle_download),
+            web.static("/static", server.statics_path),
+        ]
+    )
+    app.on_shutdown.append(guard.end_sessions)
+    return app
+
+
+class _Guard:
+    """Lets in who has the token and asks from a page of this server; knows the open apps.
+
+    Every account of the machine reaches the port: the token, a cookie after the first request,
+    tells them apart. A browser sends a websocket's first request to any host for any page, so a
+    page of somebody else could type into the app: Origin tells it apart. Host does so for a
+    foreign name that was made to point to this machine; its port may be that of a tunnel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, token: str) -> None:
+        self.token = token
         self.port = 0
         self._sessions: set[asyncio.Task[Any]] = set()
 
@@ -159,21 +191,43 @@ class _Guard:
     ) -> web.StreamResponse:
         from aiohttp import web
 
-        names = [f"{name}:{self.port}" for name in (HOST, "localhost")]
-        if self.port == 80:
-            names += [HOST, "localhost"]
-        origin = request.headers.get("Origin")
-        foreign = origin is not None and origin not in [f"http://{name}" for name in names]
-        if request.host not in names or foreign:
+        own = f"http://{request.host}".lower()
+        origin = request.headers.get("Origin", own).lower()
+        if not _OWN_HOST.fullmatch(request.host) or origin != own:
             raise web.HTTPForbidden(text="guardtui answers only pages of its own\n")
+        if request.path == "/" and self._is_token(request.query.get(_TOKEN, "")):
+            # The address without the token is what the history and other pages may see.
+            return self._with_policy(request, self._welcome())
+        if not self._is_token(request.cookies.get(self._cookie, "")):
+            return self._with_policy(request, web.Response(status=403, text=_REFUSAL))
         if request.path == "/ws":
             return await self._session(request, handler)
-        response = await handler(request)
+        return self._with_policy(request, await handler(request))
+
+    @property
+    def _cookie(self) -> str:
+        """Name of the cookie: browsers do not keep the cookies of two ports apart."""
+        return f"guardtui-{self.port}"
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+    def _welcome(self) -> web.StreamResponse:
+        from aiohttp import web
+
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.set_cookie(self._cookie, self.token, path="/", httponly=True, samesite="Strict")
+        return response
+
+    @staticmethod
+    def _with_policy(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        """Forbid everything that the page does not need, and addresses in referrers."""
         if not response.prepared:
-            # The page needs nothing from elsewhere, though its template asks for a font there.
+            response.headers["Referrer-Policy"] = "no-referrer"
+            response.headers["Cache-Control"] = "no-store"
             response.headers["Content-Security-Policy"] = (
                 "default-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-                f"connect-src 'self' ws://{HOST}:{self.port}; frame-ancestors 'none'"
+                f"connect-src 'self' ws://{request.host}; frame-ancestors 'none'"
             )
         return response
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,13 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.app import ComposeResult
+from textual.messages import ExitApp
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens import files
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.widgets.editor import TopicEditor
+from guardtui.tui.widgets.metrics_panel import MetricsPanel
+from guardtui.tui.widgets.results_pane import ResultsPane
 from tests.tui.test_loop import drive, frame, main_screen, make_app, topic_path, until
 
 __all__ = ["topic_path"]
@@ -153,6 +160,38 @@ async def test_what_stays_in_the_terminal(
         assert "tax.yaml is as it was: your edits come back" in str(main._leaving_text())
 
     await drive(topic_path, run)
+
+
+@pytest.mark.parametrize("moment", [MainScreen, TopicEditor, ResultsPane, MetricsPanel])
+async def test_leaving_before_the_screen_is_mounted_is_no_crash(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch, moment: type[Widget]
+) -> None:
+    """By a key or a signal."""
+    usual = moment.compose
+
+    def compose(widget: Widget) -> ComposeResult:
+        widget.app.exit(return_code=0)
+        yield from usual(widget)
+
+    monkeypatch.setattr(moment, "compose", compose)
+    app = make_app(topic_path)
+    async with asyncio.timeout(60):
+        await app.run_async(headless=True, size=(120, 40))
+    assert app._exception is None
+    assert app.return_code == 0
+
+
+async def test_a_tab_that_is_closed_at_once_is_no_crash(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The web driver sends this message when the websocket ends."""
+    monkeypatch.setattr(
+        GuardtuiApp, "on_load", lambda app: app.post_message(ExitApp()), raising=False
+    )
+    app = make_app(topic_path)
+    async with asyncio.timeout(60):
+        await app.run_async(headless=True, size=(120, 40))
+    assert app._exception is None
 
 
 def test_a_crash_is_told_without_prompts(topic_path: Path, own_folders: Path) -> None:

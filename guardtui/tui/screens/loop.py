@@ -184,6 +184,8 @@ class LoopScreen(Screen[None]):
             pane.border_title = f"▸ {title}" if pane in within else title
 
     def on_mount(self) -> None:
+        if not (self.is_attached and self.app.is_running):
+            return  # the app is exiting: Textual mounted none of the children
         self.watch(self, "focused", self._mark_focus)
         self._detail.show(None)
         self._show_header()
