@@ -13,7 +13,6 @@ import click
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.options import FILE, output_option, scanner_options
 from guardtui.cli.output import check_output, write
-from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.advice.lint import Advice
@@ -282,6 +281,7 @@ def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
 def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
     from guardtui.cli import clusters
     from guardtui.cli.inputs import located
+    from guardtui.domain.figures import count_text
     from guardtui.domain.text import display_text
 
     more = "" if survey is None else clusters.table(survey)

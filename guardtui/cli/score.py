@@ -21,7 +21,6 @@ from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
-from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
@@ -393,6 +392,8 @@ def _warnings() -> Iterator[None]:
 
 def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
     """The exit code; a message when rows could not be scored."""
+    from guardtui.domain.figures import count_text
+
     reasons: dict[tuple[bool, str, str], list[int]] = {}
     for one in scored:
         for row, reason in sorted(one.errors.items()):

@@ -14,7 +14,6 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.options import FILE, Function
-from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation, ScannerSettings
@@ -273,6 +272,8 @@ def _run_all(job: Job, large: LargeSet, name: str, jobs: int | None, address: st
 
 def told(shard: Shard, manifest: Manifest) -> str:
     """What came of a shard, in a line."""
+    from guardtui.domain.figures import count_text
+
     metrics = manifest.metrics
     seconds = sum(manifest.seconds.values())
     return (
