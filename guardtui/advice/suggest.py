@@ -215,7 +215,7 @@ def measured(
 
 def _worth(before: NDArray[np.int8], after: NDArray[np.int8]) -> Significance:
     """How sure the difference of outcomes, int8 [n] each, is; those without a verdict are none."""
-    told = (before != Outcome.ERROR) & (after != Outcome.ERROR)
+    told = (before < Outcome.ERROR) & (after < Outcome.ERROR)
     before, after = before[told], after[told]
     duty = (before == Outcome.TP) | (before == Outcome.FN)
     return worth_of(duty, is_correct(before), is_correct(after))

@@ -185,14 +185,18 @@ def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
 
 
 def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> None:
-    """Say how many prompts have no verdict, the most frequent reason, and how to go on."""
+    """Say how many prompts have no verdict, the most frequent reason, and how to go on.
+
+    `allowed` says whether errors are: prompts that were not asked are told as an error anyway.
+    """
     from collections import Counter
 
-    errors = evaluation.verdicts.errors
-    ((reason, count),) = Counter(errors.values()).most_common(1)
+    metrics, errors = evaluation.metrics, evaluation.verdicts.errors
     again = "run the same command again" + (" without --fresh" if fresh else "")
-    say = diagnostics.warn if allowed else diagnostics.error
-    say(
-        f"{len(errors)} of {len(evaluation.keys)} prompts have no verdict; {count} of them: "
-        f"{reason}\n  verdicts that came are kept: {again} to ask for the others only"
-    )
+    say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
+    said = f"{metrics.missing} of {metrics.prompts} prompts have no verdict"
+    if metrics.open:
+        said += f", {metrics.open} of them {'was' if metrics.open == 1 else 'were'} not asked"
+    for reason, count in Counter(errors.values()).most_common(1):
+        said += f"; {count} of them: {reason}"
+    say(f"{said}\n  verdicts that came are kept: {again} to ask for the others only")

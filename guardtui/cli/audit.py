@@ -162,8 +162,8 @@ def command(
         diagnostics.gate(result.state, result.text)
     code: int = exit_code(results)
     if remote and audit.errors:
-        say_incomplete(audit, fresh=fresh, allowed=max_errors is not None)
-        if max_errors is None:
+        say_incomplete(audit, fresh=fresh, allowed=max_errors is not None and not audit.open_count)
+        if max_errors is None or audit.open_count:
             code = Exit.NOT_COMPLETED
     code = failed or code
     if told := summary(results, code):

@@ -171,10 +171,11 @@ def say_incomplete(audit: Audit, *, fresh: bool, allowed: bool) -> None:
     """Say how many prompts have no verdict, the most frequent reason, and how to go on."""
     from collections import Counter
 
+    missing = audit.error_count + audit.open_count
     ((reason, count),) = Counter(audit.errors.values()).most_common(1)
     again = "run the same command again" + (" without --fresh" if fresh else "")
     say = diagnostics.warn if allowed else diagnostics.error
     say(
-        f"{audit.error_count} of {len(audit)} prompts have no verdict; {count} of them: {reason}\n"
+        f"{missing} of {len(audit)} prompts have no verdict; {count} of them: {reason}\n"
         f"  verdicts that came are kept: {again} to ask for the others only"
     )

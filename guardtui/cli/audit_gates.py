@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.gates import MAX_ERRORS, Result, State
+from guardtui.cli.gates import MAX_ERRORS, Result, State, errors_gate
 from guardtui.cli.options import Fraction, Function
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class AuditGates:
             count = audit.conflict_count
             yield _at_most("--max-conflicts", count, "conflict", "", self.max_conflicts)
         if self.max_errors is not None:
-            count = audit.error_count
-            yield _at_most("--max-errors", count, "prompt", " without a verdict", self.max_errors)
+            yield errors_gate(audit.error_count, audit.open_count, self.max_errors)
 
 
 def gate_options(function: Function) -> Function:

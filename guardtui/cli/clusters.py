@@ -86,6 +86,7 @@ def document(survey: Survey) -> dict[str, Any]:
                     "fp": one.metrics.fp,
                     "fn": one.metrics.fn,
                     "errors": one.metrics.errors,
+                    "open": one.metrics.open,
                 },
                 "error_rate": _rate(one.error_rate, one.error_interval),
                 "false_positive_rate": _rate(*one.false_positive_rate),

@@ -50,9 +50,10 @@ def deliver(
     for result in results:
         diagnostics.gate(result.state, result.text)
     code: int = exit_code(results)
-    if say_incomplete is not None and report.evaluation.metrics.errors:
+    metrics = report.evaluation.metrics
+    if say_incomplete is not None and metrics.missing:
         say_incomplete()
-        if gates.max_errors is None:
+        if gates.max_errors is None or metrics.open:
             code = Exit.NOT_COMPLETED
     code = failed or code
     if told := summary(results, code):

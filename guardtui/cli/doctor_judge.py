@@ -118,7 +118,7 @@ def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) 
         said = Triggered(int(verdicts.triggered[row]))
         name = f"attack: {one.name}" if one.attack else one.name
         wanted = "yes" if one.belongs else "no"
-        if said is Triggered.NO_VERDICT:
+        if said < Triggered.NO:
             missing += 1
             yield Fact(name, "warning", f"no verdict: {verdicts.errors.get(row, '')}")
         elif (said is Triggered.YES) == one.belongs:

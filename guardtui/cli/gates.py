@@ -72,7 +72,8 @@ class Gates:
         if self.require_significant and report.comparison is not None:
             found.append(_sure_change(report))
         if self.max_errors is not None or self.require_complete:
-            found.append(_errors(report, self.max_errors))
+            metrics = report.evaluation.metrics
+            found.append(errors_gate(metrics.errors, metrics.open, self.max_errors))
         return found
 
 
@@ -164,6 +165,13 @@ def _coverage(report: ReportInput, least: float) -> Result:
     if coverage is None or interval is None:
         text = f"coverage is undefined, at least {least:g} is asked for"
         return Result("--min-coverage", State.FAILED, text, Exit.GATE_FAILED)
+    bounds = report.coverage_bounds
+    if metrics.open and bounds is not None and bounds.low < least <= bounds.high:
+        text = (
+            f"coverage may be from {bounds.low:.3f} to {bounds.high:.3f}, at least {least:g} is "
+            f"asked for: {_not_asked(metrics.open)}"
+        )
+        return Result("--min-coverage", State.UNSURE, text, Exit.NOT_COMPLETED)
     failed = coverage < least
     # As many decimals as it takes to tell the two apart.
     shown = f"{coverage:.3f}"
@@ -208,6 +216,9 @@ def _regressions(report: ReportInput, most: int) -> Result:
     total = len(report.evaluation.keys)
     if compared < total:
         text += f" ({compared} of {_count(total, 'prompt')} can be compared)"
+    if report.evaluation.metrics.open and not failed:
+        text += f"; {_not_asked(report.evaluation.metrics.open)}"
+        return Result("--max-regressions", State.UNSURE, text, Exit.NOT_COMPLETED)
     return Result(
         "--max-regressions", State.FAILED if failed else State.PASSED, text, _gate(failed)
     )
@@ -227,13 +238,24 @@ def _sure_change(report: ReportInput) -> Result:
     return Result("--require-significant", state, text, code)
 
 
-def _errors(report: ReportInput, most: int | None) -> Result:
-    metrics = report.evaluation.metrics
-    failed = metrics.errors > (most or 0)
-    text = f"{_count(metrics.errors, 'prompt')} without a verdict, at most {most or 0} allowed"
+def errors_gate(errors: int, unasked: int, most: int | None) -> Result:
+    """The gate on prompts without a verdict: at most `most`; None is --require-complete.
+
+    Prompts that were not asked are no errors that may be allowed: the scan is not complete.
+    """
     option = "--require-complete" if most is None else "--max-errors"
+    failed = errors > (most or 0)
+    text = f"{_count(errors, 'prompt')} without a verdict, at most {most or 0} allowed"
+    if unasked:
+        text = f"{_not_asked(unasked)}; {text}"
+        return Result(option, State.FAILED, text, Exit.NOT_COMPLETED)
     code = Exit.NOT_COMPLETED if most is None and failed else _gate(failed)
     return Result(option, State.FAILED if failed else State.PASSED, text, code)
+
+
+def _not_asked(unasked: int) -> str:
+    verb = "was" if unasked == 1 else "were"
+    return f"{_count(unasked, 'prompt')} {verb} not asked, the scan is not complete"
 
 
 def _gate(failed: bool) -> Exit:

@@ -295,10 +295,12 @@ def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> Non
         return
     budget = stopped[-1].removeprefix("not asked: ").partition(" could be passed")[0]
     again = "run the same command again" + (" without --fresh" if fresh else "")
-    say = diagnostics.warn if allowed else diagnostics.error
+    metrics = evaluation.metrics
+    more = metrics.missing - len(stopped)
+    say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
     say(
-        f"{budget} is reached: {len(stopped)} of {len(evaluation.keys)} prompts were not asked"
-        + (f", {len(errors) - len(stopped)} more have no verdict" * (len(errors) > len(stopped)))
+        f"{budget} is reached: {len(stopped)} of {metrics.prompts} prompts were not asked"
+        + (f", {more} more have no verdict" * (more > 0))
         + f"\n  verdicts that came are kept: {again} to spend as much again on the others, "
         "or give it more"
     )

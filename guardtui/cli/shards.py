@@ -222,8 +222,9 @@ def evaluate_by_others(
 ) -> tuple[Merged | None, Evaluation | None]:
     """The same with a scanner of calls, one shard after the other in this process.
 
-    A shard with more prompts without a verdict than allowed is not finished: its evaluation comes
-    second, and the run can be taken up again. Raises `ShardError`, ScannerError and FileProblem.
+    A shard with more prompts without a verdict than allowed, or one that was not asked, is not
+    finished: its evaluation comes second, and the run can be taken up again. Raises `ShardError`,
+    ScannerError and FileProblem.
     """
     from guardtui.shards.parts import Run, read_manifest, write_part
 
@@ -236,7 +237,7 @@ def evaluate_by_others(
             frame = large.read_rows(one)
             begun = time.perf_counter()
             found = evaluate(large.prompts(frame), one)
-            if found.metrics.errors > (max_errors or 0):
+            if found.metrics.open or found.metrics.errors > (max_errors or 0):
                 return None, found
             whole = replace(found, prompt_set=large.fingerprint)
             seconds = {"scan": time.perf_counter() - begun}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.statistics import CONFIDENCE, Interval, mcnemar_p_value, wilson_interval
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +73,7 @@ def agreement(first: NDArray[np.int8], second: NDArray[np.int8]) -> Agreement:
     """
     if first.shape != second.shape:
         raise ValueError(f"{first.shape} and {second.shape} verdicts")
-    known = (first != Triggered.NO_VERDICT) & (second != Triggered.NO_VERDICT)
+    known = is_answered(first) & is_answered(second)
     one, other = known & (first == Triggered.YES), known & (second == Triggered.YES)
     both = int(np.count_nonzero(one & other))
     first_only = int(np.count_nonzero(one)) - both

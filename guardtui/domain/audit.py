@@ -13,7 +13,7 @@ from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.profile import NO_ALLOW, any_of, decided
 from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Outcome, Triggered, is_wrong, outcomes
+from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +94,7 @@ class Member:
         """Metrics of the topic by itself, over its own rows."""
         answers = self.matches[self.own]
         if self.topic.intent is Intent.ALLOW:
-            answers = np.where(answers == _NONE, answers, np.int8(1) - answers)
+            answers = np.where(is_answered(answers), np.int8(1) - answers, answers)
         return metrics_of(outcomes(self.should_trigger, answers))
 
     @property
@@ -140,10 +140,11 @@ class CrossRow:
 class Audit:
     """All topics of one profile over the N distinct prompts of all their sets.
 
-    `stopped` (int8 [N], values of `Triggered`) is what the profile did, `errors` says for rows why
-    there is no verdict, `notes` what is doubtful about one. A `closed` profile stops what no topic
-    matches. Of a prompt without a label for a topic nothing is known; the profile as a whole is
-    measured as if it did not belong there, and what that assumption decides is `undecided`.
+    `stopped` (int8 [N], values of `Triggered`) is what the profile did, `errors` says why a row
+    has no verdict or was not asked, `notes` what is doubtful about one. A `closed` profile stops
+    what no topic matches. Of a prompt without a label for a topic nothing is known; the profile as
+    a whole is measured as if it did not belong there, and what that assumption decides is
+    `undecided`.
     """
 
     prompts: Sequence[str]
@@ -207,7 +208,9 @@ class Audit:
     def against_rule(self) -> NDArray[np.intp]:
         """Rows where a service did otherwise than the topics that it named explain, intp [k]."""
         told = self._decided([one.matches for one in self.members])
-        return np.flatnonzero((told != self.stopped) & (told != _NONE) & (self.stopped != _NONE))
+        return np.flatnonzero(
+            (told != self.stopped) & is_answered(told) & is_answered(self.stopped)
+        )
 
     @property
     def idle(self) -> tuple[int, ...]:
@@ -216,8 +219,13 @@ class Audit:
 
     @property
     def error_count(self) -> int:
-        """Rows without a verdict of the profile."""
+        """Rows that were asked and have no verdict of the profile."""
         return int(np.count_nonzero(self.stopped == _NONE))
+
+    @property
+    def open_count(self) -> int:
+        """Rows that the profile was not asked about, since the scan ended before them."""
+        return int(np.count_nonzero(self.stopped == Triggered.NOT_ASKED))
 
     # --- one topic ------------------------------------------------------------------------
 
@@ -298,7 +306,7 @@ class Audit:
         for first, one in enumerate(self.members):
             for second in range(first + 1, len(self.members)):
                 other = self.members[second]
-                known = (one.matches != _NONE) & (other.matches != _NONE)
+                known = is_answered(one.matches) & is_answered(other.matches)
                 both = known & (one.matches == _YES) & (other.matches == _YES)
                 either = known & ((one.matches == _YES) | (other.matches == _YES))
                 shared, total = int(np.count_nonzero(both)), int(np.count_nonzero(either))
@@ -332,7 +340,7 @@ class Audit:
                         count,
                         matched,
                         int(np.count_nonzero(stopped == _YES)),
-                        int(np.count_nonzero(stopped == _NONE)),
+                        int(np.count_nonzero(~is_answered(stopped))),
                     )
                 )
         return tuple(found)

@@ -35,17 +35,21 @@ class Change(IntEnum):
     NO_VERDICT = 3
     ADDED = 4
     RELABELLED = 5
+    OPEN = 6
 
 
 @cache
 def _change_table() -> NDArray[np.int8]:
-    """Change by outcome before and now, at index before · 5 + now."""
+    """Change by outcome before and now, at index before · 6 + now."""
     table = np.full((len(Outcome), len(Outcome)), Change.SAME, dtype=np.int8)
     correct, wrong = (Outcome.TP, Outcome.TN), (Outcome.FP, Outcome.FN)
     for good in correct:
         for bad in wrong:
             table[good, bad] = Change.REGRESSION
             table[bad, good] = Change.FIX
+    table[Outcome.OPEN, :] = Change.OPEN
+    table[:, Outcome.OPEN] = Change.OPEN
+    # A call that failed is told even where the other evaluation did not ask.
     table[Outcome.ERROR, :] = Change.NO_VERDICT
     table[:, Outcome.ERROR] = Change.NO_VERDICT
     return table.ravel()
@@ -85,8 +89,9 @@ class Comparison:
     for prompts it did not have. `deltas` are differences of rates, None where one is undefined;
     they are of the prompts that both have, by the labels of now, so that they tell what the edit
     of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
-    why the two cannot be compared without care. `then` and `now` are the outcomes of both by the
-    labels of now, int8 [N].
+    why the two cannot be compared without care. `no_verdict` counts prompts that got none in one
+    of the two, `open` those that one of them did not ask. `then` and `now` are the outcomes of both
+    by the labels of now, int8 [N].
     """
 
     changes: NDArray[np.int8]
@@ -94,6 +99,7 @@ class Comparison:
     regressions: int
     fixes: int
     no_verdict: int
+    open: int
     added: int
     relabelled: int
     removed: int
@@ -105,7 +111,8 @@ class Comparison:
     @cached_property
     def significance(self) -> Significance:
         """How sure the difference is; most of it is worked out only when it is asked for."""
-        compared = len(self.changes) - self.no_verdict - self.added - self.relabelled
+        missing = self.no_verdict + self.open
+        compared = len(self.changes) - missing - self.added - self.relabelled
         return Significance(self.fixes, self.regressions, compared, self._pairs())
 
     @property
@@ -176,6 +183,7 @@ def compare(
         regressions=counts[Change.REGRESSION],
         fixes=counts[Change.FIX],
         no_verdict=counts[Change.NO_VERDICT],
+        open=counts[Change.OPEN],
         added=counts[Change.ADDED],
         relabelled=counts[Change.RELABELLED],
         removed=alignment.removed,
@@ -213,16 +221,16 @@ def codes_for(
 def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
     """What a scanner answered on these prompts (keys uint64 [N]): int8 [N] of `Triggered`.
 
-    NO_VERDICT also for prompts that it was not asked for.
+    NOT_ASKED for prompts that it did not have.
     """
     alignment = align(evaluation.keys, keys)
     answers = evaluation.verdicts.triggered
     if alignment.index is None:
         return answers
     if not len(answers):
-        return np.full(len(keys), Triggered.NO_VERDICT, np.int8)
+        return np.full(len(keys), Triggered.NOT_ASKED, np.int8)
     found: NDArray[np.int8] = np.where(
-        alignment.index >= 0, answers[alignment.index], np.int8(Triggered.NO_VERDICT)
+        alignment.index >= 0, answers[alignment.index], np.int8(Triggered.NOT_ASKED)
     )
     return found
 
@@ -264,6 +272,7 @@ def _caveats(
         (removed, "removed"),
         (counts[Change.RELABELLED], "relabelled"),
         (counts[Change.NO_VERDICT], "without a verdict in one of the two"),
+        (counts[Change.OPEN], "not asked in one of the two"),
     )
     caveats += [f"{count_text(count, 'prompt')} {kind}" for count, kind in kinds if count]
     if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.statistics import CONFIDENCE
-from guardtui.domain.verdicts import Outcome, Triggered, is_correct
+from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_correct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ def rate_bounds(
     Coverage reaches its bounds where both of its rates do. Raises ValueError when shapes differ.
     """
     _same_shape(codes, should_trigger)
-    correct, missing = is_correct(codes), codes == Outcome.ERROR
+    correct, missing = is_correct(codes), codes >= Outcome.ERROR
 
     def bounds(rows: NDArray[np.bool_]) -> Bounds | None:
         total = int(np.count_nonzero(rows))
@@ -99,7 +99,7 @@ def denominators(
     from its label alone. Raises ValueError when the shapes differ.
     """
     _same_shape(codes, should_trigger)
-    answered = codes != Outcome.ERROR
+    answered = codes < Outcome.ERROR
     return {
         name: (int(np.count_nonzero(answered & rows)), int(np.count_nonzero(rows)))
         for name, rows in (
@@ -111,85 +111,95 @@ def denominators(
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Rows of one class: right ones of how many, by value and in the two extremes."""
+    """Rows of one class: right ones (expected, at least, at most) of how many.
 
-    right: int
-    total: int
+    `unknown` open rows have no prediction: they are in the two extremes only.
+    """
+
+    right: float
     low: int
     high: int
-    extreme_total: int
+    total: int
+    unknown: int
 
     def __add__(self, other: _Share) -> _Share:
         return _Share(
             self.right + other.right,
-            self.total + other.total,
             self.low + other.low,
             self.high + other.high,
-            self.extreme_total + other.extreme_total,
+            self.total + other.total,
+            self.unknown + other.unknown,
         )
 
     def rate(self) -> RateEstimate | None:
         if not self.total:
             return None
-        whole = self.extreme_total
-        return RateEstimate(self.right / self.total, self.low / whole, self.high / whole)
+        whole = self.total + self.unknown
+        low, high = self.low / whole, (self.high + self.unknown) / whole
+        return RateEstimate(min(max(self.right / self.total, low), high), low, high)
 
 
 def estimate(
     codes: NDArray[np.int8],
     should_trigger: NDArray[np.bool_],
     predicted: NDArray[np.int8],
-    open_rows: NDArray[np.intp],
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Rates as they will probably be when the open rows are in.
 
-    `codes` are outcomes (int8 [N], ERROR at the open rows), `should_trigger` labels (bool [N]),
-    `predicted` the verdicts expected of the rows (int8 [N] of `Triggered`, NO_VERDICT where
-    nothing is): those of the baseline, or of the embedded engine. `open_rows` is intp [k].
+    `codes` are outcomes (int8 [N]), `should_trigger` labels (bool [N]), `predicted` the verdicts
+    expected of the rows (int8 [N] of `Triggered`, negative where nothing is): those of the
+    baseline, or of the embedded engine.
 
-    The value takes the answers that came and, for open rows, the predicted ones; open rows without
-    a prediction are left out of it, and so are rows that were asked and have no verdict, as in the
-    metrics. The interval covers only what is still open, not the sampling error of the prompt set,
-    which the intervals of the metrics show: when no row is open, low = value = high. It lets as
-    many predicted rows of each class differ, in the worse or in the better direction, as the
-    answers so far do not rule out, and takes open rows without a prediction for wrong or right.
-    All rates hold at once with at least `confidence` when the open rows are no likelier to differ
-    than those asked: the order "most likely changed first" makes that the safe side.
+    The value takes the answers that came and, for open rows, the predictions corrected by those
+    answers: of the open rows with one label and one prediction, as many differ from it as did of
+    the answered ones. That share is the posterior mean of a binomial share whose prior counts as
+    one answer that came as predicted (Gelman et al., Bayesian Data Analysis, section 2.4), so that
+    the prediction stands until answers contradict it. Open rows without a prediction are left out
+    of the value, and so are rows that were asked and have no verdict, as in the metrics.
 
-    Raises ValueError when shapes differ or an open row has a verdict.
+    The interval covers only what is still open, not the sampling error of the prompt set, which
+    the intervals of the metrics show: when no row is open, low = value = high. It lets as many
+    predicted rows of each label and prediction differ as the answers so far do not rule out, and
+    takes open rows without a prediction for wrong or right. All rates hold at once with at least
+    `confidence` when the open rows are no likelier to differ than those asked: the order "most
+    likely changed first" makes that the safe side.
+
+    Raises ValueError when shapes differ.
     """
     _same_shape(codes, should_trigger)
     _same_shape(codes, predicted)
-    is_open = np.zeros(len(codes), bool)
-    is_open[open_rows] = True
-    answered = codes != Outcome.ERROR
-    if bool((is_open & answered).any()):
-        raise ValueError("an open row has a verdict")
+    is_open, answered = codes == Outcome.OPEN, codes < Outcome.ERROR
     correct = is_correct(codes)
-    has_prediction = predicted != Triggered.NO_VERDICT
+    has_prediction = is_answered(predicted)
     predicted_correct = has_prediction & ((predicted == Triggered.YES) == should_trigger)
     # An answer differs from the prediction exactly when only one of the two is correct.
     compared = answered & has_prediction
     differing = compared & (correct != predicted_correct)
-    tail = (1 - confidence) / 2  # of each class, so that both hold at once
+    tail = (1 - confidence) / 4  # of each label and prediction, so that all hold at once
 
     def count(rows: NDArray[np.bool_]) -> int:
         return int(np.count_nonzero(rows))
 
+    def differences(rows: NDArray[np.bool_]) -> tuple[int, float, int]:
+        """Open rows; of them those that are expected to differ, and may differ at most."""
+        waiting, asked, differ = (
+            count(rows & is_open),
+            count(rows & compared),
+            count(rows & differing),
+        )
+        return waiting, waiting * differ / (asked + 1), most_differing(differ, asked, waiting, tail)
+
     def share(rows: NDArray[np.bool_]) -> _Share:
-        waiting = rows & is_open
-        known = waiting & has_prediction
-        expected, right = count(known), count(waiting & predicted_correct)
-        unknown = count(waiting) - expected
-        most = most_differing(count(differing & rows), count(compared & rows), expected, tail)
-        done, total = count(correct & rows), count(answered & rows) + expected
+        right, lost, most_lost = differences(rows & predicted_correct)
+        wrong, won, most_won = differences(rows & has_prediction & ~predicted_correct)
+        done = count(correct & rows)
         return _Share(
-            right=done + right,
-            total=total,
-            low=done + right - min(most, right),
-            high=done + right + min(most, expected - right) + unknown,
-            extreme_total=total + unknown,
+            right=done + right - lost + won,
+            low=done + right - most_lost,
+            high=done + right + most_won,
+            total=count(answered & rows) + right + wrong,
+            unknown=count(rows & is_open) - right - wrong,
         )
 
     positive, negative = share(should_trigger), share(~should_trigger)

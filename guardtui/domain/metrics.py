@@ -22,10 +22,10 @@ def _rate(part: int, whole: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counts of the five outcomes and the rates they give, each from 0 to 1 or None.
+    """Counts of the six outcomes and the rates they give, each from 0 to 1 or None.
 
-    Formulas: design section 2 (the usual definitions; coverage is the smaller of TPR and TNR).
-    `errors` are prompts without a verdict: counted, and in no rate.
+    Formulas: the usual definitions; coverage is the smaller of TPR and TNR. `errors` are prompts
+    that were asked and have no verdict, `open` those that were not asked: both in no rate.
     """
 
     tp: int
@@ -33,6 +33,17 @@ class Metrics:
     fp: int
     fn: int
     errors: int = 0
+    open: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Prompts without a verdict, whether they were asked or not."""
+        return self.errors + self.open
+
+    @property
+    def prompts(self) -> int:
+        """All prompts, with a verdict or without."""
+        return self.total + self.missing
 
     @property
     def total(self) -> int:
@@ -94,11 +105,18 @@ RATE_TITLES: dict[str, str] = {
 """How each rate is called on screens and in reports, in the same order."""
 
 
+def missing_counts(metrics: Metrics) -> str:
+    """The prompts without a verdict, for a line of counts; open ones only where there are any."""
+    return (f"open {metrics.open}  " if metrics.open else "") + f"errors {metrics.errors}"
+
+
 def metrics_of(codes: NDArray[np.int8]) -> Metrics:
     """Metrics of outcome codes (int8 [N])."""
     # Comparing and counting bytes is several times faster than bincount, which widens to int64.
     tp, tn, fp, fn = (int(np.count_nonzero(codes == code)) for code in range(Outcome.ERROR))
-    return Metrics(tp, tn, fp, fn, len(codes) - tp - tn - fp - fn)
+    missing = len(codes) - tp - tn - fp - fn
+    errors = int(np.count_nonzero(codes == Outcome.ERROR)) if missing else 0
+    return Metrics(tp, tn, fp, fn, errors, missing - errors)
 
 
 def metrics_by_group(

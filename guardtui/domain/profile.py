@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import Triggered, Verdicts, is_answered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,7 +119,8 @@ def decided(allowed: _Answers, blocked: _Answers, *, closed: bool) -> _Answers:
     What an allow topic matches is let through; any other prompt is stopped when a block topic
     matches it, and when the profile is `closed`: it then lets nothing else through.
     """
-    triggered = np.full(len(allowed), _NONE, np.int8)
+    # What stays undecided was not asked where one of the two was not.
+    triggered = np.minimum(np.minimum(allowed, blocked), np.int8(_NONE))
     triggered[allowed == _YES] = _NO
     if closed:
         triggered[allowed == _NO] = _YES
@@ -135,14 +136,14 @@ def matches_of(topic: Topic, verdicts: Verdicts) -> _Answers:
     if topic.intent is _BLOCK:
         return triggered
     # What an allow topic does not match is what it stops.
-    return np.where(triggered == _NONE, triggered, np.int8(1) - triggered)
+    return np.where(is_answered(triggered), np.int8(1) - triggered, triggered)
 
 
 def any_of(answers: Sequence[_Answers], count: int) -> _Answers:
     """Whether any says yes, int8 [N]; unknown where none does and one does not know."""
     found = np.zeros(count, np.int8)
     for one in answers:
-        found[(one == _NONE) & (found == _NO)] = _NONE
+        found = np.where(~is_answered(one) & (found != _YES), np.minimum(one, found), found)
         found[one == _YES] = _YES
     return found
 
@@ -153,11 +154,12 @@ def _errors(triggered: _Answers, members: Sequence[tuple[Topic, Verdicts]]) -> d
     That of the topic under test stands as it is.
     """
     errors: dict[int, str] = {}
-    for row in np.flatnonzero(triggered == _NONE).tolist():
+    for row in np.flatnonzero(~is_answered(triggered)).tolist():
         for place, (topic, verdicts) in enumerate(members):
-            if verdicts.triggered[row] == _NONE:
-                reason = verdicts.errors.get(row, "no verdict")
-                errors[row] = f"{topic.name}: {reason}" if place else reason
+            if verdicts.triggered[row] == triggered[row]:
+                reason = verdicts.errors.get(row, "no verdict" if triggered[row] == _NONE else "")
+                if reason:
+                    errors[row] = f"{topic.name}: {reason}" if place else reason
                 break
     return errors
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ def matches_told(
     the service named. It need not name an allow topic that let a prompt through: then that follows
     from the verdict where there is one allow topic only, and stays unknown where there are more.
     """
-    answered = stopped != _NONE
+    answered = is_answered(stopped)
     through = stopped == _NO
     blocks_named, allows_named = _named(blocked, len(stopped)), _named(allowed, len(stopped))
     allows = [one for one in topics if one.intent is Intent.ALLOW]
@@ -50,7 +50,7 @@ def matches_told(
     found = []
     for topic in topics:
         names = blocked if topic.intent is Intent.BLOCK else allowed
-        matches = np.where(answered, np.int8(_NO), np.int8(_NONE))
+        matches = np.where(answered, np.int8(_NO), stopped)
         if topic.intent is Intent.BLOCK:
             matches[(stopped == _YES) & ~blocks_named & (not closed)] = _NONE
         else:

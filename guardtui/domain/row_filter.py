@@ -37,6 +37,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "fp": Outcome.FP,
     "fn": Outcome.FN,
     "error": Outcome.ERROR,
+    "open": Outcome.OPEN,
 }
 """Words for outcomes, now (`fn`) and in the baseline (`was:fn`)."""
 
@@ -48,9 +49,8 @@ CHANGES: Mapping[str, Change] = {
 }
 """Words for what became of a prompt since the baseline."""
 
-WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "open", "flaky", "all")
-"""Words with a meaning of their own; the plural does as well. `open` rows wait to be scanned,
-`flaky` ones differ between epochs."""
+WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "flaky", "all")
+"""Words with a meaning of their own; the plural does as well. Epochs of `flaky` rows differ."""
 
 FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 """Fields besides the prompt set's own columns. `match` is 0 for the description."""
@@ -169,17 +169,9 @@ def _word(word: str) -> _Test:
         return lambda rows: is_wrong(rows.evaluation.codes)
     if word == "right":
         return lambda rows: is_correct(rows.evaluation.codes)
-    if word == "open":
-        return _is_open
     if word == "flaky":
         return lambda rows: rows.evaluation.verdicts.flaky
     return lambda rows: np.ones(len(rows.evaluation.keys), bool)
-
-
-def _is_open(rows: Rows) -> Mask:
-    mask = np.zeros(len(rows.evaluation.keys), bool)
-    mask[rows.evaluation.verdicts.open_rows] = True
-    return mask
 
 
 def _changes(rows: Rows) -> NDArray[np.int8]:

@@ -133,7 +133,7 @@ def rate_errors(
     values = right.astype(np.float64)
     if share is not None:
         values = np.where(should_trigger, share, 1 - share).astype(np.float64)
-    answered = (codes != Outcome.ERROR) & ~np.isnan(values)
+    answered = (codes < Outcome.ERROR) & ~np.isnan(values)
     found: dict[str, float | None] = {}
     for name, rows in (
         ("true_positive_rate", answered & should_trigger),

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ def suspects(
     for place, said in enumerate(chain(answers, history)):
         if said.shape != shape:
             raise ValueError(f"{said.shape} answers for {shape} labels")
-        spoke = said != Triggered.NO_VERDICT
+        spoke = is_answered(said)
         right |= spoke & ((said == Triggered.YES) == should_trigger)
         if speakers is not None:
             before = heard.get(speakers[place])

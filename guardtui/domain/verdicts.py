@@ -18,26 +18,26 @@ else:
 
 
 class Triggered(IntEnum):
-    """The scanner's answer for one prompt."""
+    """The scanner's answer for one prompt.
 
+    NO_VERDICT: the scanner was asked and gave none. NOT_ASKED: nobody asked it about this prompt.
+    """
+
+    NOT_ASKED = -2
     NO_VERDICT = -1
     NO = 0
     YES = 1
 
 
 class Outcome(IntEnum):
-    """A verdict held against its label. ERROR (no verdict) is in no rate."""
+    """A verdict compared with its label; ERROR (no verdict) and OPEN (not asked) are in no rate."""
 
     TP = 0
     TN = 1
     FP = 2
     FN = 3
     ERROR = 4
-
-
-NOT_YET = "not scanned yet"
-UNTESTED = "not scanned: its verdict was unlikely to change"
-_OPEN = frozenset({NOT_YET, UNTESTED})
+    OPEN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Verdicts:
 
     `triggered` is int8 with the values of `Triggered`. `score` is float32 from 0 to 1, NaN where
     there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
-    for single rows why there is no verdict (`NOT_YET`, `UNTESTED`: nobody asked so far), `notes`
-    what is doubtful about one, `stopped_by` which topics of a profile stopped it, where that is
-    known, `reasons` what a judge gave as its reason, `used` what asking for these cost, now.
-    `repeats` are the answers of K epochs, int8 [K, N], that these were made from.
+    for single rows why there is no verdict (for an open row only where the scan ended before it),
+    `notes` what is doubtful about one, `stopped_by` which topics of a profile stopped it, where
+    that is known, `reasons` what a judge gave as its reason, `used` what asking for these cost,
+    now. `repeats` are the answers of K epochs, int8 [K, N], that these were made from.
     """
 
     triggered: NDArray[np.int8]
@@ -91,8 +91,7 @@ class Verdicts:
     @cached_property
     def open_rows(self) -> NDArray[np.intp]:
         """Rows that nobody asked for a verdict yet, intp [k], in their order."""
-        rows = sorted(row for row, reason in self.errors.items() if reason in _OPEN)
-        return np.array(rows, np.intp)
+        return np.flatnonzero(self.triggered == Triggered.NOT_ASKED)
 
     @cached_property
     def flaky(self) -> NDArray[np.bool_]:
@@ -110,8 +109,9 @@ class Verdicts:
         """
         if len(self) != len(newer):
             raise ValueError(f"{len(self)} and {len(newer)} prompts")
-        asked = np.ones(len(newer), bool)
-        asked[newer.open_rows] = False
+        # An open row of both takes the newer reason, if the newer scan ended before it.
+        asked = newer.triggered != Triggered.NOT_ASKED
+        asked |= self.triggered == Triggered.NOT_ASKED
         later = set(np.flatnonzero(asked).tolist())
 
         def texts(old: Mapping[int, Any], new: Mapping[int, Any]) -> dict[int, Any]:
@@ -139,7 +139,7 @@ def _merged_repeats(
     if old is None and new is None:
         return None
     count = max(0 if one is None else len(one) for one in (old, new))
-    answers = np.full((count, len(asked)), Triggered.NO_VERDICT, np.int8)
+    answers = np.full((count, len(asked)), Triggered.NOT_ASKED, np.int8)
     if old is not None:
         answers[: len(old), ~asked] = old[:, ~asked]
     if new is not None:
@@ -154,12 +154,18 @@ def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> 
     """
     if should_trigger.shape != triggered.shape:
         raise ValueError(f"{should_trigger.shape} labels, {triggered.shape} verdicts")
-    # A table look-up is one pass: (label, answer + 1) → outcome.
-    table = np.array([4, 1, 2, 4, 3, 0], dtype=np.int8)
-    index = triggered + np.int8(1)
-    index += should_trigger.view(np.int8) * np.int8(3)
+    # A table look-up is one pass: (label, answer − NOT_ASKED) → outcome.
+    table = np.array([5, 4, 1, 2, 5, 4, 3, 0], dtype=np.int8)
+    index = triggered - np.int8(Triggered.NOT_ASKED)
+    index += should_trigger.view(np.int8) * np.int8(4)
     codes: NDArray[np.int8] = table.take(index)
     return codes
+
+
+def is_answered(triggered: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """True where there is a verdict: `triggered` has values of `Triggered` and any shape."""
+    answered: NDArray[np.bool_] = triggered >= Triggered.NO
+    return answered
 
 
 def is_correct(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -169,7 +175,7 @@ def is_correct(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def is_wrong(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """True, bool [N], where the outcome is FP or FN; errors are neither correct nor wrong."""
+    """True, bool [N], where the outcome is FP or FN; ERROR and OPEN are neither."""
     # FP and FN are neighbours: one comparison instead of two and their union.
     wrong: NDArray[np.bool_] = (codes.view(np.uint8) - np.uint8(Outcome.FP)) <= np.uint8(1)
     return wrong

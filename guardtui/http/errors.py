@@ -35,6 +35,8 @@ class Kind(Enum):
     """The answer is larger than allowed."""
     CONTENT = "content"
     """The answer is not the JSON that was expected."""
+    BUDGET = "budget"
+    """The caller's own limit on spending has no room for it: nothing was sent."""
     FAULT = "fault"
     """An error of the caller's own code, not of the service."""
 

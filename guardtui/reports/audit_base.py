@@ -130,6 +130,10 @@ def open_text(audit: Audit) -> str:
         parts.append(
             f"{_prompts(audit.error_count, 'has', 'have')} no verdict, and no part in rates"
         )
+    if audit.open_count:
+        parts.append(
+            f"{_prompts(audit.open_count, 'was', 'were')} not asked, and have no part in rates"
+        )
     return "; ".join(parts)
 
 
@@ -149,7 +153,7 @@ def doubts(report: AuditReport, quote: Quote) -> list[str]:
             found.append(
                 f"{quote(audit.name(place))} {why}: it is seen on the prompts of the others only"
             )
-        unknown = one.alone.errors
+        unknown = one.alone.missing
         if unknown and unknown > sum(row in audit.errors for row in one.own.tolist()):
             found.append(
                 f"{quote(audit.name(place))}: of {_prompts(unknown, 'it is', 'it is')} not known "
@@ -202,7 +206,7 @@ def counts_text(metrics: Metrics) -> str:
     """The counts of outcomes in a line."""
     return (
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
-        f"no verdict {metrics.errors}"
+        f"no verdict {metrics.errors}" + f"  open {metrics.open}" * bool(metrics.open)
     )
 
 
@@ -221,7 +225,9 @@ def labels_text(audit: Audit, row: int, quote: Quote, limit: int | None = None) 
 def fate_text(audit: Audit, row: int, quote: Quote) -> str:
     """What became of a prompt."""
     if row in audit.errors:
-        return f"no verdict: {quote(audit.errors[row])}"
+        state = "not asked" if audit.stopped[row] == Triggered.NOT_ASKED else "no verdict"
+        reason = audit.errors[row]
+        return state if reason == state else f"{state}: {quote(reason)}"
     if stopped_by := audit.stopped_by(row):
         return f"stopped by {', '.join(map(quote, stopped_by))}"
     matched = audit.matched(row)

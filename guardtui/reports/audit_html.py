@@ -114,7 +114,7 @@ def _topics(audit: Audit) -> Markup:
                 rate_text(alone.true_negative_rate),
                 alone.fn,
                 alone.fp,
-                alone.errors,
+                alone.missing,
                 rate_text(audit.in_profile(place).coverage),
             ]
         )

@@ -118,6 +118,7 @@ def _measured(metrics: Metrics) -> dict[str, Any]:
         "fp": metrics.fp,
         "tn": metrics.tn,
         "no_verdict": metrics.errors,
+        "open": metrics.open,
         **_rates(metrics),
         "intervals": {
             "confidence": CONFIDENCE,
@@ -164,7 +165,7 @@ def _results(audit: Audit) -> Iterator[dict[str, Any]]:
                 if match == Triggered.YES
             ],
             "should_stop": None if contradictory else wanted,
-            "stopped": None if stopped == Triggered.NO_VERDICT else bool(stopped),
+            "stopped": None if stopped < Triggered.NO else bool(stopped),
             "stopped_by": list(audit.stopped_by(row)) if stopped == Triggered.YES else [],
             "outcome": CONTRADICTORY if contradictory else Outcome(code).name,
             "undecided": undecided,

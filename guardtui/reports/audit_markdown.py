@@ -100,7 +100,7 @@ def _topics(audit: Audit) -> Iterator[str]:
             rate_text(alone.true_negative_rate),
             alone.fn,
             alone.fp,
-            alone.errors,
+            alone.missing,
             rate_text(audit.in_profile(place).coverage),
         )
         yield f"| {' | '.join(map(str, cells))} |"

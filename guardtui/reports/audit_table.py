@@ -106,13 +106,13 @@ def _topics(audit: Audit) -> Iterator[str]:
                 rate_text(alone.true_negative_rate),
                 str(alone.fn),
                 str(alone.fp),
-                str(alone.errors),
+                str(alone.missing),
                 rate_text(whole.coverage) if one.labelled else "n/a",
             ]
         )
     header = ["#", "topic", "intent", "prompts", "coverage", "95 %", "TPR", "TNR", "FN", "FP"]
     yield "each topic by itself, on its own prompts; at the end the coverage of the profile on them"
-    yield from _aligned([*header, "errors", "profile"], rows, left=(1, 2, 5))
+    yield from _aligned([*header, "no verdict", "profile"], rows, left=(1, 2, 5))
 
 
 def _conflicts(audit: Audit) -> Iterator[str]:

@@ -22,7 +22,7 @@ from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome, Triggered, Usage
+from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ class Row:
 
     `prompt` and `line` are None when the prompt set at hand no longer holds the prompt. `matched`
     is `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` says what
-    is doubtful about the verdict; `stopped_by` are the topics of the profile that stopped it, and
-    `reason` is what a judge gave as its reason, `epochs` the answers of each, None for none.
+    is doubtful about the verdict, or why the prompt was not asked; `stopped_by` are the topics of
+    the profile that stopped it, and `reason` is what a judge gave as its reason, `epochs` the
+    answers of each, None for none.
     """
 
     number: int
@@ -154,7 +155,7 @@ class ReportInput:
             clusters = np.where(self._places >= 0, codes[self._places], alone)
         share = None
         if verdicts.repeats is not None:
-            known = verdicts.repeats != Triggered.NO_VERDICT
+            known = is_answered(verdicts.repeats)
             with np.errstate(invalid="ignore"):
                 yes = (verdicts.repeats == Triggered.YES).sum(axis=0)
                 share = (yes / known.sum(axis=0)).astype(np.float32)
@@ -181,7 +182,7 @@ class ReportInput:
     @cached_property
     def coverage_bounds(self) -> Bounds | None:
         """Coverage in the worst and in the best case; None when every prompt has a verdict."""
-        if not self.evaluation.metrics.errors:
+        if not self.evaluation.metrics.missing:
             return None
         return coverage_bounds(self.evaluation.codes, self.evaluation.should_trigger)
 
@@ -256,7 +257,7 @@ class ReportInput:
         place = int(self._places[number])
         present = place >= 0
         triggered = int(verdicts.triggered[number])
-        score = float(verdicts.score[number])
+        score, told = float(verdicts.score[number]), verdicts.errors.get(number, "")
         change, was = "", ""
         if self.comparison is not None:
             kind = Change(int(self.comparison.changes[number]))
@@ -270,15 +271,15 @@ class ReportInput:
             prompt=str(columns["prompt"][place]) if present else None,
             expected=bool(evaluation.expected[number]),
             should_trigger=bool(evaluation.should_trigger[number]),
-            triggered=None if triggered == Triggered.NO_VERDICT else bool(triggered),
+            triggered=None if triggered < Triggered.NO else bool(triggered),
             outcome=Outcome(int(evaluation.codes[number])).name,
             score=round(score, 6) if np.isfinite(score) else None,
             matched=matched_part(int(verdicts.matched[number])),
             change=change,
             was=was,
-            error=verdicts.errors.get(number, ""),
+            error="" if triggered == Triggered.NOT_ASKED else told,
             extra=tuple(columns[name][place] if present else None for name in self.extra_columns),
-            note=verdicts.notes.get(number, ""),
+            note=told if triggered == Triggered.NOT_ASKED else verdicts.notes.get(number, ""),
             stopped_by=tuple(verdicts.stopped_by.get(number, ())),
             reason=verdicts.reasons.get(number, ""),
             epochs=self._epochs(number),
@@ -289,7 +290,7 @@ class ReportInput:
         if repeats is None:
             return ()
         answers = repeats[:, number].tolist()
-        return tuple(None if one == Triggered.NO_VERDICT else bool(one) for one in answers)
+        return tuple(None if one < Triggered.NO else bool(one) for one in answers)
 
     def rows(self) -> Iterator[Row]:
         """All prompts that are listed, in the order of the evaluation."""
@@ -351,9 +352,13 @@ def delta_text(value: float | None) -> str:
 def missing_text(report: ReportInput) -> str:
     """How many prompts have no verdict and what that leaves open; empty when all have one."""
     metrics, bounds = report.evaluation.metrics, report.coverage_bounds
-    if not metrics.errors:
+    if not metrics.missing:
         return ""
-    text = f"{metrics.errors} of {metrics.total + metrics.errors} prompts have no verdict"
+    counts = ((metrics.open, "not asked"), (metrics.errors, "asked without a verdict"))
+    text = f"{metrics.errors} of {metrics.prompts} prompts have no verdict"
+    if metrics.open:
+        told = ", ".join(f"{count} {what}" for count, what in counts if count)
+        text = f"the scan is not complete: of {metrics.prompts} prompts {told}"
     if bounds is None:
         return text
     return f"{text}: with theirs, coverage is from {bounds.low:.3f} to {bounds.high:.3f}"

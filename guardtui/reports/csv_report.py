@@ -39,8 +39,8 @@ def write(report: ReportInput) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     verdicts = report.evaluation.verdicts
     known = (
-        bool(verdicts.errors),
-        bool(verdicts.notes),
+        bool(report.evaluation.metrics.errors),
+        bool(verdicts.notes) or any(verdicts.triggered[row] < -1 for row in verdicts.errors),
         bool(verdicts.stopped_by),
         bool(verdicts.reasons),
         verdicts.repeats is not None,

@@ -15,6 +15,7 @@ _CLAIMS = {
     "FP": "triggered, and should not",
     "FN": "did not trigger, and should",
     "ERROR": "has no verdict",
+    "OPEN": "was not asked",
 }
 
 

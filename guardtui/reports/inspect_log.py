@@ -192,7 +192,7 @@ class _Log:
         rates = {name: getattr(metrics, rate) for name, rate in _METRICS.items()}
         known = {name: value for name, value in rates.items() if value is not None}
         results: dict[str, Any] = {
-            "total_samples": sum(1 for _ in self._places()),
+            "total_samples": metrics.prompts * (1 if self.repeats is None else len(self.repeats)),
             "completed_samples": sum(answer is not None for *_, answer in self._places()),
             "scores": [
                 {
@@ -200,7 +200,7 @@ class _Log:
                     "scorer": SCORER,
                     "reducer": self.reducer,
                     "scored_samples": metrics.total,
-                    "unscored_samples": metrics.errors,
+                    "unscored_samples": metrics.missing,
                     "params": {},
                     "metrics": {
                         name: {"name": name, "value": value, "params": {}}
@@ -217,7 +217,7 @@ class _Log:
                 "reducer": self.reducer,
             }
         results["metadata"] = {
-            **{name: getattr(metrics, name) for name in ("tp", "tn", "fp", "fn", "errors")},
+            **{name: getattr(metrics, name) for name in ("tp", "tn", "fp", "fn", "errors", "open")},
             "undefined": [name for name in rates if name not in known],
             "cautions": list(self.report.cautions),
         }
@@ -234,12 +234,13 @@ class _Log:
         return {self.model: tokens | ({"total_cost": used.cost} if used.cost else {})}
 
     def _places(self) -> Iterator[tuple[int, int, bool | None]]:
-        """Row, epoch from 1 and answer of each sample, epoch by epoch."""
+        """Row, epoch from 1 and answer of each sample, epoch by epoch; none that was not asked."""
         verdicts = self.evaluation.verdicts
         answers = verdicts.triggered[None] if self.repeats is None else self.repeats
         for epoch, column in enumerate(answers.tolist(), start=1):
             for row, answer in enumerate(column):
-                yield row, epoch, None if answer == Triggered.NO_VERDICT else bool(answer)
+                if answer != Triggered.NOT_ASKED:
+                    yield row, epoch, None if answer == Triggered.NO_VERDICT else bool(answer)
 
     def samples(self) -> Iterator[dict[str, Any]]:
         """A sample for each prompt that is listed, and epoch."""

@@ -61,6 +61,7 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "accuracy": metrics.accuracy,
         "precision": metrics.precision,
         "error_count": metrics.errors,
+        "open_count": metrics.open,
         "usage": used and asdict(used),
         "epochs": _epochs(report),
         "own_metrics": [
@@ -126,13 +127,14 @@ def rates_of(metrics: Metrics) -> dict[str, float | None]:
 
 
 def counts_of(metrics: Metrics) -> dict[str, int]:
-    """The five counts, and the prompts with a verdict."""
+    """The six counts, and the prompts with a verdict."""
     return {
         "tp": metrics.tp,
         "tn": metrics.tn,
         "fp": metrics.fp,
         "fn": metrics.fn,
         "errors": metrics.errors,
+        "open": metrics.open,
         "total": metrics.total,
     }
 
@@ -178,6 +180,7 @@ def _comparison(report: ReportInput) -> dict[str, Any] | None:
         "regressions": comparison.regressions,
         "fixes": comparison.fixes,
         "no_verdict": comparison.no_verdict,
+        "open": comparison.open,
         "added": comparison.added,
         "removed": comparison.removed,
         "relabelled": comparison.relabelled,
@@ -234,6 +237,7 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
         "scanner": scanner_of(evaluation.settings),
         "rates": rates_of(evaluation.metrics),
         "error_count": evaluation.metrics.errors,
+        "open_count": evaluation.metrics.open,
         "definition": definition_of(evaluation.topic),
     }
 

@@ -7,6 +7,7 @@ from html import escape
 
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
+from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, Row, rate_text
 from guardtui.reports.findings import (
     about,
@@ -30,10 +31,11 @@ def write(report: ReportInput) -> str:
     """XML 1.0, one suite for each category in the order of their first prompts, or a single one.
 
     A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
-    `error`. All prompts are listed, whatever their number, since readers count them. A test is
-    called by its prompt, so that its history is kept when lines move; `file` and `line` say where
-    the prompt stands. There are no times. Properties of a suite are its rates and counts; the first
-    one also tells, as `all.…`, those of the whole, and what the verdicts were made with.
+    `error`, one that was not asked is `skipped`. All prompts are listed, whatever their number,
+    since readers count them. A test is called by its prompt, so that its history is kept when lines
+    move; `file` and `line` say where the prompt stands. There are no times. Properties of a suite
+    are its rates and counts; the first one also tells, as `all.…`, those of the whole, and what the
+    verdicts were made with.
     """
     suites = _suites(report)
     total = report.evaluation.metrics
@@ -77,8 +79,7 @@ def _suites(report: ReportInput) -> dict[str, list[Row]]:
 
 def _metrics(rows: Iterable[Row]) -> Metrics:
     outcomes = [row.outcome for row in rows]
-    tp, tn, fp, fn, errors = (outcomes.count(name) for name in ("TP", "TN", "FP", "FN", "ERROR"))
-    return Metrics(tp=tp, tn=tn, fp=fp, fn=fn, errors=errors)
+    return Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
 
 
 def _suite(
@@ -86,7 +87,7 @@ def _suite(
 ) -> Iterator[str]:
     metrics = _metrics(rows)
     file = report.prompt_file
-    attributes = _attributes(name=name, **_counts(metrics), skipped="0")
+    attributes = _attributes(name=name, **_counts(metrics), skipped=str(metrics.open))
     yield f"  <testsuite{attributes}{_attributes(file=file) if file else ''}>"
     yield "    <properties>"
     for key, value in (*whole, *_measured(metrics, "")):
@@ -108,7 +109,7 @@ def _case(report: ReportInput, suite: str, row: Row) -> Iterator[str]:
         return
     told, why = claim(row), evidence(report, row)
     kind = "regression" if is_regression(row) else row.outcome
-    element = "error" if row.outcome == "ERROR" else "failure"
+    element = {"ERROR": "error", "OPEN": "skipped"}.get(row.outcome, "failure")
     message = f"{told} ({why})" if why else told
     text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
     yield f"{case}>"
@@ -132,7 +133,7 @@ def case_name(report: ReportInput, row: Row) -> str:
 
 def _counts(metrics: Metrics) -> dict[str, str]:
     return {
-        "tests": str(metrics.total + metrics.errors),
+        "tests": str(metrics.prompts),
         "failures": str(metrics.fp + metrics.fn),
         "errors": str(metrics.errors),
     }
@@ -141,7 +142,7 @@ def _counts(metrics: Metrics) -> dict[str, str]:
 def _measured(metrics: Metrics, prefix: str) -> Iterator[tuple[str, str]]:
     for name in RATES:
         yield f"{prefix}{RATE_KEYS[name]}", rate_text(getattr(metrics, name))
-    for name in ("tp", "fn", "fp", "tn", "errors"):
+    for name in ("tp", "fn", "fp", "tn", "errors", "open"):
         yield f"{prefix}{name}", str(getattr(metrics, name))
 
 

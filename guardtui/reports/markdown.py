@@ -82,7 +82,9 @@ def _summary(report: ReportInput) -> Iterator[str]:
     ]
     if metrics.errors:
         parts.append(f"{metrics.errors} without a verdict")
-    of = count_text(metrics.total + metrics.errors, "prompt")
+    if metrics.open:
+        parts.append(f"{metrics.open} not asked")
+    of = count_text(metrics.prompts, "prompt")
     yield f"Coverage {rate_text(metrics.coverage)}: {', '.join(parts)}, of {of}."
     yield ""
     if comparison is not None:
@@ -158,7 +160,7 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     yield from (
         "",
         f"TP {metrics.tp}, FN {metrics.fn}, FP {metrics.fp}, TN {metrics.tn}, "
-        f"no verdict {metrics.errors}.",
+        f"no verdict {metrics.errors}{f', open {metrics.open}' if metrics.open else ''}.",
         "",
     )
     if missing := missing_text(report):
@@ -226,12 +228,12 @@ def _categories(report: ReportInput) -> Iterator[str]:
 
 def _category_cells(metrics: Metrics) -> str:
     cells = (
-        metrics.total + metrics.errors,
+        metrics.prompts,
         rate_text(metrics.true_positive_rate),
         rate_text(metrics.true_negative_rate),
         metrics.fp,
         metrics.fn,
-        metrics.errors,
+        metrics.missing,
     )
     return " | ".join(map(str, cells))
 

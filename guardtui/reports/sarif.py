@@ -65,7 +65,8 @@ def write(report: ReportInput) -> str:
     stays open when a pull request is merged; a regression has the level `error` and a property.
 
     Each prompt is one result; its fingerprint is the hash of its text, so it stays the same finding
-    when lines are added before it. Right prompts are not in it, and there are no times.
+    when lines are added before it. Right prompts and those that were not asked are not in it, and
+    there are no times.
     """
     missing = missing_text(report)
     return sarif_log(
@@ -80,8 +81,8 @@ def write(report: ReportInput) -> str:
 
 def _findings(report: ReportInput) -> Iterator[Finding]:
     codes = report.evaluation.codes
-    right = (Outcome.TP, Outcome.TN)
-    rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, right))]
+    others = (Outcome.TP, Outcome.TN, Outcome.OPEN)
+    rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, others))]
 
     def order(row: Row) -> tuple[bool, int, int]:
         return not is_regression(row), _PLACES[_KINDS[row.outcome]], row.number
@@ -132,7 +133,7 @@ def _properties(report: ReportInput) -> dict[str, Any]:
         else:
             told[name] = value
     told["metrics"] = {RATE_KEYS[name]: getattr(metrics, name) for name in RATES} | {
-        name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors")
+        name: getattr(metrics, name) for name in ("tp", "fn", "fp", "tn", "errors", "open")
     }
     if report.comparison is not None:
         told["comparison"] = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from guardtui.domain.comparison import Change
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import measured_by
-from guardtui.domain.metrics import RATE_TITLES, RATES
+from guardtui.domain.metrics import RATE_TITLES, RATES, missing_counts
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.verdicts import Outcome
@@ -82,7 +82,7 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield f"{name}{' ' * (10 - _cells(name))} {figure.text}{problem}"
     yield (
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
-        f"errors {metrics.errors}"
+        f"{missing_counts(metrics)}"
     )
     yield from (f"caution: {caution}" for caution in report.cautions)
     if missing := missing_text(report):
@@ -109,14 +109,16 @@ def _categories(report: ReportInput) -> Iterator[str]:
         return
     names = {name: display_start(name, _NAME_CHARACTERS) or "(none)" for name in report.by_category}
     width = max(len("category"), *map(_cells, names.values()))
-    yield f"{'category':<{width}}  prompts    TPR    TNR   FP   FN  errors"
+    some_open = any(metrics.open for metrics in report.by_category.values())
+    yield f"{'category':<{width}}  prompts    TPR    TNR   FP   FN{'    open' * some_open}  errors"
     for name, metrics in report.by_category.items():
         padding = " " * (width - _cells(names[name]))
         yield (
-            f"{names[name]}{padding}  {metrics.total + metrics.errors:>7}  "
+            f"{names[name]}{padding}  {metrics.prompts:>7}  "
             f"{rate_text(metrics.true_positive_rate):>5}  "
             f"{rate_text(metrics.true_negative_rate):>5}  "
-            f"{metrics.fp:>3}  {metrics.fn:>3}  {metrics.errors:>6}"
+            f"{metrics.fp:>3}  {metrics.fn:>3}  {f'{metrics.open:>6}  ' * some_open}"
+            f"{metrics.errors:>6}"
         )
 
 

@@ -46,7 +46,7 @@ class Progress:
 
     `known` of those that are done came from the cache. Of a remote scan `traffic` tells its
     requests, and `partial` gives the verdicts so far, for as many rows as the prompt set has (the
-    others are `NOT_YET`); both may be asked from any thread, as often as a screen likes.
+    others are NOT_ASKED); both may be asked from any thread, as often as a screen likes.
     """
 
     phase: str
@@ -97,7 +97,7 @@ class RemoteScanner(Scanner, Protocol):
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        """As `Scanner.scan`; with `rows` only these, in this order, and the others are UNTESTED.
+        """As `Scanner.scan`; with `rows` only these, in this order, and the others are NOT_ASKED.
 
         Another `epoch` (from 1) asks again: what another one was answered is not known to it.
         """

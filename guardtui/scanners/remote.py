@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Triggered, Usage, Verdicts
+from guardtui.domain.verdicts import Triggered, Usage, Verdicts
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import Gauge
 from guardtui.http.pool import Counters
@@ -85,7 +85,8 @@ class RemoteRun:
         self.verdicts = 0
         self._report, self._limit, self._note, self._used = report, limit, note, used
         self._endpoints = endpoints
-        self._triggered = np.full(len(texts), Triggered.NO_VERDICT, np.int8)
+        self._triggered = np.full(len(texts), Triggered.NOT_ASKED, np.int8)
+        self._left: dict[int, str] = {}  # why rows were not asked, where the scan ended early
         self._total = int(np.count_nonzero(self._wanted))
         self._done = self._known = 0
         self._failed_in_a_row = self._unreached_in_a_row = 0
@@ -135,12 +136,17 @@ class RemoteRun:
             self._triggered[places] = what.triggered
             for row in places:
                 self.errors.pop(row, None)
+                self._left.pop(row, None)
             if note := self._note(what):
                 self.notes.update(dict.fromkeys(places, note))
             if what.topics:
                 self.stopped_by.update(dict.fromkeys(places, what.topics))
             if what.reason:
                 self.reasons.update(dict.fromkeys(places, what.reason))
+        elif isinstance(what, ServiceError) and what.kind is Kind.BUDGET and not what.attempts:
+            self._left.update(dict.fromkeys(places, what.message))
+            self.tell()
+            return
         else:
             # A prompt that was never sent says nothing about the service.
             unsent = known or (isinstance(what, ServiceError) and not what.attempts)
@@ -151,6 +157,7 @@ class RemoteRun:
             unreached = isinstance(what, ServiceError) and what.kind is Kind.UNREACHABLE
             self._unreached_in_a_row = self._unreached_in_a_row + 1 if unreached else 0
             self._last_failure = what.message if isinstance(what, ServiceError) else what
+            self._triggered[places] = Triggered.NO_VERDICT
             self.errors.update(dict.fromkeys(places, self._last_failure))
         count = int(np.count_nonzero(self._wanted[places]))
         self._done += count
@@ -192,17 +199,14 @@ class RemoteRun:
         )
 
     def partial(self) -> Verdicts:
-        """The verdicts so far; every row without one says why."""
+        """The verdicts so far; rows that were not asked are NOT_ASKED, failed ones say why."""
         triggered = self._triggered.copy()
-        errors = dict(self.errors)
-        for row in np.flatnonzero(triggered == Triggered.NO_VERDICT).tolist():
-            errors.setdefault(row, NOT_YET if self._wanted[row] else UNTESTED)
         total = len(triggered)
         return Verdicts(
             triggered=triggered,
             score=np.full(total, np.nan, np.float32),
             matched=np.full(total, -1, np.int16),
-            errors=errors,
+            errors=self._left | self.errors,
             notes=dict(self.notes),
             stopped_by=dict(self.stopped_by),
             reasons=dict(self.reasons),
@@ -210,15 +214,15 @@ class RemoteRun:
         )
 
     def finished(self) -> Verdicts:
-        """The verdicts at the end; what was not sent since the run was given up says so."""
+        """The verdicts at the end; rows not asked since the run was given up say why."""
         if self.given_up:
             reason = (
                 f"not sent: {self._failed_in_a_row} prompts in a row got no verdict, "
                 f"the last: {self._last_failure}"
             )
-            left = np.flatnonzero((self._triggered == Triggered.NO_VERDICT) & self._wanted)
+            left = np.flatnonzero((self._triggered == Triggered.NOT_ASKED) & self._wanted)
             for row in left.tolist():
-                self.errors.setdefault(row, reason)
+                self._left.setdefault(row, reason)
         return self.partial()
 
 

@@ -43,7 +43,7 @@ _TRUTHS = {
 _INTENTS = {"block": False, "allow": True, "": False}
 
 _OUTCOMES = {"TP": 1.0, "TN": 1.0, "FP": 0.0, "FN": 0.0}
-_NO_VERDICT = ("", "ERROR")
+_NO_VERDICT = ("", "ERROR", "OPEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +153,9 @@ def regressions(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_
     """How many samples were right in the baseline and are wrong now.
 
     The metadata under `baseline` are the value that the score had then, read by `to_float`, or
-    the outcome (TP, TN, FP, FN); None, "", NaN and ERROR are no verdict, and such samples count
-    neither as a regression nor as a fix. Right is a value above one half. NaN when no sample has
-    both verdicts. Raises ValueError for a sample without the key, or with something else there.
+    the outcome (TP, TN, FP, FN); None, "", NaN, ERROR and OPEN are no verdict, and such samples
+    count neither as a regression nor as a fix. Right is a value above one half. NaN when no sample
+    has both verdicts. Raises ValueError for a sample without the key, or with something else there.
     """
 
     def measure(scores: list[SampleScore]) -> Value:

@@ -11,7 +11,7 @@ from guardtui.domain.late import late
 from guardtui.domain.profile import matches_of
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.scanners.base import Progress, Report, Scanner
 
 if TYPE_CHECKING:
@@ -142,6 +142,9 @@ def made(
     notes: Mapping[int, str],
 ) -> Audit:
     """The audit; every row without a verdict of the profile (int8 [N]) says why."""
-    missing = np.flatnonzero(stopped == Triggered.NO_VERDICT).tolist()
-    told = {row: errors.get(row, "no verdict") for row in missing}
+    missing = np.flatnonzero(~is_answered(stopped)).tolist()
+    told = {
+        row: errors.get(row, "not asked" if stopped[row] == Triggered.NOT_ASKED else "no verdict")
+        for row in missing
+    }
     return Audit(together.texts, members, closed, stopped, told, dict(notes))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.late import late
-from guardtui.domain.verdicts import Triggered, Usage, Verdicts
+from guardtui.domain.verdicts import Triggered, Usage, Verdicts, is_answered
 from guardtui.scorer.types import Score, ScoreReducer, is_unscored, value_to_float
 
 if TYPE_CHECKING:
@@ -55,23 +55,23 @@ class Epochs:
         answers = np.stack([one.triggered for one in epochs])
         triggered = self._reduced(answers)
         last = epochs[-1]
-        known = answers != Triggered.NO_VERDICT
+        known = is_answered(answers)
         count = known.sum(axis=0)
         with np.errstate(invalid="ignore"):
             share = ((answers == Triggered.YES).sum(axis=0) / count).astype(np.float32)
         score = np.where(np.isnan(epochs[0].score), share, epochs[0].score)
         errors: dict[int, str] = {}
-        for row in np.flatnonzero(triggered == Triggered.NO_VERDICT).tolist():
+        for row in np.flatnonzero(~is_answered(triggered)).tolist():
             if count[row]:
                 yes = int((answers[:, row] == Triggered.YES).sum())
                 errors[row] = f"{EVEN if 2 * yes == count[row] else NO_VALUE} ({yes}/{count[row]})"
             else:
-                # The newest reason, unless it is only that this epoch did not ask.
                 reasons = (one.errors.get(row, "") for one in reversed(epochs))
-                errors[row] = next(filter(None, reasons), "no verdict")
+                if newest := next(filter(None, reasons), ""):
+                    errors[row] = newest
         notes = _first(epochs, triggered, "notes")
         differing = (known & (answers != triggered)).any(axis=0)
-        for row in np.flatnonzero(differing & (triggered != Triggered.NO_VERDICT)).tolist():
+        for row in np.flatnonzero(differing & is_answered(triggered)).tolist():
             yes = int((answers[:, row] == Triggered.YES).sum())
             told = f"triggered in {yes} of {count[row]} epochs"
             notes[row] = "; ".join(filter(None, (told, notes.get(row, ""))))
@@ -95,9 +95,9 @@ class Epochs:
         return np.array(reduced, np.int8)[np.ravel(place)]
 
     def _reduce(self, answers: Sequence[int]) -> int:
-        given = [answer for answer in answers if answer != Triggered.NO_VERDICT]
+        given = [answer for answer in answers if answer >= Triggered.NO]
         if not given:
-            return int(Triggered.NO_VERDICT)
+            return max(answers)  # one epoch that asked in vain is enough for NO_VERDICT
         value = self.reducer([Score(value=float(answer)) for answer in given]).value
         if is_unscored(value):
             return int(Triggered.NO_VERDICT)

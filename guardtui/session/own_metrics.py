@@ -98,7 +98,7 @@ def verdict_scores(
     for place, (columns, expected, should, triggered, score, code) in enumerate(rows):
         outcome = Outcome(code)
         right = _RIGHT.get(outcome)
-        answer = None if triggered == Triggered.NO_VERDICT else bool(triggered)
+        answer = None if triggered < Triggered.NO else bool(triggered)
         was = before[place] if place < len(before) else ABSENT
         metadata = {
             **columns,

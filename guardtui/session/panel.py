@@ -14,7 +14,7 @@ from guardtui.domain.panel import Panel
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.suspects import Suspects, suspects
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class Sight:
             answers = answers_for(evaluation, self.prompts.keys)
             if evaluation.topic.intent is not self.topic.intent:
                 turned = np.int8(Triggered.YES) - answers
-                known = answers != Triggered.NO_VERDICT
-                answers = np.where(known, turned, np.int8(Triggered.NO_VERDICT))
+                answers = np.where(is_answered(answers), turned, answers)
             yield answers
 
     @property
@@ -150,7 +149,7 @@ def look(
         if best is not None and best[0] > len(prompts):
             continue
         answers = answers_for(evaluation, prompts.keys)
-        count = int(np.count_nonzero(answers != Triggered.NO_VERDICT))
+        count = int(np.count_nonzero(is_answered(answers)))
         if count > (0 if best is None else best[0]):
             found[scanner] = count, evaluation, iteration.number, answers
     # Columns stay where they are, whichever scanner was asked last.

@@ -14,9 +14,10 @@ import numpy as np
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.files.problems import FileProblem, read_bytes
 from guardtui.session.store import FILE, FOLDER
+from guardtui.session.stored import with_not_asked
 
 _Value = TypeVar("_Value")
 
@@ -91,12 +92,17 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     if not all(answer is None or isinstance(answer, bool) for answer in answers):
         raise ValueError("verdicts are not true, false or null")
     scores = [_share(result["score"]) for result in results]
+    triggered = [
+        _without_answer(result) if answer is None else answer
+        for result, answer in zip(results, answers, strict=True)
+    ]
+    columns, errors = with_not_asked(np.array(triggered, np.int8), _told(results, "error", _text))
     verdicts = Verdicts(
-        np.array([Triggered.NO_VERDICT if a is None else a for a in answers], np.int8),
+        columns,
         np.array([np.nan if score is None else score for score in scores], np.float32),
         np.array([_matched(result["matched"], topic) for result in results], np.int16),
         # Reports of before do not have these.
-        _told(results, "error", _text),
+        errors,
         _told(results, "note", _text),
         _told(results, "stopped_by", _names),
     )
@@ -116,6 +122,11 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         np.array(labels, np.bool_),
         verdicts,
     )
+
+
+def _without_answer(result: Mapping[str, Any]) -> Triggered:
+    is_open = result.get("outcome") == Outcome.OPEN.name
+    return Triggered.NOT_ASKED if is_open else Triggered.NO_VERDICT
 
 
 def _told(

@@ -79,8 +79,8 @@ def scan_order(
 
     `moved` is the embedded engine's `movement` across the edit (float32 [N], NaN where unknown),
     `flipped` where its verdict changed (bool [N]), `earlier` the outcomes of the remote scanner's
-    last scan by the labels of now (int8 [N]; ABSENT for new prompts, ERROR for those without a
-    verdict, as `comparison.codes_for` gives them).
+    last scan by the labels of now (int8 [N]; ABSENT for new prompts, ERROR and OPEN for
+    those without a verdict, as `comparison.codes_for` gives them).
 
     First come rows that moved more than `cut` or flipped, those first that moved most, where an
     earlier mistake counts as moved farther; then rows without a verdict so far; then the other
@@ -102,7 +102,7 @@ def scan_order(
     distance[wrong] *= np.float32(_MISTAKE)
     part = np.full(total, 3, np.int8)
     part[wrong] = 2
-    part[(earlier == Outcome.ERROR) | (earlier == ABSENT)] = 1
+    part[(earlier >= Outcome.ERROR) | (earlier == ABSENT)] = 1
     part[changed] = 0
     rows = np.lexsort((-distance, part)).astype(np.intp, copy=False)
     return Order(rows, total if moved is None else int(np.count_nonzero(part < 3)))

@@ -69,12 +69,21 @@ class _Judged:
             return None
         signs = np.frombuffer("".join(self.epochs).encode("ascii"), np.uint8)
         answers = np.full(signs.shape, Triggered.NO_VERDICT, np.int8)
+        answers[signs == ord(".")] = Triggered.NOT_ASKED
         answers[signs == ord("0")] = Triggered.NO
         answers[signs == ord("1")] = Triggered.YES
         return answers.reshape(len(self.epochs), count)
 
 
-_SIGNS = {Triggered.NO_VERDICT: "-", Triggered.NO: "0", Triggered.YES: "1"}
+_SIGNS = {
+    Triggered.NOT_ASKED: ".",
+    Triggered.NO_VERDICT: "-",
+    Triggered.NO: "0",
+    Triggered.YES: "1",
+}
+
+_NOT_ASKED = ("not scanned yet", "not scanned: its verdict was unlikely to change")
+"""What stood among the errors of rows that were not asked, before that was a verdict's value."""
 
 
 def _pack_judged(verdicts: Verdicts) -> bytes:
@@ -217,6 +226,7 @@ class StoredEvaluation(Evaluation):
         self.__dict__.setdefault("keys", keys)
         self.__dict__.setdefault("expected", expected)
         judged: _Judged = self.__dict__["_judged"]
+        arrays["triggered"], errors = with_not_asked(arrays["triggered"], errors)
         verdicts = Verdicts(
             **arrays,
             errors=errors,
@@ -228,6 +238,18 @@ class StoredEvaluation(Evaluation):
         )
         self.__dict__.setdefault("verdicts", verdicts)
         return self.__dict__[name]
+
+
+def with_not_asked(
+    triggered: NDArray[np.int8], errors: dict[int, str]
+) -> tuple[NDArray[np.int8], dict[int, str]]:
+    """Answers (int8 [N]) and errors as they are now written, from a record of any age."""
+    rows = [row for row, reason in errors.items() if reason in _NOT_ASKED]
+    if not rows:
+        return triggered, errors
+    triggered = triggered.copy()
+    triggered[rows] = Triggered.NOT_ASKED
+    return triggered, {row: text for row, text in errors.items() if text not in _NOT_ASKED}
 
 
 def read_iteration(

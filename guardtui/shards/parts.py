@@ -268,8 +268,11 @@ def write_part(
     """Write a part: its files first and the manifest last, each under a temporary name and renamed.
 
     `rows` are the places of the shard's prompts in the file, uint32 [n], in the evaluation's
-    order; `categories` their categories, String [n]. Raises FileProblem.
+    order; `categories` their categories, String [n]. Raises FileProblem, and ValueError for an
+    evaluation with open rows: a part is finished.
     """
+    if evaluation.metrics.open:
+        raise ValueError(f"{evaluation.metrics.open} prompts were not asked")
     verdicts, codes = evaluation.verdicts, evaluation.codes
     frame = pl.DataFrame(
         {

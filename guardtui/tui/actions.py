@@ -237,6 +237,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("filter('errors')", "6", "Errors", "Show prompts without a verdict", RESULTS),
     Action("filter('all')", "7,a", "All prompts", "Show every prompt", RESULTS),
     Action("filter('flaky')", "8", "Flaky prompts", "Show what epochs disagree on", RESULTS),
+    Action("filter('open')", "9", "Open prompts", "Show prompts not asked so far", RESULTS),
     Action(
         "next_filter",
         "f",

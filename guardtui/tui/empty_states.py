@@ -19,6 +19,12 @@ def empty_text(results: Results) -> str:
     if view.picked is not None and counts[view.filter]:
         return f"Nothing in {group} is among the prompts picked out: Esc shows the others again."
     if view.filter == "mistakes":
+        if counts["open"]:
+            plural = "s" * (counts["open"] != 1)
+            return (
+                f"No mistakes so far, {counts['open']} prompt{plural} not asked: "
+                "9 shows them, 7 shows all."
+            )
         if counts["errors"]:
             plural = "s" * (counts["errors"] != 1)
             return (
@@ -33,7 +39,8 @@ def empty_text(results: Results) -> str:
             return "No regressions: nothing that was right is wrong now. 7 shows all prompts."
         return "No fixes: nothing that was wrong is right now. 7 shows all prompts."
     if view.filter == "errors":
-        return "No errors: every prompt has a verdict. 7 shows all prompts."
+        asked = "every prompt that was asked" if counts["open"] else "every prompt"
+        return f"No errors: {asked} has a verdict. 7 shows all prompts."
     if view.filter == "flaky":
         if results.evaluation.verdicts.repeats is None:
             return "Nothing was asked more than once: epochs are set at the start (--epochs)."

@@ -45,12 +45,15 @@ def category_text(categories: Mapping[str, Metrics]) -> Text:
     text = Text("\nBy category\n", "bold")
     most = max((max(one.fn, one.fp) for one in categories.values()), default=0)
     wide = max(5, len(str(most)) + 2)
-    head = f"{'':<{_NAME_CELLS}}{'TPR':>7}{'TNR':>7}{'FN':>{wide}}{'FP':>{wide}}{'errors':>8}\n"
+    some_open = any(one.open for one in categories.values())
+    head = f"{'':<{_NAME_CELLS}}{'TPR':>7}{'TNR':>7}{'FN':>{wide}}{'FP':>{wide}}"
+    head += f"{'  open' * some_open}{'errors':>8}\n"
     text.append(head, "$text-muted")
     for name, metrics in categories.items():
         rates = f"{number(metrics.true_positive_rate):>7}{number(metrics.true_negative_rate):>7}"
         text.append(f"{_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS)}{rates}")
-        text.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}{metrics.errors:>8}\n")
+        text.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
+        text.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}\n")
     return text
 
 

@@ -22,7 +22,12 @@ else:
 GROUPS = {"differ": "differ", "against": "majority against label", "all": "all"}
 """Groups of rows, as they are called on the screen."""
 
-SIGNS = {Triggered.YES: "✓", Triggered.NO: "·", Triggered.NO_VERDICT: "?"}
+SIGNS = {
+    Triggered.YES: "✓",
+    Triggered.NO: "·",
+    Triggered.NO_VERDICT: "?",
+    Triggered.NOT_ASKED: "…",
+}
 """What an answer is drawn as; a majority that is none is "–"."""
 
 _NAME_CELLS = 8
@@ -90,7 +95,7 @@ class PanelRows(PromptRows):
 def _answer(said: int, should_trigger: bool) -> Cell:
     """A scanner's answer; one that contradicts the label has the colour of such a mistake."""
     sign = SIGNS[Triggered(said)]
-    if said == Triggered.NO_VERDICT:
+    if said < Triggered.NO:
         return sign, "dim"
     if (said == Triggered.YES) == should_trigger:
         return sign, ""

@@ -141,25 +141,32 @@ def outcome_then(evaluation: Evaluation, key: int, expected: bool) -> Outcome | 
     if not len(found):
         return None
     said = int(evaluation.verdicts.triggered[found[0]])
-    if said == Triggered.NO_VERDICT:
-        return Outcome.ERROR
+    if said < Triggered.NO:
+        return Outcome.OPEN if said == Triggered.NOT_ASKED else Outcome.ERROR
     if expected == (evaluation.topic.intent is Intent.BLOCK):
         return Outcome.TP if said else Outcome.FN
     return Outcome.FP if said else Outcome.TN
 
 
+_DOES = {
+    Triggered.YES: "triggers",
+    Triggered.NO: "passes",
+    Triggered.NO_VERDICT: "no verdict",
+    Triggered.NOT_ASKED: "not asked",
+}
+
+
 def _does(said: int) -> str:
-    return "triggers" if said == Triggered.YES else "passes"
+    return _DOES[Triggered(said)]
 
 
 def _said(voice: Voice, key: int, explanation: Explanation | None) -> Text:
     """One scanner's verdict on a prompt, and its reasons as far as they are known."""
     evaluation, row = voice.evaluation, voice.row_of(key)
     verdicts, settings = evaluation.verdicts, evaluation.settings
-    said = Triggered.NO_VERDICT if row is None else Triggered(int(verdicts.triggered[row]))
+    said = Triggered.NOT_ASKED if row is None else Triggered(int(verdicts.triggered[row]))
     text = Text()
-    verdict = "no verdict" if said == Triggered.NO_VERDICT else _does(said)
-    text.append(f"{SIGNS[said]} {named(voice)}: {verdict}", "bold")
+    text.append(f"{SIGNS[said]} {named(voice)}: {_does(said)}", "bold")
     text.append(f"  {display_start(settings.identity, _LONGEST)}\n", "$text-muted")
     if row is None:
         text.append("  It was not asked for this prompt.\n", "$text-muted")

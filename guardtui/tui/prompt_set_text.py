@@ -130,6 +130,8 @@ def cluster_text(cluster: Cluster, survey: Survey) -> Text:
     text.append(f"TP {counts.tp}  TN {counts.tn}  FP {counts.fp}  FN {counts.fn}")
     if counts.errors:
         text.append(f"  without a verdict {counts.errors}", "$text-warning")
+    if counts.open:
+        text.append(f"  not asked {counts.open}", "$text-muted")
     text.append("\n")
     for title, (rate, interval) in (
         ("false positives", cluster.false_positive_rate),

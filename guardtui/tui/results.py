@@ -15,7 +15,7 @@ from guardtui.domain.late import late
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FilterError, Rows, parse_filter
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome, is_wrong
+from guardtui.domain.verdicts import Outcome, is_wrong
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,11 @@ FILTERS: dict[str, str] = {
     "errors": "errors",
     "all": "all",
     "flaky": "flaky",
+    "open": "open",
 }
+
+RARE = ("flaky", "open")
+"""Filters that are offered only where they hold anything."""
 """Names of the filters and how they are written on the screen."""
 
 DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
@@ -63,6 +67,7 @@ _MASKS: dict[str, _Mask] = {
     ),
     "fixes": lambda codes, changes: _none(codes) if changes is None else changes == Change.FIX,
     "errors": lambda codes, changes: codes == Outcome.ERROR,
+    "open": lambda codes, changes: codes == Outcome.OPEN,
     "all": lambda codes, changes: np.ones(len(codes), bool),
 }
 """The others than those that ask for more than codes."""
@@ -73,6 +78,7 @@ _MARKS: dict[int, tuple[str, str]] = {
     Change.ADDED: ("+", "dim"),
     Change.RELABELLED: ("~L", "dim"),
     Change.NO_VERDICT: ("?", "error"),
+    Change.OPEN: ("…", "dim"),
 }
 
 _EMPTY: Cell = ("", "")
@@ -81,7 +87,6 @@ _OUTCOME_STYLES = {Outcome.FP: "fp", Outcome.FN: "fn", Outcome.ERROR: "error"}
 
 # Looked up for every row drawn: making an enumeration's member costs more than the rest of a cell.
 _WAS = [f"was {outcome.name}" for outcome in Outcome]
-_OPEN_CELLS: dict[str, Cell] = {NOT_YET: ("…", "dim"), UNTESTED: ("–", "dim")}
 _OUTCOME_CELLS = [(outcome.name, _OUTCOME_STYLES.get(outcome, "dim")) for outcome in Outcome]
 
 
@@ -229,14 +234,7 @@ def _change_cells(results: Results, rows: _Rows) -> list[Cell]:
 
 
 def _outcome_cells(results: Results, rows: _Rows) -> list[Cell]:
-    cells = [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
-    errors = results.evaluation.verdicts.errors
-    if errors:
-        # That nobody asked so far is no error.
-        for place, row in enumerate(rows.tolist()):
-            if row in errors:
-                cells[place] = _OPEN_CELLS.get(errors[row], cells[place])
-    return cells
+    return [_OUTCOME_CELLS[code] for code in results.evaluation.codes[rows].tolist()]
 
 
 def _prompt_cells(results: Results, rows: _Rows) -> list[Cell]:
@@ -369,7 +367,8 @@ def _counts(evaluation: Evaluation, comparison: Comparison | None) -> dict[str, 
         "regressions": comparison.regressions if comparison else 0,
         "fixes": comparison.fixes if comparison else 0,
         "errors": metrics.errors,
-        "all": metrics.total + metrics.errors,
+        "open": metrics.open,
+        "all": metrics.prompts,
         "flaky": int(np.count_nonzero(evaluation.verdicts.flaky)),
     }
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,7 +23,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.reports.base import ReportInput
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
@@ -104,6 +105,38 @@ def test_missing_verdicts_that_could_lower_coverage_are_no_evidence() -> None:
     ]
 
 
+def with_open(evaluation: Evaluation, count: int) -> Evaluation:
+    """The same, of which the last rows were not asked."""
+    triggered = evaluation.verdicts.triggered.copy()
+    triggered[-count:] = Triggered.NOT_ASKED
+    return replace(evaluation, verdicts=replace(evaluation.verdicts, triggered=triggered))
+
+
+@pytest.mark.parametrize(
+    ("asked", "state", "text"),
+    [
+        (Gates(max_errors=99), "failed", "4 prompts were not asked, the scan is not complete"),
+        (Gates(require_complete=True), "failed", "4 prompts were not asked"),
+        (Gates(min_coverage=0.5), "passed", "coverage 1.000 is at least 0.5"),
+        (Gates(min_coverage=0.7), "unsure", "coverage may be from 0.600 to 1.000"),
+        (Gates(max_regressions=0), "unsure", "4 prompts were not asked"),
+    ],
+)
+def test_no_gate_passes_that_open_prompts_could_fail(asked: Gates, state: str, text: str) -> None:
+    whole = evaluation_of([True] * 10)
+    report = report_of(with_open(whole, 4), whole)
+    (found,) = asked.results(report)
+    assert found.state.value == state
+    assert text in found.text
+    assert code(report, asked) == (Exit.DONE if state == "passed" else Exit.NOT_COMPLETED)
+
+
+def test_a_gate_that_has_failed_needs_no_open_prompt() -> None:
+    report = report_of(with_open(evaluation_of([False] * 20), 4), evaluation_of([True] * 20))
+    assert code(report, Gates(min_coverage=0.9)) == Exit.GATE_FAILED
+    assert code(report, Gates(max_regressions=2)) == Exit.GATE_FAILED
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_a_change_is_significant_when_its_interval_of_coverage_excludes_0(
@@ -124,8 +157,6 @@ def test_a_change_is_significant_when_its_interval_of_coverage_excludes_0(
 
 
 def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
-    from dataclasses import replace
-
     current = evaluation_of([True] * 4)
     before = replace(current, keys=current.keys + np.uint64(100))
     assert code(report_of(current, before), Gates(require_significant=True)) == 4
@@ -139,8 +170,6 @@ def test_nothing_in_common_with_the_baseline_is_no_evidence() -> None:
 
 
 def test_regressions_of_some_prompts_only_say_so() -> None:
-    from dataclasses import replace
-
     current = evaluation_of([True] * 4)
     before = replace(current, keys=current.keys + np.uint64(1))
     (told,) = Gates(max_regressions=0).results(report_of(current, before))

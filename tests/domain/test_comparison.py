@@ -10,12 +10,12 @@ from guardtui.domain.comparison import ABSENT, Change, compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Outcome, Verdicts
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 
 SETTINGS = ScannerSettings("local", "test-1", 0.5, "default")
 
 rows = st.dictionaries(
-    st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-1, 0, 1])), max_size=25
+    st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-2, -1, 0, 1])), max_size=25
 )
 
 
@@ -38,7 +38,7 @@ def evaluation(
 
 def outcome(label: bool, answer: int) -> Outcome:
     if answer < 0:
-        return Outcome.ERROR
+        return Outcome.OPEN if answer == Triggered.NOT_ASKED else Outcome.ERROR
     if label:
         return Outcome.TP if answer else Outcome.FN
     return Outcome.FP if answer else Outcome.TN
@@ -52,6 +52,8 @@ def slow(before: tuple[bool, int] | None, now: tuple[bool, int]) -> Change:
     was, is_now = outcome(*before), outcome(*now)
     if Outcome.ERROR in (was, is_now):
         return Change.NO_VERDICT
+    if Outcome.OPEN in (was, is_now):
+        return Change.OPEN
     good = (Outcome.TP, Outcome.TN)
     if was in good and is_now not in good:
         return Change.REGRESSION
@@ -74,6 +76,7 @@ def test_every_prompt_is_compared_with_itself(
     assert found.regressions == expected.count(Change.REGRESSION)
     assert found.fixes == expected.count(Change.FIX)
     assert found.no_verdict == expected.count(Change.NO_VERDICT)
+    assert found.open == expected.count(Change.OPEN)
     assert found.relabelled == expected.count(Change.RELABELLED)
     assert found.added == expected.count(Change.ADDED)
     assert found.removed == len(set(old) - set(new))

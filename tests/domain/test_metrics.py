@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
-from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
+from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of, missing_counts
 from guardtui.domain.verdicts import Outcome, outcomes
 
-rows = st.lists(st.tuples(st.booleans(), st.sampled_from([-1, 0, 1])), max_size=60)
+rows = st.lists(st.tuples(st.booleans(), st.sampled_from([-2, -1, 0, 1])), max_size=60)
 
 
 @given(rows)
@@ -26,7 +26,9 @@ def test_counts_and_rates_are_those_of_scikit_learn(table: list[tuple[bool, int]
         return
     tn, fp, fn, tp = oracle.confusion_matrix(y, predicted, labels=[False, True]).ravel()
     assert (metrics.tn, metrics.fp, metrics.fn, metrics.tp) == (tn, fp, fn, tp)
-    assert metrics.errors == int((~known).sum())
+    assert metrics.errors == int((triggered == -1).sum())
+    assert metrics.open == int((triggered == -2).sum())
+    assert (metrics.missing, metrics.prompts) == (int((~known).sum()), len(table))
     if y.any() and predicted.any():
         assert metrics.true_positive_rate == pytest.approx(oracle.recall_score(y, predicted))
         assert metrics.precision == pytest.approx(oracle.precision_score(y, predicted))
@@ -45,11 +47,14 @@ def test_a_rate_without_a_denominator_is_undefined() -> None:
     assert one_class.coverage is None
 
 
-def test_an_error_is_in_no_rate() -> None:
-    codes = outcomes(np.array([True, True]), np.array([1, -1], dtype=np.int8))
+def test_errors_and_open_rows_are_counted_apart_and_are_in_no_rate() -> None:
+    codes = outcomes(np.array([True] * 4), np.array([1, -1, -2, -2], dtype=np.int8))
+    assert codes.tolist() == [Outcome.TP, Outcome.ERROR, Outcome.OPEN, Outcome.OPEN]
     metrics = metrics_of(codes)
     assert metrics.true_positive_rate == 1.0
-    assert (metrics.total, metrics.errors) == (1, 1)
+    assert (metrics.total, metrics.errors, metrics.open) == (1, 1, 2)
+    assert missing_counts(metrics) == "open 2  errors 1"
+    assert missing_counts(Metrics(1, 0, 0, 0)) == "errors 0"
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(Outcome)), st.integers(0, 3)), max_size=50))

@@ -18,7 +18,7 @@ from guardtui.domain.profile import (
     rows_stopped,
 )
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import NOT_YET, Verdicts
+from guardtui.domain.verdicts import Verdicts
 
 BLOCK, ALLOW = Intent.BLOCK, Intent.ALLOW
 
@@ -123,10 +123,11 @@ def test_an_allow_companion_wins_prompts_back_and_says_so() -> None:
 
 
 def test_reasons_name_the_topic_that_has_no_verdict() -> None:
-    topic, own = Topic(name="own"), verdicts([-1, -1, 0, 1], {0: NOT_YET})
+    topic, own = Topic(name="own"), verdicts([-2, -1, 0, 1], {0: "not sent"})
     other = member("other", BLOCK, [0, 1, -1, -1])
     whole = combine(topic, own, [other])
-    assert whole.errors == {0: NOT_YET, 2: "other: lost"}
+    assert whole.errors == {0: "not sent", 2: "other: lost"}
+    assert whole.triggered.tolist() == [-2, 1, -1, 1]
     assert whole.open_rows.tolist() == [0]
     assert whole.stopped_by[1] == ("other",)
     assert whole.stopped_by[3] == ("own",)

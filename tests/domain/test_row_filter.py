@@ -14,12 +14,12 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import FIELDS, WORDS, FilterError, Rows, parse_filter
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import NOT_YET, Verdicts
+from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts
 
 TEXTS = ("Pay less tax", "pay LESS, -regression fn", "soup", "score>0.4 http://x.y", "[a] \\d+ “q”")
 EXPECTED = (True, True, False, False, True)
-NOW = (1, 0, 1, 0, -1)
+NOW = (1, 0, 1, 0, -2)
 BEFORE = (0, 1, 1, 0, 1)
 CATEGORIES = ("direct", "Role play", "direct", "", "short")
 SCORES = (0.9, 0.4, 0.6, 0.1, np.nan)
@@ -51,7 +51,7 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
             np.array(answers, np.int8),
             np.array(SCORES, np.float32),
             np.array(MATCHED, np.int16),
-            {4: NOT_YET if answers is NOW else "timeout"},
+            {} if answers is NOW else {4: "timeout"},
             stopped_by={0: ("Tax", "Money laundering"), 2: ("Money laundering",)},
         ),
     )
@@ -78,7 +78,7 @@ def evaluation(prompts: PromptSet, answers: tuple[int, ...]) -> Evaluation:
         ("fns", [1]),
         ("fp", [2]),
         ("tn", [3]),
-        ("error", [4]),
+        ("error", []),
         ("open", [4]),
         ("-open", [0, 1, 2, 3]),
         ('"open"', []),

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.verdicts import NOT_YET, Triggered, Usage, Verdicts
+from guardtui.domain.verdicts import Triggered, Usage, Verdicts
 from guardtui.scorer.expression import ExpressionError
 from guardtui.session.epochs import EVEN, Epochs
 
 YES, NO, NONE = Triggered.YES, Triggered.NO, Triggered.NO_VERDICT
+OPEN = Triggered.NOT_ASKED
 
 
 def verdicts(answers: list[int], **more: object) -> Verdicts:
@@ -92,21 +93,27 @@ def test_what_is_told_comes_from_an_epoch_that_agrees() -> None:
 
 
 def test_rows_that_were_not_repeated_count_what_they_have() -> None:
-    second = verdicts([NONE, NO], errors={0: NOT_YET})
+    second = verdicts([OPEN, NO])
     result = Epochs.parse(2, "mode").combine([verdicts([YES, YES]), second])
     assert result.triggered.tolist() == [YES, YES]
     assert result.flaky.tolist() == [False, True]
 
 
+def test_a_row_that_no_epoch_asked_is_open_and_one_asked_in_vain_is_not() -> None:
+    first = verdicts([OPEN, OPEN, OPEN], errors={2: "not sent"})
+    second = verdicts([OPEN, NONE, OPEN], errors={1: "timeout"})
+    result = Epochs.parse(2, "mode").combine([first, second])
+    assert result.triggered.tolist() == [OPEN, NONE, OPEN]
+    assert result.errors == {1: "timeout", 2: "not sent"}
+
+
 def test_newer_epochs_take_the_place_of_older_ones() -> None:
     old = combined("mode", [YES, NO], [YES, NO])
-    new = Epochs.parse(3, "mode").combine(
-        [verdicts([NONE, YES], errors={0: NOT_YET}) for _ in range(3)]
-    )
+    new = Epochs.parse(3, "mode").combine([verdicts([OPEN, YES]) for _ in range(3)])
     both = old.merged(new)
     assert both.triggered.tolist() == [YES, YES]
     assert both.repeats is not None
-    assert both.repeats.tolist() == [[YES, YES], [YES, YES], [NONE, YES]]
+    assert both.repeats.tolist() == [[YES, YES], [YES, YES], [OPEN, YES]]
 
 
 def test_wrong_input_is_refused() -> None:

@@ -12,8 +12,6 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import (
-    NOT_YET,
-    UNTESTED,
     Outcome,
     Triggered,
     Verdicts,
@@ -272,16 +270,12 @@ class Asked:
         wanted = list(range(len(prompts))) if rows is None else [int(row) for row in rows]
         self.rows.append(wanted)
         self.reports.append(report)
-        answers = np.full(len(prompts), Triggered.NO_VERDICT, np.int8)
+        answers = np.full(len(prompts), Triggered.NOT_ASKED, np.int8)
         errors: dict[int, str] = {}
 
         def partial() -> Verdicts:
-            reasons = {
-                row: errors.get(row, NOT_YET if row in wanted else UNTESTED)
-                for row in np.flatnonzero(answers == Triggered.NO_VERDICT).tolist()
-            }
-            nothing = np.full(len(prompts), np.nan, np.float32)
-            return Verdicts(answers.copy(), nothing, np.full(len(prompts), -1, np.int16), reasons)
+            nothing, unknown = np.full(len(prompts), np.nan, np.float32), np.full(len(prompts), -1)
+            return Verdicts(answers.copy(), nothing, unknown.astype(np.int16), dict(errors))
 
         for done, row in enumerate(wanted):
             report(Progress("asking", done, len(wanted), len(errors), partial=partial))
@@ -292,6 +286,7 @@ class Asked:
                 raise
             if row in self.fails_on:
                 errors[row] = "HTTP 503"
+                answers[row] = Triggered.NO_VERDICT
             else:
                 answers[row] = Triggered.YES
         report(Progress("asking", len(wanted), len(wanted), len(errors), partial=partial))
@@ -321,7 +316,7 @@ async def test_only_the_rows_are_asked_for_and_the_others_are_open() -> None:
     assert scanner.rows == [[5, 2]]
     assert np.flatnonzero(evaluation.verdicts.triggered == Triggered.YES).tolist() == [2, 5]
     assert evaluation.metrics.total == 2
-    assert set(evaluation.verdicts.errors.values()) == {UNTESTED}
+    assert (evaluation.metrics.open, evaluation.metrics.errors) == (ALL - 2, 0)
     assert len(evaluation.verdicts.open_rows) == ALL - 2
 
 
@@ -337,8 +332,8 @@ async def test_an_evaluation_is_there_while_it_runs() -> None:
     so_far = evaluator.so_far()
     assert so_far is not None
     assert so_far.metrics.total == 2
-    assert so_far.verdicts.errors[1] == NOT_YET
-    assert so_far.verdicts.errors[0] == UNTESTED
+    assert so_far.codes[[0, 1]].tolist() == [Outcome.OPEN, Outcome.OPEN]
+    assert (so_far.metrics.open, so_far.metrics.errors) == (ALL - 2, 0)
     assert (so_far.settings, so_far.topic) == (scanner.settings, TOPIC)
     assert so_far.prompt_set == PROMPTS.fingerprint
     assert evaluator.asked == (TOPIC, PROMPTS)

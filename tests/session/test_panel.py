@@ -7,7 +7,7 @@ import numpy as np
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.panel import look
 from guardtui.session.session import Decision, Iteration
 
@@ -102,7 +102,7 @@ def test_prompts_are_aligned_by_content_whatever_became_of_their_labels() -> Non
     then = prompt_set(("c", True), ("gone", False), ("a", True))
     sight = look(TOPIC, PROMPTS, recorded(evaluated([1, 0, 0], prompts=then)))
     (voice,) = sight.voices
-    assert voice.answers.tolist() == [0, NOTHING, 1, NOTHING]
+    assert voice.answers.tolist() == [0, Triggered.NOT_ASKED, 1, Triggered.NOT_ASKED]
     assert [voice.row_of(int(key)) for key in PROMPTS.keys] == [2, None, 0, None]
 
 

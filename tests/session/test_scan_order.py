@@ -15,7 +15,7 @@ SCORES = st.floats(0, 1, width=32) | st.just(float("nan"))
 MOVES = st.floats(-1, 1, width=32) | st.just(float("nan"))
 CODES = st.sampled_from([ABSENT, *Outcome])
 WRONG = (Outcome.FP, Outcome.FN)
-UNKNOWN = (ABSENT, Outcome.ERROR)
+UNKNOWN = (ABSENT, Outcome.ERROR, Outcome.OPEN)
 
 
 @given(st.lists(st.tuples(MOVES, st.booleans(), CODES), max_size=40))

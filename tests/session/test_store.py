@@ -18,7 +18,7 @@ import pytest
 
 from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Usage
+from guardtui.domain.verdicts import Triggered, Usage
 from guardtui.session.applied import AppliedLog
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision, Session
@@ -133,6 +133,41 @@ def test_iterations_of_an_older_schema_are_still_there(tmp_path: Path, version: 
     old, added = new.iterations()
     assert old.evaluation.verdicts.stopped_by == {}
     assert added.evaluation.verdicts.notes == {1: "note"}
+
+
+def test_rows_that_an_older_guardtui_had_not_asked_are_open_and_no_errors(tmp_path: Path) -> None:
+    # There they were errors with one of two texts.
+    then = iteration(7)
+    triggered = then.evaluation.verdicts.triggered.copy()
+    triggered[:4] = Triggered.NO_VERDICT
+    errors = {
+        0: "not scanned yet",
+        1: "not scanned: its verdict was unlikely to change",
+        2: "timeout",
+        3: "not scanned yet, said the service",
+    }
+    verdicts = replace(then.evaluation.verdicts, triggered=triggered, errors=errors)
+    SessionStore(tmp_path / "t.yaml").add_iteration(
+        replace(then, evaluation=replace(then.evaluation, verdicts=verdicts))
+    )
+    (read,) = SessionStore(tmp_path / "t.yaml").iterations()
+    assert (read.evaluation.metrics.open, read.evaluation.metrics.errors) == (2, 2)
+    assert read.evaluation.verdicts.open_rows.tolist() == [0, 1]
+    assert set(read.evaluation.verdicts.errors) == {2, 3}
+
+
+def test_open_rows_and_epochs_that_did_not_ask_come_back(tmp_path: Path) -> None:
+    now = iteration(7)
+    triggered = now.evaluation.verdicts.triggered.copy()
+    triggered[0] = Triggered.NOT_ASKED
+    repeats = np.stack([triggered, triggered])
+    repeats[1, 1:] = [Triggered.NOT_ASKED, Triggered.NO_VERDICT, *repeats[1, 3:]]
+    verdicts = replace(now.evaluation.verdicts, triggered=triggered, repeats=repeats)
+    store = SessionStore(tmp_path / "t.yaml")
+    store.add_iteration(replace(now, evaluation=replace(now.evaluation, verdicts=verdicts)))
+    (read,) = SessionStore(tmp_path / "t.yaml").iterations()
+    np.testing.assert_array_equal(read.evaluation.verdicts.triggered, triggered)
+    np.testing.assert_array_equal(read.evaluation.verdicts.repeats, repeats)
 
 
 def test_columns_are_made_when_they_are_asked_for(tmp_path: Path) -> None:

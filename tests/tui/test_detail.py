@@ -15,7 +15,7 @@ from textual.selection import Selection
 
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome
+from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.main import MainScreen
@@ -67,13 +67,13 @@ def test_who_stopped_it_and_what_is_doubtful(
     assert not any(part in text.plain for part in missing)
 
 
-@pytest.mark.parametrize(("reason", "sign"), [(NOT_YET, "…"), (UNTESTED, "–")])
-def test_what_waits_is_no_error(reason: str, sign: str) -> None:
-    one = replace(detail("A prompt"), outcome=ERROR, error=reason)
+@pytest.mark.parametrize("reason", ["", "not sent: \x1b[31m"])
+def test_an_open_prompt_is_no_error(reason: str) -> None:
+    one = replace(detail("A prompt"), outcome=Outcome.OPEN, error=reason)
     first = detail_text(one, 80, marked=True)[0].plain.splitlines()[0]
-    assert f"{sign} no verdict" in first
-    assert reason in first
-    assert "ERROR" not in first
+    assert first.startswith("line 2  … OPEN")
+    assert f"not asked{reason and ': not sent: ␛[31m'}" in first
+    assert "no verdict" not in first
 
 
 # --- the strip ------------------------------------------------------------------------------
@@ -84,6 +84,7 @@ def test_what_waits_is_no_error(reason: str, sign: str) -> None:
     [
         ([FN], "verdicts #0 ✗ FN"),
         ([FN, TP], "verdicts #0 ✗┃✓ #1 TP  (before #1: FN)"),
+        ([Outcome.OPEN, TP], "verdicts #0 …┃✓ #1 TP  (before #1: OPEN)"),
         ([TP, TP, TP], "verdicts #0 ✓✓✓ #2 TP  (always)"),
         ([None, ERROR, FP, TN, TN], "verdicts #0 ·┃?┃✗┃✓✓ #4 TN  (before #3: FP)"),
     ],

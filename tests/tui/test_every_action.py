@@ -306,6 +306,7 @@ CASES: dict[str, Case] = {
     "filter('errors')": view("filter", "errors"),
     "filter('all')": view("filter", "all", mistakes),
     "filter('flaky')": view("filter", "flaky"),
+    "filter('open')": view("filter", "open"),
     "next_filter": view("filter"),
     "next_category": view("category"),
     "next_sort": view("sort"),

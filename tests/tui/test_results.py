@@ -15,7 +15,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome, Verdicts
+from guardtui.domain.verdicts import Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Picked, Results, View, build_results
 
@@ -81,6 +81,7 @@ def test_every_view_shows_what_it_says(prompts: PromptSet, view: View, compared:
         "errors": lambda row: now.codes[row] == Outcome.ERROR,
         "all": lambda row: True,
         "flaky": lambda row: row % 7 == 3,
+        "open": lambda row: now.codes[row] == Outcome.OPEN,
     }
     counted = {name: sum(map(keep, range(COUNT))) for name, keep in wanted.items()}
     assert results.counts == counted
@@ -141,8 +142,8 @@ def test_who_stopped_a_prompt_and_what_waits(prompts: PromptSet) -> None:
     topic = Topic(name="own")
     stopped_by = {0: ("own", "other"), 1: ("other",), 2: ("b", "[/b]"), 3: (NO_ALLOW,)}
     triggered = plain.verdicts.triggered.copy()
-    triggered[:4], triggered[4:7] = 1, -1
-    errors = {4: NOT_YET, 5: UNTESTED, 6: "timeout"}
+    triggered[:4], triggered[4:6], triggered[6] = 1, -2, -1
+    errors = {5: "not sent", 6: "timeout"}
     verdicts = replace(
         plain.verdicts, triggered=triggered, errors=errors, stopped_by=stopped_by,
         matched=np.zeros(COUNT, np.int16),
@@ -151,7 +152,7 @@ def test_who_stopped_a_prompt_and_what_waits(prompts: PromptSet) -> None:
     results = build_results(prompts, now, None, View(filter="all", sort="line"))
     results = results.with_columns(("outcome", "matched", "stopped"))
     cells = results.cells(0, COUNT)
-    assert [one[0] for one in cells[4:7]] == [("…", "dim"), ("–", "dim"), ("ERROR", "error")]
+    assert [one[0] for one in cells[4:7]] == [("OPEN", "dim"), ("OPEN", "dim"), ("ERROR", "error")]
     matched = [one[1][0] for one in cells[:5]]
     assert matched == ["desc", "→ other", "→ b, [/b]", "desc", "desc"]
     assert [one[2][0] for one in cells[:5]] == ["own, other", "other", "b, [/b]", NO_ALLOW, ""]

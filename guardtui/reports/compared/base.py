@@ -159,8 +159,9 @@ def side_text(side: Named | Mistakes) -> str:
 def counts_text(metrics: Metrics, other: Metrics) -> str:
     """The counts of both."""
     names = (("TP", "tp"), ("FN", "fn"), ("FP", "fp"), ("TN", "tn"), ("no verdict", "errors"))
+    shown = [*names, *([("open", "open")] if metrics.open or other.open else [])]
     return ", ".join(
-        f"{title} {getattr(metrics, name)} → {getattr(other, name)}" for title, name in names
+        f"{title} {getattr(metrics, name)} → {getattr(other, name)}" for title, name in shown
     )
 
 
@@ -225,6 +226,7 @@ def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
         group("added", "Added", Change.ADDED),
         Group("removed", "Removed", len(gone), removed),
         group("no_verdict", "Without a verdict in one of the two", Change.NO_VERDICT),
+        group("open", "Not asked in one of the two", Change.OPEN),
     )
     same = comparison.changes == Change.SAME
     return Compared(
@@ -273,7 +275,7 @@ def _by_mistakes(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
         f"of {names} only the mistakes are listed: which prompts were right, and whether both ran "
         "on the same prompts, is not known",
     ]
-    totals = [one.metrics.total + one.metrics.errors for one in sides]
+    totals = [one.metrics.prompts for one in sides]
     if totals[0] != totals[1]:
         caveats.append(f"different numbers of prompts: {totals[0]} then, {totals[1]} now")
     intents = [

@@ -13,6 +13,8 @@ from guardtui.reports.html.page import Cell, Column, Markup, View, join, paragra
 
 GONE = "(no longer in the prompt file)"
 
+_STATES = {"ERROR": "no verdict", "OPEN": "not asked"}
+
 
 def rows_section(report: ReportInput) -> Markup:
     """Every prompt, with the lists that matter as views of one table."""
@@ -46,7 +48,7 @@ def rows_section(report: ReportInput) -> Markup:
             stopped = f"only {alone}"
         return [
             row.number + 1 if row.line is None else row.line,
-            "no verdict" if row.outcome == "ERROR" else row.outcome,
+            _STATES.get(row.outcome, row.outcome),
             *([row.change] if compared else []),
             GONE if row.prompt is None else row.prompt,
             row.score,
@@ -91,6 +93,8 @@ def rows_section(report: ReportInput) -> Markup:
     ]
     if evaluation.metrics.errors:
         views.append(view("Without a verdict", evaluation.codes, Outcome.ERROR))
+    if evaluation.metrics.open:
+        views.append(view("Not asked", evaluation.codes, Outcome.OPEN))
     views.append(View("All prompts", printed=False))
     made = rows_table(columns, rows, views, label="Prompts and their verdicts")
     if len(rows) == len(evaluation.keys):

@@ -88,7 +88,7 @@ def confusion(report: ReportInput) -> Markup:
     metrics, evaluation = report.evaluation.metrics, report.evaluation
     should = int(evaluation.should_trigger.sum())
     missing = [should - metrics.tp - metrics.fn, 0]
-    missing[1] = metrics.errors - missing[0]
+    missing[1] = metrics.missing - missing[0]
     headers = ["", "triggered", "did not", "no verdict", "all"]
     rows: list[list[Content]] = [
         [
@@ -193,14 +193,14 @@ def categories_section(report: ReportInput) -> Markup:
         rows.append(
             [
                 quoted(_short(name)),
-                metrics.total + metrics.errors,
+                metrics.prompts,
                 rate_text(metrics.true_positive_rate),
                 interval_text(found["true_positive_rate"]),
                 rate_text(metrics.true_negative_rate),
                 interval_text(found["true_negative_rate"]),
                 metrics.fp,
                 metrics.fn,
-                metrics.errors,
+                metrics.missing,
             ]
         )
     rest = None

@@ -210,7 +210,7 @@ class Judge:
         try:
             reserved = await self.budget.room(size)
         except BudgetError as error:
-            raise ServiceError(Kind.REQUEST, str(error), final=True, attempts=attempts) from None
+            raise ServiceError(Kind.BUDGET, str(error), final=True, attempts=attempts) from None
         used: Usage | None = None
         sent: list[None] = []
         token = _sent.set(sent)

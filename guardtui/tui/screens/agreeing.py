@@ -19,7 +19,7 @@ from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent, describe_changes
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.calibration import Calibration, calibrate
 from guardtui.scanners.local.scoring import probability
@@ -186,7 +186,7 @@ class Agreeing(ScanningScreen):
         assert scored is not None  # noqa: S101
         now = agreement(answers, engine.triggered)
         threshold = self.scanner.settings.threshold
-        known = answers != Triggered.NO_VERDICT
+        known = is_answered(answers)
         # What the guardrail takes for the topic: it triggers on the rest when it allows.
         belongs = (answers == Triggered.YES) == (scan.topic.intent is Intent.BLOCK)
         then: Agreement | None = None

@@ -140,7 +140,7 @@ class DecisionsScreen(RemoteTopicsScreen):
                 "engine's preview."
             )
             answers = [("s", "scan", "Scan it first"), ("k", "keep", "Keep all the same")]
-        elif left := evaluation.metrics.errors:
+        elif left := evaluation.metrics.missing:
             question = f"{left} of {len(evaluation.keys)} prompts have no verdict."
             bounds = rate_bounds(evaluation.codes, evaluation.should_trigger)["coverage"]
             if bounds is not None:

@@ -263,7 +263,7 @@ def baseline_of(session: Session, iteration: Iteration) -> Iteration | None:
 
 def open_note(evaluation: Evaluation) -> str:
     """How many prompts have no verdict, and what that leaves open; "" when all have one."""
-    missing = evaluation.metrics.errors
+    missing = evaluation.metrics.missing
     if not missing:
         return ""
     text = f"{missing} of {len(evaluation.keys)} prompts have no verdict"

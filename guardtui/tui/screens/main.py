@@ -11,7 +11,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import SuspendNotSupported
 
-from guardtui.domain.metrics import metrics_by_group
+from guardtui.domain.metrics import metrics_by_group, missing_counts
 from guardtui.domain.prompts import check_prompt_set
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
@@ -279,7 +279,7 @@ class MainScreen(
                 interval = intervals[rate]
                 span = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval else ""
                 shown.append(f"{name} {number(getattr(metrics, rate))}{span}")
-            shown.append(f"FP {metrics.fp}  FN {metrics.fn}  errors {metrics.errors}")
+            shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
             lines.append("  ".join(shown))
         count = len(self.session.iterations)
         lines.append(f"{count} iteration{'s' * (count != 1)} in {workspace.store.path}")

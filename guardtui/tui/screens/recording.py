@@ -43,9 +43,9 @@ class RecordingScreen(ApplyingScreen):
     async def _record(self, evaluation: Evaluation, onto: Evaluation | None) -> None:
         """Write a scan to the session, or complete the one it went on from; tell about it."""
         metrics = evaluation.metrics
-        total, left = len(evaluation.keys), metrics.errors
+        total, left = metrics.prompts, metrics.missing
         if left == total:
-            reason = next(iter(evaluation.verdicts.errors.values()), "")
+            reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
             self._tell_scan(f"no prompt got a verdict: {reason}", problem=True)
             self._warn(f"No prompt got a verdict: {reason}", error=True)
             return
@@ -64,19 +64,18 @@ class RecordingScreen(ApplyingScreen):
             iteration = await asyncio.to_thread(self.workspace.write, evaluation, decision)
             self.session.record(iteration)
         told = f"#{iteration.number}: {count_text(total, 'prompt')} scanned"
-        unasked = len(evaluation.verdicts.open_rows)
         if left:
             told = f"#{iteration.number}: {total - left} of {total} prompts have a verdict"
-            told += f", {unasked} were not scanned" if unasked else ""
-            told += f", {left - unasked} failed" if left - unasked else ""
-        self._tell_scan(told, problem=bool(left - unasked))
+            told += f", {metrics.open} open" if metrics.open else ""
+            told += f", {metrics.errors} failed" if metrics.errors else ""
+        self._tell_scan(told, problem=bool(metrics.errors))
         self._step = ""
         self._show_header()
 
     def _is_first(self, completed: Iteration | None) -> bool:
         """Whether no other scan of the session was complete, or kept."""
         return not any(
-            one.decision is Decision.KEEP or not one.evaluation.metrics.errors
+            one.decision is Decision.KEEP or not one.evaluation.metrics.missing
             for one in self.session.iterations
             if one.evaluation.settings.name == self.asked_name
             and (completed is None or one.number != completed.number)

@@ -18,7 +18,7 @@ from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import is_answered
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.lifecycle import Plan
@@ -164,7 +164,7 @@ class ScanningScreen(RecordingScreen):
             self._start(Wish(missing=True))
         elif shown is None or shown.settings.name != self.asked_name:
             self.notify("This definition was not scanned yet.")  # not by the one that is asked
-        elif not shown.metrics.errors:
+        elif not shown.metrics.missing:
             self.notify("Every prompt has a verdict.")
         else:
             self._start(Wish(missing=True))
@@ -223,18 +223,19 @@ class ScanningScreen(RecordingScreen):
         if evaluation is None:
             self._tell_scan("stopped before anything was scanned", problem=True)
         else:
-            left, total = evaluation.metrics.errors, len(evaluation.keys)
-            self._tell_scan(f"stopped: {total - left} of {total} verdicts, kept", problem=True)
+            metrics = evaluation.metrics
+            told = f"stopped: {metrics.total} of {metrics.prompts} verdicts, kept"
+            self._tell_scan(told, problem=True)
         if self.is_running:
             self._preview()
 
     def _keep_in_sight(self) -> Evaluation | None:
         """What came of a scan that did not come to its end; None where nothing did."""
         evaluation = self.remote.so_far() if self.remote is not None else None
-        if evaluation is None or evaluation.metrics.errors == len(evaluation.keys):
+        if evaluation is None or not evaluation.metrics.total:
             return None
         known = self._standing_scan()
-        if known is None or evaluation.metrics.errors <= known.metrics.errors:
+        if known is None or evaluation.metrics.missing <= known.metrics.missing:
             self._scanned = evaluation
         return evaluation
 
@@ -282,7 +283,7 @@ class ScanningScreen(RecordingScreen):
         self._show_header()
         rows = order.rows[: order.likely] if choice.likely else order.rows
         if onto is not None:
-            rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
+            rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
 
         def ask(cache: VerdictCache) -> RemoteScanner:
             return connection.scanner(
@@ -324,7 +325,7 @@ class ScanningScreen(RecordingScreen):
             keep_template(self.workspace.store, template.id, template.text)
         rows = order.rows[: order.likely] if likely else order.rows
         if onto is not None:
-            rows = order.rows[onto.verdicts.triggered[order.rows] == Triggered.NO_VERDICT]
+            rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
         await self._ask_for(ask, topic, prompts, rows, onto)
 
     def _onto(self, wish: Wish) -> Evaluation | None:
@@ -384,7 +385,7 @@ class ScanningScreen(RecordingScreen):
         flipped = now.triggered != then.triggered
         # Where the embedded engine sees no change, the last answer is the best guess.
         answers = answers_for(before, prompts.keys)
-        expected = np.where((answers >= 0) & ~flipped, answers, now.triggered)
+        expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
         self._predicted = topic, prompts.fingerprint, expected.astype(np.int8)
         earlier = codes_for(before, prompts.keys, prompts.expected)
         moved = movement(then.score, now.score, self._threshold)

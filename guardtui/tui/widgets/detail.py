@@ -16,7 +16,7 @@ from textual.widgets import Static
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Outcome
+from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.actions import DETAIL, bindings
 from guardtui.tui.content import themed
@@ -39,16 +39,15 @@ _SIGNS = {
     Outcome.FP: "✗",
     Outcome.FN: "✗",
     Outcome.ERROR: "?",
+    Outcome.OPEN: "…",
     None: "·",
 }
 _STYLES = {
     Outcome.FP: "bold $text-error",
     Outcome.FN: "bold $text-warning",
     Outcome.ERROR: "bold $text-error",
+    Outcome.OPEN: "$text-muted",
 }
-
-_WAITING = {NOT_YET: "…", UNTESTED: "–"}
-"""Signs for rows that nobody asked for a verdict so far, which is no error."""
 
 _NAMES = 5
 _NAME_CHARACTERS = 60
@@ -199,17 +198,14 @@ def detail_text(
 def _verdict(detail: PromptDetail) -> Text:
     line = Text()
     line.append(f"line {detail.line}  ", "$text-muted")
-    waits = detail.error in _WAITING
-    if waits:
-        line.append(f"{_WAITING[detail.error]} no verdict", "$text-muted")
-    else:
-        line.append(
-            f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
-        )
+    line.append(
+        f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
+    )
     belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
     line.append(f"  label: {belongs}")
-    if waits:
-        line.append(f"  {detail.error}", "$text-muted")
+    if detail.outcome is Outcome.OPEN:
+        reason = f": {display_text(detail.error)}" if detail.error else ""
+        line.append(f"  not asked{reason}", "$text-muted")
     elif detail.error:
         line.append(f"  no verdict: {display_text(detail.error)}", "$text-error")
     elif detail.score is not None and detail.threshold is not None:
@@ -281,8 +277,8 @@ def _words(detail: PromptDetail, marked: bool) -> Text | None:
 def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> Text:
     """One sign for each iteration, a bar where the verdict changed, and the last change in words.
 
-    ✓ right, ✗ wrong, ? no verdict, · not in the prompt set. Cut at the left to `width` cells, so
-    that the newest iterations stay in sight: "verdicts #0 ✗✗┃✓✓✓ #4 TP  (before #2: FN)".
+    ✓ right, ✗ wrong, ? no verdict, … not asked, · not in the prompt set. Cut at the left to `width`
+    cells, so that the newest iterations stay in sight: "verdicts #0 ✗✗┃✓✓✓ #4 TP  (before #2: FN)".
     """
     last, outcome = history[-1]
     head, tail = "verdicts ", f" #{last} {_name(outcome)}"

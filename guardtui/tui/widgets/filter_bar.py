@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from guardtui.tui.content import themed
-from guardtui.tui.results import FILTERS
+from guardtui.tui.results import FILTERS, RARE
 
 _SHORT = {**FILTERS, "regressions": "regr.", "fixes": "fix", "errors": "err."}
 
@@ -58,8 +58,8 @@ class FilterBar(Widget):
     def _chips(self, titles: Mapping[str, str]) -> list[tuple[str, str]]:
         result = []
         for place, (name, title) in enumerate(titles.items(), start=1):
-            if name == "flaky" and not self._counts[name] and name != self._chosen:
-                continue  # most scans are not repeated
+            if name in RARE and not self._counts[name] and name != self._chosen:
+                continue
             text = f"{place} {title} {self._counts[name]}"
             result.append((name, f"[{text}]" if name == self._chosen else f" {text} "))
         return result

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import RATE_TITLES
+from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
@@ -54,20 +54,15 @@ def standing_of(evaluation: Evaluation, predicted: NDArray[np.int8] | None) -> S
 
     `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`.
     """
-    missing = evaluation.metrics.errors
-    if not missing:
+    metrics = evaluation.metrics
+    if not metrics.missing:
         return None
     codes, duty = evaluation.codes, evaluation.should_trigger
-    waiting = evaluation.verdicts.open_rows
     probable = None
-    if len(waiting) and predicted is not None:
-        probable = estimate(codes, duty, predicted, waiting)
+    if metrics.open and predicted is not None:
+        probable = estimate(codes, duty, predicted)
     return Standing(
-        rate_bounds(codes, duty),
-        denominators(codes, duty),
-        probable,
-        len(waiting),
-        missing - len(waiting),
+        rate_bounds(codes, duty), denominators(codes, duty), probable, metrics.open, metrics.errors
     )
 
 
@@ -173,13 +168,17 @@ def _rates(shown: Dashboard) -> list[Text]:
     return lines
 
 
+def _left(standing: Standing) -> str:
+    """How many prompts have no verdict."""
+    told = [f"{standing.waiting} open"] if standing.waiting else []
+    return ", ".join([*told, f"{standing.failed} failed"] if standing.failed else told)
+
+
 def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
     """Rates of which more is to come: limits instead of sampling intervals, and denominators."""
-    told = [f"{standing.waiting} not scanned"] if standing.waiting else []
-    told += [f"{standing.failed} failed"] if standing.failed else []
     estimates = standing.estimate.rates if standing.estimate is not None else {}
     kind = "estimates [by what is open]" if estimates else "rates of the others"
-    lines = [Text(f"⚠ {', '.join(told)}: {kind}", "$text-warning")]
+    lines = [Text(f"⚠ {_left(standing)}: {kind}", "$text-warning")]
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
         probable, bounds = estimates.get(name), standing.bounds.get(name)
@@ -214,7 +213,7 @@ def _counts(shown: Dashboard) -> Text:
     metrics = shown.evaluation.metrics
     return Text(
         f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
-        f"errors {metrics.errors}"
+        f"{missing_counts(metrics)}"
     )
 
 
@@ -304,7 +303,7 @@ def summary(shown: Dashboard | None) -> Text:
         probable = standing.estimate.rates["coverage"] if standing.estimate is not None else None
         value = "≈" + number(probable.value) if probable else number(metrics.coverage)
         line = Text(f"coverage {value}", "bold")
-        line.append(f" ⚠ {standing.waiting + standing.failed} open", "$text-warning")
+        line.append(f" ⚠ {_left(standing)}", "$text-warning")
     line.append(f"  TPR {number(metrics.true_positive_rate)}")
     line.append(f" TNR {number(metrics.true_negative_rate)}")
     if comparison:

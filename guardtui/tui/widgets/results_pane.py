@@ -24,7 +24,7 @@ from guardtui.tui.actions import RESULTS, bindings
 from guardtui.tui.empty_states import NOT_YET, empty_text
 from guardtui.tui.layout import Layout, layout_of, saved_columns
 from guardtui.tui.messages import SettingsWanted, ViewChanged, ViewRemoved, ViewSaved
-from guardtui.tui.results import FILTERS, Picked, Results, View
+from guardtui.tui.results import FILTERS, RARE, Picked, Results, View
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.views import NameView, ViewList, view_text
 from guardtui.tui.widgets.filter_bar import FilterBar
@@ -152,8 +152,12 @@ class ResultsPane(PromptActions):
         self._ask(filter=name)
 
     def action_next_filter(self) -> None:
-        flaky = self._results is not None and self._results.counts["flaky"]
-        names = [name for name in FILTERS if name != "flaky" or flaky or self.view.filter == name]
+        counts = {} if self._results is None else self._results.counts
+        names = [
+            name
+            for name in FILTERS
+            if name not in RARE or counts.get(name) or self.view.filter == name
+        ]
         self._ask(filter=names[(names.index(self.view.filter) + 1) % len(names)])
 
     def action_next_category(self) -> None:

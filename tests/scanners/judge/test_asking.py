@@ -289,7 +289,7 @@ async def test_the_budget_ends_a_run_before_it_is_passed(
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *many), nothing)
         done = len(server.received)
         assert 1 < done < 60
-        assert sorted(verdicts_of(verdicts)) == [-1] * (60 - done) + [1] * done
+        assert sorted(verdicts_of(verdicts)) == [-2] * (60 - done) + [1] * done
         assert len(verdicts.errors) == 60 - done
         assert all(
             told.startswith("not asked: the budget of 0.02 could be passed")

@@ -237,7 +237,8 @@ async def test_when_all_die_midway_the_rest_are_errors(tmp_path: Path) -> None:
         scanner = judge_at(lines(servers, concurrency=2), clock=clock)
         clock.busy = lambda: scanner._limit is not None and scanner._limit.in_flight > 0
         verdicts = await scanner.scan(TOPIC, some(tmp_path, *MANY), nothing)
-        assert sorted(Counter(verdicts_of(verdicts)).items()) == [(-1, 42), (0, 9), (1, 9)]
+        found = Counter(verdicts_of(verdicts))
+        assert (found[-1] + found[-2], found[0], found[1]) == (42, 9, 9)
         assert len(verdicts.errors) == 42
         assert any("none of 2 endpoints answers" in one for one in verdicts.errors.values())
         assert sum(len(one.received) for one in servers) < 60

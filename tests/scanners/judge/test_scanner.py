@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.topic import Intent
-from guardtui.domain.verdicts import NOT_YET, UNTESTED, Usage
+from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import Progress, RemoteScanner, ScannerError
 from guardtui.scanners.judge.attacks import TOPIC as GARDENING
 from guardtui.scanners.judge.attacks import attacks
@@ -245,8 +245,8 @@ async def test_rows_and_their_order(tmp_path: Path) -> None:
             TOPIC, prompts, nothing, rows=np.array([3, 0], np.intp)
         )
         assert [asked(request) for request in server.received] == ["bread", "a tax return"]
-    assert verdicts_of(verdicts) == [1, -1, -1, 0]
-    assert verdicts.errors == {1: UNTESTED, 2: UNTESTED}
+    assert verdicts_of(verdicts) == [1, -2, -2, 0]
+    assert not verdicts.errors
 
 
 async def test_another_epoch_asks_again(tmp_path: Path) -> None:
@@ -288,7 +288,8 @@ async def test_a_held_scan_sends_nothing_and_tells_what_came(tmp_path: Path) -> 
         assert latest[0].partial is not None
         partial = latest[0].partial()
         assert verdicts_of(partial).count(1) == sent
-        assert list(partial.errors.values()) == [NOT_YET] * (30 - sent)
+        assert len(partial.open_rows) == 30 - sent
+        assert not partial.errors
         assert partial.used is not None
         assert partial.used.calls == sent
         scanner.hold(False)
