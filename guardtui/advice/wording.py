@@ -1,15 +1,13 @@
-"""Rules of wording, by text alone: what excludes, and which language a text is in."""
+"""Rules of wording, by text alone: what excludes, and what a shorter text would say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardtui.advice.candidates import content_words, pieces, tidied, without
+from guardtui.domain.languages import WORD, language
 from guardtui.domain.topic import byte_length
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 _EXCLUDING = {
     "en": """not no never neither nor none without except excepting exception excluding exclude
@@ -56,7 +54,7 @@ class Exclusion:
 
 def exclusions(text: str) -> tuple[Exclusion, ...]:
     """Wording that excludes, in order; “not only”, “no matter” and “whether or not” do not."""
-    tokens = [(match.group().lower().replace("’", "'"), match) for match in _WORD.finditer(text)]
+    tokens = [(match.group().lower().replace("’", "'"), match) for match in WORD.finditer(text)]
     words = _EXCLUDING_WORDS["en"] | _EXCLUDING_WORDS.get(language(text) or "en", frozenset())
     found = []
     for place, (word, match) in enumerate(tokens):
@@ -88,7 +86,7 @@ def without_exclusions(text: str) -> str | None:
     while found := exclusions(rest):
         first = found[0]
         start = first.start
-        for match in reversed(list(_WORD.finditer(rest[:start]))):
+        for match in reversed(list(WORD.finditer(rest[:start]))):
             if match.group().lower() not in _LEADS_IN or rest[match.end() : start].strip(" ,"):
                 break
             start = match.start()
@@ -107,8 +105,8 @@ def shortened(text: str, limit: int) -> str | None:
     None when not even its first word fits.
     """
     ends = [stop for _, stop in pieces(text)]
-    ends += [match.end() for match in _WORD.finditer(text)]
-    for candidates in (ends[: len(ends) - len(_WORD.findall(text))], ends):
+    ends += [match.end() for match in WORD.finditer(text)]
+    for candidates in (ends[: len(ends) - len(WORD.findall(text))], ends):
         for stop in sorted(candidates, reverse=True):
             start = text[:stop].strip()
             # Half of the limit: a first phrase of a few words says too little.
@@ -116,91 +114,3 @@ def shortened(text: str, limit: int) -> str | None:
             if least <= byte_length(start) <= limit and content_words(start):
                 return start
     return None
-
-
-LANGUAGES = {
-    "ar": "Arabic script",
-    "cyrl": "Cyrillic script",
-    "de": "German",
-    "deva": "Devanagari script",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "grek": "Greek",
-    "han": "Chinese or Japanese",
-    "hang": "Korean",
-    "hebr": "Hebrew",
-    "it": "Italian",
-    "nl": "Dutch",
-    "pt": "Portuguese",
-    "thai": "Thai",
-}
-"""Names of what `language` tells apart."""
-
-_SCRIPTS = {
-    "cyrl": "\u0400-\u052f",
-    "grek": "\u0370-\u03ff\u1f00-\u1fff",
-    "hebr": "\u0590-\u05ff",
-    "ar": "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff",
-    "deva": "\u0900-\u097f",
-    "thai": "\u0e00-\u0e7f",
-    "hang": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
-    "han": "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
-}
-_OF_SCRIPT = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
-_LETTER = re.compile(r"[^\W\d_]")
-
-# Function words that are frequent in one of the languages and rare in the others.
-_FUNCTION = {
-    "en": """the and of to is are was my you your it that this what how can do does i for with on
-        or about from would should have has be not which when who we their they if any""",
-    "de": """der die das und ist ich nicht wie kann mein meine mit für auf ein eine einen dem den
-        von zu wird oder über bei sich aus wenn muss darf soll wir sie es im am""",
-    "fr": """le la les et est je ne pas comment puis mon ma mes avec pour sur un une des du au aux
-        que qui dans ce cette vous nous ou où quel quelle peut""",
-    "es": """el la los las y es yo cómo puedo mi mis con para por un una del al que en se lo su
-        qué cuál está son si debo tengo hay más""",
-    "it": """il lo la gli e è io non come posso mio mia con per su un una del della di che nel si
-        sono devo ho quale questo anche le dei""",
-    "pt": """o os as e é eu não como posso meu minha com para por um uma do da dos das que no na
-        em se são devo tenho qual isso mais""",
-    "nl": """de het en is ik niet hoe kan mijn met voor op een van zijn dat die wat moet ook aan
-        er bij naar als maar om te wel geen""",
-}
-_FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION.items()}
-
-
-def language(text: str) -> str | None:
-    """A key of `LANGUAGES`, by script and by function words; None where these do not tell.
-
-    Of a text in Latin letters at least two function words are asked for, and twice as many as of
-    any other language.
-    """
-    letters = len(_LETTER.findall(text))
-    if not letters:
-        return None
-    if not text.isascii():
-        for name, script in _OF_SCRIPT.items():
-            # Foreign names and brands are often left in Latin letters.
-            if len(script.findall(text)) > 0.4 * letters:
-                return name
-    words = [match.group().lower() for match in _WORD.finditer(text)]
-    hits = sorted(
-        ((sum(word in known for word in words), name) for name, known in _FUNCTION_WORDS.items()),
-        reverse=True,
-    )
-    (most, best), (second, _) = hits[0], hits[1]
-    return best if most >= 2 and most >= 2 * second else None
-
-
-def odd_languages(texts: Sequence[str]) -> tuple[str, dict[int, str]] | None:
-    """The language that most texts are in, and the places of texts in others with theirs.
-
-    None when all whose language is told agree; of equals the one of the earliest text counts.
-    """
-    told = {place: name for place, text in enumerate(texts) if (name := language(text))}
-    names = list(told.values())
-    if len(set(names)) < 2:
-        return None
-    main = max(dict.fromkeys(names), key=names.count)
-    return main, {place: name for place, name in told.items() if name != main}

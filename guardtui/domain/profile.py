@@ -75,6 +75,14 @@ def only_others(topic: Topic, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def stopped_only_by_others(topic: Topic, verdicts: Verdicts) -> NDArray[np.bool_]:
+    """Rows that were stopped, but not by this topic, bool [N]; none where nobody is named."""
+    stopped = np.zeros(len(verdicts), np.bool_)
+    for row, names in verdicts.stopped_by.items():
+        stopped[row] = bool(only_others(topic, names))
+    return stopped
+
+
 def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdicts]]) -> Verdicts:
     """Verdicts of the whole profile on N prompts, from those of its topics each by itself.
 

@@ -1,10 +1,9 @@
-"""Labels that may be wrong: prompts of which every verdict that was ever given says otherwise."""
+"""Labels in doubt, and rows that only the embedded engine gets wrong: its blind spot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from guardtui.domain.late import late
@@ -16,21 +15,23 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-LEAST_VOICES = 2
-"""A single voice against a label says more about that voice."""
+LEAST_AGAINST = 2
+"""Independent scanners that must contradict a label: of one alone it may be a weakness."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """Rows whose label may be wrong, the most suspicious first, and what speaks against each.
+    """Labels in doubt, and the engine's blind spot; `rows` and `blind_spot` share no row.
 
-    `rows` are intp [k]; `voices` (intp [k]) how many voices contradict, of which `scanners`
-    (intp [k]) judge the definition of now.
+    `rows` (intp [k]) are in doubt, the most doubtful first; `against` and `agreeing` (intp [k])
+    count the independent scanners that contradict and confirm each label. `blind_spot` (intp [m],
+    ascending) are rows that the embedded engine alone gets wrong.
     """
 
     rows: NDArray[np.intp]
-    voices: NDArray[np.intp]
-    scanners: NDArray[np.intp]
+    against: NDArray[np.intp]
+    agreeing: NDArray[np.intp]
+    blind_spot: NDArray[np.intp]
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -38,50 +39,44 @@ class Suspects:
 
 def suspects(
     should_trigger: NDArray[np.bool_],
-    answers: Sequence[NDArray[np.int8]] | NDArray[np.int8],
-    history: Iterable[NDArray[np.int8]],
+    answers: NDArray[np.int8],
     *,
-    speakers: Sequence[int] | None = None,
+    engine: int | None = None,
+    foreign: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None = None,
     distance: NDArray[np.floating] | None = None,
 ) -> Suspects:
-    """Rows where every answer of a scanner, now and in the history, contradicts the label.
+    """Find labels (as duty: bool [N]) that scanners contradict by their answers (int8 [S, N]).
 
-    `answers` are int8 [S, N] of `Triggered`, those of each scanner on the definition of now, and
-    `history` those of iterations, int8 [I, N], by the intent of now; NO_VERDICT says nothing.
-    `speakers` (S + I of them) names whose each is: what the same speaker says twice counts as one
-    voice, and contradicts when all of it does. Without them each is a voice of its own. Rows with
-    fewer than two voices are left out.
-
-    Most voices come first, then the greatest `distance` (float [N]) of the embedded engine's score
-    from its threshold (NaN or None: unknown, and last), then the order of the prompts. Raises
-    ValueError when a shape differs.
+    Each row of `answers` is that of one scanner, independent of the others, with the values of
+    `Triggered`; `engine` is the row of the embedded engine. A label is in doubt when at least two
+    scanners contradict it, and more than confirm it. It is the engine's blind spot when the engine
+    alone contradicts it and another scanner confirms it, or when nobody else was asked and the
+    prompt is in another language than the definition: `foreign` says so (bool [k]) of rows (intp
+    [k]). Labels in doubt are sorted by the scanners against them, then by those for them, then by
+    `distance`, that of the engine's score from its threshold (float [N], NaN: unknown), then by
+    the order of the prompts. Raises ValueError when a shape differs.
     """
-    shape = should_trigger.shape
-    right = np.zeros(shape, bool)
-    voices, scanners = np.zeros(shape, np.intp), np.zeros(shape, np.intp)
-    heard: dict[int, NDArray[np.bool_]] = {}
-    now = len(answers)
-    for place, said in enumerate(chain(answers, history)):
-        if said.shape != shape:
-            raise ValueError(f"{said.shape} answers for {shape} labels")
-        spoke = is_answered(said)
-        right |= spoke & ((said == Triggered.YES) == should_trigger)
-        if speakers is not None:
-            before = heard.get(speakers[place])
-            heard[speakers[place]] = spoke if before is None else before | spoke
-            if before is not None:
-                spoke = spoke & ~before
-        voices += spoke
-        if place < now:
-            scanners += spoke
-    rows = np.flatnonzero(~right & (voices >= LEAST_VOICES))
-    if distance is None:
-        far = np.zeros(len(rows))
-    else:
-        if distance.shape != shape:
-            raise ValueError(f"{distance.shape} distances for {shape} labels")
+    if answers.shape[1:] != should_trigger.shape:
+        raise ValueError(f"{answers.shape} answers for {should_trigger.shape} labels")
+    answered = is_answered(answers)
+    confirming = answered & ((answers == Triggered.YES) == should_trigger)
+    contradicting = answered & ~confirming
+    against = contradicting.sum(axis=0, dtype=np.intp)
+    agreeing = confirming.sum(axis=0, dtype=np.intp)
+    rows = np.flatnonzero((against >= LEAST_AGAINST) & (against > agreeing))
+    far = np.zeros(len(rows))
+    if distance is not None:
+        if distance.shape != should_trigger.shape:
+            raise ValueError(f"{distance.shape} distances for {should_trigger.shape} labels")
         far = np.nan_to_num(distance[rows].astype(np.float64), nan=-1.0)
     # The last key of lexsort is the first to sort by.
-    order = np.lexsort((rows, -far, -voices[rows]))
-    rows = rows[order]
-    return Suspects(rows, voices[rows], scanners[rows])
+    rows = rows[np.lexsort((rows, -far, agreeing[rows], -against[rows]))]
+    blind = np.zeros(0, np.intp)
+    if engine is not None:
+        blind = np.flatnonzero(contradicting[engine] & (against == 1))
+        spoken_for = agreeing[blind] > 0
+        if foreign is not None:
+            alone = blind[~spoken_for]
+            spoken_for[~spoken_for] = foreign(alone)
+        blind = blind[spoken_for]
+    return Suspects(rows, against[rows], agreeing[rows], blind)

@@ -1,20 +1,22 @@
-"""What every scanner of a session says of the definition of now, and which labels that doubts."""
+"""What the scanners of a session say of a definition, and which labels that puts in doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.languages import language
 from guardtui.domain.late import late
 from guardtui.domain.panel import Panel
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.suspects import Suspects, suspects
-from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
+from guardtui.session.independence import ENGINE, Answers, newest_answers
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
 
-_Speaker = tuple[str, str, Topic]
+_READ = 20_000
+"""Prompts of which the language is looked at, at most."""
+
+_CHARACTERS = 500  # of one prompt, to tell its language
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +52,11 @@ class Voice:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """Everything that was ever said of these prompts, seen from a definition.
+    """The verdicts on these prompts, seen from a definition.
 
     `voices` judge this definition, the embedded engine's first where it is among them. `elsewhere`
-    names scanners that judged others only, with their newest iteration.
+    names scanners that judged others only, with their newest iteration. `engine` is the engine's
+    evaluation of now, where there is one.
     """
 
     topic: Topic
@@ -58,6 +64,7 @@ class Sight:
     voices: tuple[Voice, ...]
     iterations: tuple[Iteration, ...]
     elsewhere: tuple[tuple[str, int], ...]
+    engine: Evaluation | None = None
 
     @cached_property
     def panel(self) -> Panel:
@@ -69,41 +76,52 @@ class Sight:
         return Panel(names, answers, self.prompts.should_trigger(self.topic.intent))
 
     @cached_property
-    def suspects(self) -> Suspects:
-        """Labels that all voices contradict, of now and of all iterations.
+    def independent(self) -> tuple[Answers, ...]:
+        """The newest answers of each independent scanner, at whatever definition.
 
-        Takes as long as there are iterations: beside the screen, please.
+        Takes as long as there are iterations: not while the screen is drawn.
         """
+        return newest_answers(self.topic, self.prompts, self.iterations, self.engine)
+
+    @cached_property
+    def suspects(self) -> Suspects:
+        """Labels in doubt, and the embedded engine's blind spot; takes as long as `independent`."""
+        answers = np.empty((len(self.independent), len(self.prompts)), np.int8)
+        for place, one in enumerate(self.independent):
+            answers[place] = one.answers
+        names = [one.name for one in self.independent]
         return suspects(
             self.panel.should_trigger,
-            self.panel.answers,
-            self._past(),
-            speakers=self._speakers,
+            answers,
+            engine=names.index(ENGINE) if ENGINE in names else None,
+            foreign=self._foreign,
             distance=self.distance,
         )
 
-    @property
-    def speakers(self) -> int:
-        """How many voices there are: each scanner counts once for each definition."""
-        return len(set(self._speakers))
+    def _foreign(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these rows (intp [k]) are in another language than the definition, bool [k].
 
-    @cached_property
-    def _speakers(self) -> list[int]:
-        """Whose answers they are, of the voices and then of the iterations."""
-        numbers: dict[_Speaker, int] = {}
-        said = [_speaker(one.evaluation) for one in self.voices]
-        said += [_speaker(one.evaluation) for one in self.iterations]
-        return [numbers.setdefault(speaker, len(numbers)) for speaker in said]
+        A definition whose language cannot be told is taken for English. Of more than 20 000 rows
+        only the first are looked at.
+        """
+        topic = self.topic
+        own = language(" ".join((topic.name, topic.description, *topic.examples))) or "en"
+        texts = self.prompts.prompts[rows[:_READ]].str.slice(0, _CHARACTERS).to_list()
+        found = np.zeros(len(rows), np.bool_)
+        found[: len(texts)] = [language(text) not in (None, own) for text in texts]
+        return found
 
-    def _past(self) -> Iterator[NDArray[np.int8]]:
-        """What each iteration answered, one after the other, by the intent of now."""
-        for iteration in self.iterations:
-            evaluation = iteration.evaluation
-            answers = answers_for(evaluation, self.prompts.keys)
-            if evaluation.topic.intent is not self.topic.intent:
-                turned = np.int8(Triggered.YES) - answers
-                answers = np.where(is_answered(answers), turned, answers)
-            yield answers
+    def sides(self, row: int) -> tuple[list[str], list[str]]:
+        """Names of the independent scanners that contradict a prompt's label, and confirm it."""
+        should = bool(self.panel.should_trigger[row])
+        against: list[str] = []
+        agreeing: list[str] = []
+        for one in self.independent:
+            answer = int(one.answers[row])
+            if answer >= Triggered.NO:
+                same = (answer == Triggered.YES) == should
+                (agreeing if same else against).append(one.name)
+        return against, agreeing
 
     @property
     def distance(self) -> NDArray[np.float32] | None:
@@ -116,10 +134,6 @@ class Sight:
                 )
                 return far
         return None
-
-    def label_of(self, answer: int) -> bool:
-        """The label that an answer (YES or NO) stands for, under the intent of now."""
-        return (answer == Triggered.YES) == (self.topic.intent is Intent.BLOCK)
 
 
 def look(
@@ -163,16 +177,12 @@ def look(
         voices,
         tuple(iterations),
         tuple((name, number) for name, _, number in others),
+        engine,
     )
 
 
 def _scanner(evaluation: Evaluation) -> tuple[str, str]:
     return evaluation.settings.name, evaluation.settings.identity
-
-
-def _speaker(evaluation: Evaluation) -> _Speaker:
-    """Whose verdicts these are: asked again for the same, a scanner is no second voice."""
-    return *_scanner(evaluation), evaluation.topic
 
 
 def _unique(names: Sequence[str]) -> list[str]:

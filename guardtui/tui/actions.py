@@ -363,7 +363,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_suspects",
         "l",
         "Labels in doubt",
-        "Prompts of which every scanner and every iteration say the opposite of the label",
+        "Prompts whose label at least two independent scanners contradict",
         ADVICE,
     ),
     Action(

@@ -124,10 +124,14 @@ label, look at the label: you can take over what they say, and are asked before 
     "suspects": PaneHelp(
         "Labels in doubt",
         """\
-Prompts whose label everything contradicts: every scanner on this definition, and every iteration
-that had a verdict on them. At least two voices must have spoken; a scanner counts once for each
-definition. Most voices come first, then those that the embedded engine is surest about. Many will
-be wrong labels, some hard prompts: read before you decide.
+Prompts whose label at least two independent scanners contradict, and more than confirm it, each
+by its newest answer. Independent are the embedded engine (all its encoders and iterations are one,
+and the sandbox judges with it), AIRS, and judges that share no model; a panel of models is one.
+Some will be wrong labels, some hard prompts: read before you decide.
+
+f shows the engine's blind spot: prompts that it alone gets wrong, since another scanner confirms
+the label, or nobody else was asked and the prompt is in another language than the definition. Their
+labels are not in doubt.
 
 Accepting turns the label in the prompt file, and can be taken back. Rejecting says that the label
 is right: the session remembers it, and does not list the prompt again.""",
@@ -137,6 +141,7 @@ is right: the session remembers it, and does not list the prompt again.""",
             ("a", "Accept: turn the label of this prompt, or of those marked"),
             ("x", "Reject: the label is right; pressed again on one shown by r, it is open"),
             ("r", "Show those rejected too, or hide them"),
+            ("f", "The engine's blind spot, or the labels in doubt again"),
             ("u", "Take the last edit of the prompts back"),
             ("Enter", "Read the prompt, and why each scanner said so"),
             ("Space", "Mark the prompt"),

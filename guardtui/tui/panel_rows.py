@@ -1,4 +1,4 @@
-"""What the tables of scanners and of suspect labels draw: rows of a sight, and their cells."""
+"""What the tables of scanners and of labels in doubt draw: rows of a sight, and their cells."""
 
 from __future__ import annotations
 
@@ -162,59 +162,78 @@ def _sort_values(sight: Sight, key: str) -> NDArray[np.generic]:
 
 SUSPECT_COLUMNS = (
     Column("status", "", 1, sortable=False),
-    Column("voices", "voices", 6, "right", sortable=False),
-    Column("scanners", "scanners", 8, "right", sortable=False),
+    Column("against", "contradicted by", 28, sortable=False),
     Column("score", "score", 5, "right", sortable=False),
     Column("label", "label", 12, sortable=False),
     Column("prompt", "prompt", 0, sortable=False),
 )
 """The columns of `SuspectRows`."""
 
+BLIND_SPOT_COLUMNS = (
+    Column("agreeing", "label confirmed by", 28, sortable=False),
+    Column("score", "score", 5, "right", sortable=False),
+    Column("label", "label", 5, sortable=False),
+    Column("prompt", "prompt", 0, sortable=False),
+)
+"""The columns of `BlindSpotRows`."""
+
+_NO_SCANNER = "none: another language"
+
 
 @dataclass(frozen=True, eq=False)
 class SuspectRows(PromptRows):
-    """Suspect labels, the most suspicious first; `rejected` are prompts whose label is right."""
+    """Labels in doubt, the most doubtful first; `rejected` are prompts whose label is right."""
 
     rejected: frozenset[int] = frozenset()
-
-    @cached_property
-    def _places_among(self) -> NDArray[np.intp]:
-        """Where each row of the prompt set stands among the suspects, intp [N]."""
-        found = self.sight.suspects
-        places = np.zeros(len(self.sight.prompts), np.intp)
-        places[found.rows] = np.arange(len(found))
-        return places
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         rows = self.order[start:stop]
         sight = self.sight
         keys = sight.prompts.keys[rows].tolist()
         labels = sight.prompts.expected[rows].tolist()
-        found, places = sight.suspects, self._places_among[rows]
         return list(
             zip(
                 [("x", "dim") if key in self.rejected else ("", "") for key in keys],
-                [(str(count), "") for count in found.voices[places].tolist()],
-                [(str(count), "") for count in found.scanners[places].tolist()],
-                self._scores(rows),
+                [(", ".join(sight.sides(row)[0]), "") for row in rows.tolist()],
+                _scores(sight, rows),
                 [("true → false" if label else "false → true", "") for label in labels],
                 self._prompts(rows),
                 strict=True,
             )
         )
 
-    def _scores(self, rows: NDArray[np.intp]) -> list[Cell]:
-        engine = next((one for one in self.sight.voices if one.number is None), None)
-        if engine is None:
-            return [("n/a", "dim")] * len(rows)
-        scores = engine.evaluation.verdicts.score[rows].tolist()
-        return [("n/a" if score != score else f"{score:.2f}", "dim") for score in scores]
+
+class BlindSpotRows(PromptRows):
+    """Rows that only the embedded engine gets wrong; no other label is proposed for them."""
+
+    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
+        rows = self.order[start:stop]
+        labels = self.sight.prompts.expected[rows].tolist()
+        agreeing = [self.sight.sides(row)[1] for row in rows.tolist()]
+        return list(
+            zip(
+                [(", ".join(names) or _NO_SCANNER, "" if names else "dim") for names in agreeing],
+                _scores(self.sight, rows),
+                [("true" if label else "false", "dim") for label in labels],
+                self._prompts(rows),
+                strict=True,
+            )
+        )
+
+
+def _scores(sight: Sight, rows: NDArray[np.intp]) -> list[Cell]:
+    """The engine's scores of now, n/a where there are none."""
+    engine = sight.engine
+    if engine is None:
+        return [("n/a", "dim")] * len(rows)
+    scores = engine.verdicts.score[rows].tolist()
+    return [("n/a" if score != score else f"{score:.2f}", "dim") for score in scores]
 
 
 def suspect_rows(
     sight: Sight, rejected: frozenset[int], taken: frozenset[int], *, all_of_them: bool
 ) -> SuspectRows:
-    """The suspects to list: without those `taken` in hand just now, and the rejected ones.
+    """The labels in doubt to list: without those `taken` in hand just now, and the rejected ones.
 
     With `all_of_them` the rejected ones too.
     """

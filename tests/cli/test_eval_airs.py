@@ -100,7 +100,7 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         assert prompts == [one["prompt"] for one in local[name]]
     assert (document["profile"], document["threshold"]) == ("sandbox", None)
     assert document["scanner"]["name"] == "airs"
-    assert document["scanner"]["identity"] == "airs, profile sandbox"
+    assert document["scanner"]["identity"] == "airs on this machine, profile sandbox"
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", document["scanner"]["revision"])
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.session.independence import ENGINE
 from guardtui.session.panel import look
 from guardtui.session.session import Decision, Iteration
 
@@ -111,25 +114,73 @@ def test_a_scanner_that_knows_none_of_the_prompts_is_no_voice() -> None:
     assert look(TOPIC, PROMPTS, recorded(evaluated([1, 0], prompts=then))).voices == ()
 
 
-def test_suspects_need_every_scanner_and_every_iteration() -> None:
+def test_two_independent_scanners_put_a_label_in_doubt() -> None:
     #                          a  b  c  d   labels: yes yes no no
     engine = evaluated([0, 0, 1, 0], "local", scores=[0.4, 0.1, 0.9, 0.2])
     scan = evaluated([0, 0, 1, 0])
     sight = look(TOPIC, PROMPTS, recorded(scan), engine)
     assert sight.suspects.rows.tolist() == [1, 2, 0]  # by the distance of the engine
-    assert sight.suspects.voices.tolist() == [2, 2, 2]
-    past = evaluated([NOTHING, 1, 1, 0], topic=OTHER)
-    sight = look(TOPIC, PROMPTS, recorded(scan, past), engine)
-    assert sight.suspects.rows.tolist() == [2, 0]
-    assert sight.suspects.voices.tolist() == [3, 2]
-    assert sight.suspects.scanners.tolist() == [2, 2]
+    assert sight.suspects.against.tolist() == [2, 2, 2]
+    assert sight.sides(1) == (["AIRS", ENGINE], [])
 
 
-def test_one_scanner_on_one_definition_is_one_voice_however_often_it_ran() -> None:
-    iterations = recorded(*[evaluated([0, 1, 0, 0], "local")] * 3)
-    assert len(look(TOPIC, PROMPTS, iterations, evaluated([0, 1, 0, 0], "local")).suspects) == 0
-    more = recorded(evaluated([0, 1, 0, 0], "local"), evaluated([0, 1, 0, 0], "local", OTHER))
-    assert look(TOPIC, PROMPTS, more).suspects.rows.tolist() == [0]
+def test_all_the_engine_ever_said_is_one_scanner() -> None:
+    wrong = [0, 1, 0, 0]
+    iterations = recorded(
+        *(evaluated(wrong, "local", topic, identity=encoder) for encoder in ("static", "minilm")
+          for topic in (TOPIC, OTHER)),
+        evaluated(wrong, identity="airs on this machine, profile sandbox"),
+    )  # fmt: skip
+    sight = look(TOPIC, PROMPTS, iterations, evaluated(wrong, "local"))
+    assert [one.name for one in sight.independent] == [ENGINE]
+    assert len(sight.suspects) == 0
+
+
+def test_the_newest_answer_counts_and_those_on_this_definition_first() -> None:
+    iterations = recorded(
+        evaluated([0, 1, 0, 0]),  # this definition, the oldest
+        evaluated([1, NOTHING, 0, 0]),  # this definition, and nothing of b
+        evaluated([0, 0, 1, 0], topic=OTHER),
+    )
+    (airs,) = look(TOPIC, PROMPTS, iterations).independent
+    assert (airs.name, airs.answers.tolist()) == ("AIRS", [1, 1, 0, 0])
+    (airs,) = look(OTHER, PROMPTS, iterations).independent
+    assert airs.answers.tolist() == [0, 0, 1, 0]
+
+
+def test_judges_that_share_a_model_are_one_scanner() -> None:
+    def judge(*models: str) -> Evaluation:
+        return evaluated(
+            [0, 1, 0, 0], "judge", identity=f"judge, {', '.join(models)}, template abc"
+        )
+
+    three = recorded(judge("one"), judge("two"), judge("two", "three"))
+    names = [one.name for one in look(TOPIC, PROMPTS, three).independent]
+    assert names == ["judge one", "judge three, two"]
+    assert look(TOPIC, PROMPTS, three).suspects.rows.tolist() == [0]
+    assert len(look(TOPIC, PROMPTS, recorded(judge("one"), judge("two", "one"))).suspects) == 0
+
+
+def test_a_prompt_that_another_topic_stopped_is_no_answer() -> None:
+    scan = evaluated([1, 1, 1, 1])
+    verdicts = replace(scan.verdicts, stopped_by={2: ("Another topic",), 3: ("Tax", "Another")})
+    (airs,) = look(TOPIC, PROMPTS, recorded(replace(scan, verdicts=verdicts))).independent
+    assert airs.answers.tolist() == [1, 1, NOTHING, 1]
+
+
+def test_the_engines_blind_spot_is_no_doubt() -> None:
+    prompts = prompt_set(
+        ("How can I deduct my car?", True),
+        ("Was kann ich als Lehrer alles von der Steuer absetzen?", True),
+        ("What is the tax on my income?", True),
+        ("soup", False),
+    )
+    engine = evaluated([0, 0, 0, 0], "local", prompts=prompts)
+    scan = evaluated([1, NOTHING, NOTHING, 0], prompts=prompts)
+    sight = look(TOPIC, prompts, recorded(scan), engine)
+    assert len(sight.suspects) == 0
+    # AIRS confirms the first label, the second is German, and of the third nothing is known.
+    assert sight.suspects.blind_spot.tolist() == [0, 1]
 
 
 def test_what_was_answered_under_the_other_intent_is_turned_round() -> None:
@@ -138,7 +189,5 @@ def test_what_was_answered_under_the_other_intent_is_turned_round() -> None:
     past = evaluated([1, 0, 1, 1], topic=allow)
     sight = look(TOPIC, PROMPTS, recorded(past), evaluated([0, 1, 0, 0], "local"))
     assert sight.suspects.rows.tolist() == [0]
-    turned = look(allow, PROMPTS, recorded(evaluated([0, 1, 0, 0])), past)
-    assert turned.label_of(1) is False
+    turned = look(allow, PROMPTS, recorded(evaluated([0, 1, 0, 0], "local")), past)
     assert turned.suspects.rows.tolist() == [0]
-    assert sight.label_of(1) is True

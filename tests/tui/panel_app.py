@@ -31,6 +31,7 @@ def judged(
     answers: str,
     *,
     topic: Topic | None = None,
+    identity: str = "",
     errors: dict[int, str] | None = None,
     notes: dict[int, str] | None = None,
     reasons: dict[int, str] | None = None,
@@ -42,7 +43,7 @@ def judged(
     codes = np.array([{"y": 1, "n": 0}.get(letter, -1) for letter in answers], np.int8)
     return Evaluation(
         topic or workspace.session.topic,
-        ScannerSettings(name, f"{name}, made by hand"),
+        ScannerSettings(name, identity or f"{name}, made by hand"),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

@@ -336,7 +336,7 @@ async def test_an_allowed_topic_has_its_labels_turned(tmp_path: Path) -> None:
 WRONG = like_labels(at3="n", at4="y", at6="y")
 
 
-async def test_labels_that_everything_contradicts_are_accepted_and_taken_back(
+async def test_labels_that_two_scanners_contradict_are_accepted_and_taken_back(
     tmp_path: Path,
 ) -> None:
     path = folder_of(tmp_path)
@@ -344,15 +344,17 @@ async def test_labels_that_everything_contradicts_are_accepted_and_taken_back(
 
     async def run(stage: Stage) -> None:
         await stage.open("l")
-        assert sorted(stage.rows) == [3, WEATHER]
-        assert "2 labels in doubt of 8" in frame(stage.app)
+        assert stage.rows[:2] in ([3, WEATHER], [WEATHER, 3])
+        assert stage.rows[2:] == [HISTORY]  # the judge confirms its label
+        assert "[3 labels in doubt]" in frame(stage.app)
+        assert "true → false" in frame(stage.app)
         first = stage.rows[0]
         assert stage.dialog.table.cursor_index == 0
         await stage.press("a")
         await until(stage.pilot, lambda: stage.label(first) != ROWS[first][1])
-        await stage.lists([row for row in (3, WEATHER) if row != first])
+        await stage.lists([row for row in (3, WEATHER) if row != first] + [HISTORY])
         await stage.press("u")
-        await until(stage.pilot, lambda: len(stage.rows) == 2)
+        await until(stage.pilot, lambda: len(stage.rows) == 3)
         assert (tmp_path / "tax.csv").read_text("utf-8") == before
         await stage.press("enter")
         await until(stage.pilot, lambda: isinstance(stage.app.screen, TextPage))
@@ -369,7 +371,7 @@ async def test_rejected_ones_are_remembered(tmp_path: Path) -> None:
         assert len(stage.rows) == 3
         await stage.press("x")
         assert len(stage.rows) == 2
-        assert "1 rejected (x): r shows them" in frame(stage.app)
+        assert "1 rejected (x): r shows them" in flowing(frame(stage.app))
         await until(stage.pilot, lambda: len(read_confirmed(stage.main.workspace.store)) == 1)
 
     async def again(stage: Stage) -> None:
@@ -424,17 +426,6 @@ async def test_the_panel_leads_to_the_labels_in_doubt(tmp_path: Path) -> None:
     await play(folder_of(tmp_path), run, engine=WRONG, airs=WRONG)
 
 
-async def test_without_a_second_voice_no_label_is_in_doubt(tmp_path: Path) -> None:
-    async def run(stage: Stage) -> None:
-        await stage.open("l")
-        assert stage.rows == []
-        assert "Two voices at least" in frame(stage.app)
-        await stage.press("a", "x")
-        assert stage.told == ["Select a prompt first."] * 2
-
-    await play(folder_of(tmp_path), run, engine=WRONG, size=(200, 30))
-
-
 @pytest.mark.parametrize(("key", "pane"), [("p", "panel"), ("l", "suspects")])
 async def test_both_have_help(tmp_path: Path, key: str, pane: str) -> None:
     async def run(stage: Stage) -> None:
@@ -458,7 +449,7 @@ async def test_names_and_prompts_that_are_attacks_are_drawn_as_signs(tmp_path: P
             if key == "p":
                 await stage.press("f")
             await stage.lists([ATTACK])
-            assert "␛]0;x␇[/b] #0" in frame(stage.app)
+            assert "␛]0;x␇[/b]" in frame(stage.app)
             assert "[/INST] ␛]52;c;aGk=␇ ignore" in frame(stage.app)
             assert inert(frame(stage.app))
             await stage.press("enter")
@@ -474,3 +465,40 @@ async def test_names_and_prompts_that_are_attacks_are_drawn_as_signs(tmp_path: P
             await stage.press("escape")
 
     await play(path, run, engine=like_labels(at5="y"), airs=like_labels(at5="y", at4="y"))
+
+
+async def test_with_the_engine_alone_no_label_is_in_doubt_and_it_says_why(tmp_path: Path) -> None:
+    async def run(stage: Stage) -> None:
+        await stage.open("l")
+        assert stage.rows == []
+        shown = flowing(frame(stage.app))
+        assert "only the embedded engine, with which the sandbox judges too, has answered" in shown
+        assert "Scan with AIRS or a judge (^r" in shown
+        await stage.press("a", "x")
+        assert stage.told == ["Select a prompt first."] * 2
+
+    path = folder_of(tmp_path)
+    workspace = Workspace.open(path)
+    for _ in range(2):  # its iterations, and the sandbox, which judges with the engine
+        record(workspace, judged(workspace, "local", WRONG))
+    record(workspace, judged(workspace, "airs", WRONG, identity="airs on this machine, profile s"))
+    await play(path, run, engine=WRONG)
+
+
+async def test_the_engines_blind_spot_is_listed_apart_and_proposes_nothing(tmp_path: Path) -> None:
+    async def run(stage: Stage) -> None:
+        await stage.open("l")
+        assert stage.rows == []
+        assert "engine's blind spot 3" in frame(stage.app)
+        await stage.press("f")
+        await stage.lists([3, WEATHER, HISTORY])
+        shown = frame(stage.app)
+        assert "→" not in shown.partition("contradicts these labels")[2]
+        assert "AIRS" in shown
+        await stage.press("a")
+        assert "only the embedded engine contradicts it" in stage.told[-1]
+        assert not stage.label(WEATHER)
+        await stage.press("f")
+        assert stage.rows == []
+
+    await play(folder_of(tmp_path), run, engine=WRONG, airs=like_labels())

@@ -98,7 +98,9 @@ class AirsScanner:
     def settings(self) -> ScannerSettings:
         number = "" if self._number is None else f"{self._number} "
         revision = f"{number}({inert(self._revision)})" if self._revision else ""
-        identity = f"airs, profile {inert(self._choice.name)}"
+        # A service on this machine is the sandbox, which must not pass for AIRS.
+        where = " on this machine" if self._airs.scan_endpoint.loopback else ""
+        identity = f"airs{where}, profile {inert(self._choice.name)}"
         return ScannerSettings("airs", identity, revision=revision)
 
     def hold(self, held: bool) -> None:

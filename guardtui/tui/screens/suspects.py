@@ -1,4 +1,4 @@
-"""Labels in doubt: prompts of which every scanner and every iteration say the opposite."""
+"""Labels in doubt: prompts whose label at least two independent scanners contradict."""
 
 from __future__ import annotations
 
@@ -9,32 +9,42 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from guardtui.domain.figures import count_text
-from guardtui.domain.suspects import LEAST_VOICES
+from guardtui.domain.suspects import LEAST_AGAINST
+from guardtui.domain.text import display_text
 from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.session.independence import ENGINE, SANDBOX
 from guardtui.session.panel import Sight
+from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
 from guardtui.tui.messages import LabelsConfirmed
-from guardtui.tui.panel_rows import SUSPECT_COLUMNS, among, suspect_rows
-from guardtui.tui.panel_text import named
+from guardtui.tui.panel_rows import (
+    BLIND_SPOT_COLUMNS,
+    SUSPECT_COLUMNS,
+    BlindSpotRows,
+    among,
+    suspect_rows,
+)
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.panel import SUSPECTS, PanelScreen, SightDialog
 from guardtui.tui.screens.scanning import ScanningScreen
 
-_NONE = "No label is in doubt: none that every scanner and every iteration contradict."
-_TOO_FEW = (
-    "Two voices at least must speak against a label: scan with AIRS or a judge, or try another "
-    "definition, and come back."
-)
+_KEYS = "a relabel · x label is right · f blind spot · Enter read · Esc"
+_BLIND_SPOT_KEYS = "f labels in doubt · Enter read · Esc"
+
+_NONE = "No label is in doubt: none is contradicted by two independent scanners."
+_NO_BLIND_SPOT = "No prompt is known that only the embedded engine gets wrong. f shows the labels."
 _ALL_REJECTED = "You said of all of them that the label is right. r shows them again."
+_NOT_IN_DOUBT = "This label is not in doubt: only the embedded engine contradicts it."
 
 
 class SuspectsDialog(SightDialog):
-    """Suspect labels, the most suspicious first; each is accepted or rejected by a key."""
+    """Labels in doubt, the most doubtful first, and apart from them the engine's blind spot."""
 
     BINDINGS = [
         ("a", "accept", "Accept"),
         ("x", "reject", "Reject"),
         ("r", "show_rejected", "Show those rejected"),
+        ("f", "next_list", "Blind spot"),
         ("u", "undo", "Undo in the prompts"),
         ("escape,q", "close", "Leave"),
     ]
@@ -45,12 +55,13 @@ class SuspectsDialog(SightDialog):
         self._rejected = rejected
         self._taken: frozenset[int] = frozenset()
         self._all = False
+        self._blind = False
         self._told = Static("", id="panel-figures", markup=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Labels in doubt"
-            page.border_subtitle = "a relabels · x label is right · Enter reads · Esc leaves"
+            page.border_subtitle = _KEYS
             yield self._told
             yield self.table
 
@@ -66,31 +77,72 @@ class SuspectsDialog(SightDialog):
 
     def _show(self) -> None:
         sight = self.sight
-        rows = suspect_rows(sight, self._rejected, self._taken, all_of_them=self._all)
-        found = sight.suspects.rows
-        rejected = int(among(sight, found, self._rejected).sum())
-        count = len(found) - int(among(sight, found, self._rejected | self._taken).sum())
-        self.table.empty_text = self._empty(len(found), rejected)
-        self.table.set_source(rows)
-        text = Text()
-        text.append(f"{count} label{'s' * (count != 1)} in doubt", "bold")
-        text.append(f" of {len(sight.prompts)}: all that was ever said of them contradicts.")
-        if rejected:
-            shown = "r hides them" if self._all else "r shows them"
-            text.append(f" {rejected} rejected (x): {shown}.")
-        voices = ", ".join(map(named, sight.voices)) or "none"
-        text.append(f"\nscanners: {voices}; iterations: {len(sight.iterations)}", "$text-muted")
-        self._told.update(themed(text))
+        found = sight.suspects
+        rejected = int(among(sight, found.rows, self._rejected).sum())
+        count = len(found) - int(among(sight, found.rows, self._rejected | self._taken).sum())
+        if self._blind:
+            self.table.empty_text = _NO_BLIND_SPOT
+            self.table.set_source(BlindSpotRows(sight, found.blind_spot))
+        else:
+            self.table.empty_text = self._empty(len(found), rejected)
+            rows = suspect_rows(sight, self._rejected, self._taken, all_of_them=self._all)
+            self.table.set_source(rows)
+        self._told.update(themed(self._figures(count, rejected)))
+
+    def _figures(self, count: int, rejected: int) -> Text:
+        """Both lists with their sizes, what the one shown is, and who was asked."""
+        sight, text = self.sight, Text()
+        blind = len(sight.suspects.blind_spot)
+        doubt = f"{count_text(count, 'label')} in doubt"
+        spot = f"engine's blind spot {blind}"
+        for told, chosen in ((doubt, not self._blind), (spot, self._blind)):
+            text.append(f"[{told}]" if chosen else f" {told} ", "bold reverse" if chosen else "")
+            text.append(" ")
+        if self._blind:
+            text.append(
+                "\nonly the embedded engine contradicts these labels: its weakness, not theirs"
+            )
+        else:
+            text.append(f"\nof {len(sight.prompts)}: two independent scanners contradict each")
+            if rejected:
+                shown = "r hides them" if self._all else "r shows them"
+                text.append(f"; {rejected} rejected (x): {shown}")
+        names = ", ".join(display_text(one.name) for one in sight.independent) or "none"
+        return text.append(f"\nindependent scanners: {names}", "$text-muted")
 
     def _empty(self, count: int, rejected: int) -> str:
+        """Why no label is listed, and what helps."""
         if count and count == rejected:
             return _ALL_REJECTED
-        return _NONE if self.sight.speakers >= LEAST_VOICES else f"{_NONE} {_TOO_FEW}"
+        scanners = self.sight.independent
+        if len(scanners) >= LEAST_AGAINST:
+            return _NONE
+        only = f"only {display_text(scanners[0].name)} has" if scanners else "no scanner has"
+        if any(
+            one.evaluation.settings.identity.startswith(SANDBOX) for one in self.sight.iterations
+        ):
+            only = only.replace(ENGINE, f"{ENGINE}, with which the sandbox judges too,")
+        scan = next(key_names(one, self.app._keymap) for one in ACTIONS if one.name == "scan")
+        return (
+            f"No label is in doubt: {only} answered, and one scanner cannot tell a wrong label "
+            f"from a weakness of its own. Scan with AIRS or a judge ({scan}), then look here again."
+        )
 
     # --- keys -----------------------------------------------------------------------------
 
+    def action_next_list(self) -> None:
+        """Show the engine's blind spot, or the labels in doubt again."""
+        self._blind = not self._blind
+        self.table.drop_marks(self.table.marked_ids.tolist())
+        self.table.set_columns(BLIND_SPOT_COLUMNS if self._blind else SUSPECT_COLUMNS)
+        self.query_one(".page").border_subtitle = _BLIND_SPOT_KEYS if self._blind else _KEYS
+        self._show()
+
     def action_accept(self) -> None:
         """Turn the label of this prompt, or after a question those of all that are marked."""
+        if self._blind:
+            self.notify(_NOT_IN_DOUBT)
+            return
         rows = self.wanted_rows()
         if not len(rows):
             self.notify("Select a prompt first.")
@@ -111,6 +163,9 @@ class SuspectsDialog(SightDialog):
 
     def action_reject(self) -> None:
         """Remember that these labels are right; said of one that was rejected, it is open again."""
+        if self._blind:
+            self.notify(_NOT_IN_DOUBT)
+            return
         keys = frozenset(self.sight.prompts.keys[self.wanted_rows()].tolist())
         if not keys:
             self.notify("Select a prompt first.")

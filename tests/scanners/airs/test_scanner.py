@@ -86,7 +86,7 @@ async def test_verdicts_are_those_of_the_engine_behind(stage: Stage, name: str) 
     assert progress[-1] == Progress("scanning", len(prompts), len(prompts), 0)
     assert not airs.live
     assert (airs.settings.name, airs.settings.threshold) == ("airs", None)
-    assert airs.settings.identity == "airs, profile sandbox"
+    assert airs.settings.identity == "airs on this machine, profile sandbox"
     assert airs.settings.revision == f"{done.profile.revision} ({done.profile.profile_id})"
 
 
