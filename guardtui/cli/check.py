@@ -196,17 +196,19 @@ def _remarks(
             )
         )
     findings = check_prompt_set(prompts, topic or file.topic)
-    advice = _linted(topic or file.topic, prompts, encoder, threshold)
+    advice, far = _measured(topic or file.topic, prompts, encoder, threshold)
     if any(one.lines for one in advice):  # equal prompts, and what they do to coverage
         findings = tuple(one for one in findings if one.code != "leakage")
-    remarks += [_prompt_remark(prompts_path, one) for one in findings]
+    remarks += [_prompt_remark(prompts_path, one) for one in (*findings, *far)]
     return remarks + [_advised(topic_path, prompts_path, one) for one in advice]
 
 
-def _linted(
+def _measured(
     topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
-) -> tuple[Advice, ...]:
+) -> tuple[tuple[Advice, ...], tuple[Finding, ...]]:
+    """What the embedded engine measures: advice on the definition, findings on the prompts."""
     from guardtui.advice.lint import lint, open_lint_engine
+    from guardtui.advice.near_misses import near_miss_finding
     from guardtui.cli import diagnostics
     from guardtui.scanners.base import Progress
     from guardtui.scanners.local.encoder import ENCODERS
@@ -218,9 +220,10 @@ def _linted(
     scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
     try:
         engine = open_lint_engine(scanner, prompts, progress)
+        far = near_miss_finding(scanner, prompts)
     finally:
         diagnostics.progress("")
-    return lint(topic, prompts, engine)
+    return lint(topic, prompts, engine), () if far is None else (far,)
 
 
 def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:

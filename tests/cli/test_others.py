@@ -133,7 +133,9 @@ def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> 
     assert json.loads(numbered.out)["comparison"]["baseline_iteration"] == 2
 
 
-def test_check_of_good_files(run: Run) -> None:
+def test_check_of_good_files(run: Run, folder: Path) -> None:
+    with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
+        file.write("Who invented the income tax return?,false,block,near\n")
     result = run("check", "topic.yaml", "--prompts", "prompts.csv")
     assert (result.code, result.err) == (0, "")
     assert result.out == "nothing is wrong or doubtful\n"

@@ -11,8 +11,9 @@ from rich.text import Text
 from textual import on, work
 from textual.app import SuspendNotSupported
 
+from guardtui.advice.near_misses import near_miss_finding
 from guardtui.domain.metrics import metrics_by_group, missing_counts
-from guardtui.domain.prompts import check_prompt_set
+from guardtui.domain.prompts import Finding, check_prompt_set
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import violations
@@ -96,7 +97,17 @@ class MainScreen(
     async def action_show_check(self) -> None:
         topic = self.session.topic
         prompts = self.prompts
-        findings = await asyncio.to_thread(check_prompt_set, prompts, topic)
+        scanner = self.scanner
+
+        def look() -> tuple[Finding, ...]:
+            findings = check_prompt_set(prompts, topic)
+            try:
+                far = near_miss_finding(scanner, prompts)
+            except ScannerError:
+                far = None  # the engine's pane says why it cannot be loaded
+            return findings if far is None else (*findings, far)
+
+        findings = await asyncio.to_thread(look)
         body = check_text(violations(topic), findings)
         column = prompts.category_column
         if column is not None and self.evaluation is not None:
