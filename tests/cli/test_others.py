@@ -135,7 +135,7 @@ def test_eval_takes_the_last_kept_iteration(run: Run, session: SessionStore) -> 
 
 def test_check_of_good_files(run: Run, folder: Path) -> None:
     with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
-        file.write("Who invented the income tax return?,false,block,near\n")
+        file.write("Who invented the income tax return?,false,block,other\n")
     result = run("check", "topic.yaml", "--prompts", "prompts.csv")
     assert (result.code, result.err) == (0, "")
     assert result.out == "nothing is wrong or doubtful\n"

@@ -19,11 +19,12 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui import base_app
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.prompt_set_text import bar, span
+from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.prompt_set import PromptSetDialog, PromptSetScreen
 from guardtui.tui.screens.views import NameView, ViewList
 from tests.tui.results_app import notes
-from tests.tui.test_loop import TOPIC, frame, until
+from tests.tui.test_loop import TOPIC, frame, ready, until
 
 MATTERS = {
     "how can i deduct my {} from my income tax": True,
@@ -284,3 +285,22 @@ def test_a_bar_is_as_wide_as_told_and_grows_with_its_rate(rate: float, width: in
     assert abs(len(drawn.rstrip("·")) - rate * width) <= 1.07
     assert ("·" * width == drawn) == (rate == 0)
     assert bar(None, width).strip() == "?"
+
+
+async def test_the_check_page_says_when_all_negatives_are_far_away(tmp_path: Path) -> None:
+    rows = [f"How do I file my {thing} tax return?,true,block" for thing in ("first", "late", "UK")]
+    rows += ["How do I make onion soup?,false,block", "Why do cats purr?,false,block"]
+    (tmp_path / "far.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    (tmp_path / "far.yaml").write_text(
+        "name: Tax\ndescription: Tax advice\nexamples:\n  - How can I pay less tax?\n"
+        "  - Can I deduct my car?\nintent: block\n",
+        "utf-8",
+    )
+    app = GuardtuiApp(Workspace.open(tmp_path / "far.yaml"), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app)
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        shown = " ".join(frame(app).replace("│", " ").split())
+        assert "no near misses: none of 2 negatives" in shown
+        assert "TNR is flattered" in shown
