@@ -145,7 +145,7 @@ async def walk(camera: Camera) -> None:
     await camera.press("f12")
     await camera.press("f3")
     await camera.press("f4")
-    await camera.take("iterations")
+    await camera.take("history")
     await camera.press("escape")
 
 

@@ -16,7 +16,7 @@ from guardtui.cli.options import FILE
 def command(file: Path, topic: Path) -> None:
     """Put the iterations of a results.tsv FILE into the history of a TOPIC.
 
-    They have rates and definitions, but no verdicts: the timeline marks them as imported. A
+    They have rates and definitions, but no verdicts: the history marks them as imported. A
     file that was imported before is replaced.
     """
     from guardtui.files.topic_files import load_topic
@@ -28,4 +28,4 @@ def command(file: Path, topic: Path) -> None:
     rows = read_results(file)
     add_imported(SessionStore(topic), rows)
     count = f"{len(rows)} iteration{'s' * (len(rows) != 1)}"
-    note(f"{count} imported; the timeline of 'guardtui {topic}' shows them")
+    note(f"{count} imported; the history of 'guardtui {topic}' shows them")

@@ -137,7 +137,8 @@ def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:
         changes.append("name changed")
     if before.description != after.description:
         delta = byte_length(after.description) - byte_length(before.description)
-        size = f"{'+' if delta > 0 else '−'}{abs(delta)} bytes" if delta else "reworded"
+        unit = "byte" if abs(delta) == 1 else "bytes"
+        size = f"{'+' if delta > 0 else '−'}{abs(delta)} {unit}" if delta else "reworded"
         changes.append(f"description {size}")
     changes.extend(_example_changes(before.examples, after.examples))
     if before.intent != after.intent:

@@ -12,7 +12,6 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import describe_changes
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import (
     Listing,
@@ -25,6 +24,7 @@ from guardtui.reports.base import (
     usage_text,
     verdict_text,
 )
+from guardtui.session.history import recorded_history
 
 LIMIT = 200
 """Prompts in one list."""
@@ -63,7 +63,7 @@ def write(report: ReportInput) -> str:
         _list("Regressions", report.with_change(Change.REGRESSION), report.comparison is not None),
         _list("Fixes", report.with_change(Change.FIX), report.comparison is not None),
         _categories(report),
-        _iterations(report),
+        _history(report),
         _list("False positives", report.with_outcome(Outcome.FP)),
         _list("False negatives", report.with_outcome(Outcome.FN)),
         _list("Without a verdict", report.with_outcome(Outcome.ERROR), always=False),
@@ -183,19 +183,19 @@ def _plain(changes: Iterable[str]) -> str:
     return ", ".join(map(code_span, changes))
 
 
-def _iterations(report: ReportInput) -> Iterator[str]:
+def _history(report: ReportInput) -> Iterator[str]:
     if not report.iterations:
         return
     yield from (
-        "## Iterations",
+        "## History",
         "",
         "| # | decision | coverage | TPR | TNR | F1 | measured by | edit |",
     )
     yield "|--:|---|--:|--:|--:|--:|---|---|"
-    before = None
-    for iteration in report.iterations:
-        topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
-        edit = ", ".join(describe_changes(before, topic)) if before else "first"
+    for iteration, entry in zip(
+        report.iterations, recorded_history(report.iterations), strict=True
+    ):
+        metrics = iteration.evaluation.metrics
         rates = " | ".join(
             map(
                 rate_text,
@@ -210,9 +210,8 @@ def _iterations(report: ReportInput) -> Iterator[str]:
         label = guardrail_label(iteration.evaluation.settings)
         yield (
             f"| {iteration.number} | {iteration.decision.value} | {rates} "
-            f"| {label} | {edit or 'none'} |"
+            f"| {label} | {entry.what_changed} |"
         )
-        before = topic
     yield ""
 
 

@@ -38,8 +38,8 @@ class ImportedRow:
 class Entry:
     """One line of the history. `iteration` is None for an imported one, which has no verdicts.
 
-    `came_from` is the entry whose definition is nearest among the earlier ones, `branched` whether
-    that is another one than the entry just before, `changes` what it changed there, in words.
+    `came_from` is the entry that this one was edited from, `branched` whether that is another one
+    than the entry just before, `changes` what was changed against it, in words.
     """
 
     name: str
@@ -67,28 +67,43 @@ class Entry:
 def history(
     iterations: Sequence[Iteration], imported: Sequence[ImportedRow], topic: Topic
 ) -> list[Entry]:
-    """All entries, oldest first, imported ones before all others.
+    """Return all entries, oldest first, imported ones before all others.
 
     `topic` gives the imported definitions the name and intent that their format does not have.
     """
-    entries = [_imported(row, topic) for row in imported]
-    entries += [_recorded(iteration) for iteration in iterations]
+    return [
+        *_with_origins([_imported(row, topic) for row in imported]),
+        *recorded_history(iterations),
+    ]
+
+
+def recorded_history(iterations: Sequence[Iteration]) -> list[Entry]:
+    """Return the recorded entries, oldest first. Imported ones change nothing in them."""
+    return _with_origins([_recorded(iteration) for iteration in iterations])
+
+
+def _with_origins(entries: Sequence[Entry]) -> list[Entry]:
+    """Set the entry each was edited from: the earlier one whose definition is nearest.
+
+    Which definition was in the editor before is not recorded, and after a discard or a restore it
+    is not the one of the entry just before.
+    """
     words = [_bag(entry.topic) for entry in entries]
-    told: list[Entry] = []
-    for place, entry in enumerate(entries):
-        if place:
+    complete: list[Entry] = []
+    for index, entry in enumerate(entries):
+        if index:
             origin = min(
-                range(place - 1, -1, -1),  # of equally near ones the latest
-                key=lambda other: _distance(entries, words, other, place),
+                range(index - 1, -1, -1),  # of equally near ones the latest
+                key=lambda other: _distance(entries, words, other, index),
             )
             entry = replace(
                 entry,
-                came_from=told[origin],
-                branched=origin != place - 1,
+                came_from=complete[origin],
+                branched=origin != index - 1,
                 changes=describe_changes(entries[origin].topic, entry.topic),
             )
-        told.append(entry)
-    return told
+        complete.append(entry)
+    return complete
 
 
 def _imported(row: ImportedRow, topic: Topic) -> Entry:

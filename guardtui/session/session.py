@@ -295,10 +295,6 @@ class Session:
             self.iteration(number)
         self._pinned = number
 
-    def restore(self, number: int) -> bool:
-        """Make an iteration's definition the current one, as one edit; False when it is already."""
-        return self.edit(self.iteration(number).evaluation.topic)
-
     def restore_best(self) -> bool:
         """Make the best definition the current one, examples included; False when it is already."""
         best = self.best

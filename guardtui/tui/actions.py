@@ -74,12 +74,11 @@ ACTIONS: tuple[Action, ...] = (
         shown=True,
     ),
     Action(
-        "show_iterations",
+        "show_history",
         "f4,ctrl+t",
-        "Iterations",
-        "Walk all iterations; restore one, or pin one as the baseline",
+        "History",
+        "All iterations as list and chart: compare two, restore one, pin one, import others",
         shown=True,
-        footer="History",
     ),
     Action(
         "next_pane",
@@ -329,13 +328,6 @@ ACTIONS: tuple[Action, ...] = (
         "t",
         "Threshold",
         "TPR and TNR against the threshold, curves; move it by keys while the table follows",
-        ADVICE,
-    ),
-    Action(
-        "show_timeline",
-        "h",
-        "Timeline",
-        "Every iteration with its coverage; where it came from; any two compared; one restored",
         ADVICE,
     ),
     Action(

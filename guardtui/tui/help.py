@@ -91,7 +91,7 @@ them: how many prompts are right and wrong, what the edit broke and fixed, and h
 difference is by chance alone (p).
 
 history draws the coverage of the recorded iterations as bars from 0 to 1; the same numbers stand
-at the end of this pane (scroll down), and in the list of iterations. “edit” says what differs from
+at the end of this pane (scroll down), and in the history. “edit” says what differs from
 the baseline, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
         ("coverage", "TPR", "TNR", "precision", "F1", "baseline", "regression", "fix", "plateau"),
         (),
@@ -147,22 +147,6 @@ the mouse and copied with ^c.""",
         ("verdict", "threshold", "iteration", "TP, TN", "FP", "FN"),
         ("detail",),
         (MOVE, NEXT),
-    ),
-    "iterations": PaneHelp(
-        "Iterations",
-        """\
-Every evaluation you kept or discarded, newest first, with its coverage, TPR and TNR and what was
-changed: the history of the metrics as a table. ✓ kept, ✗ discarded. Choose one to bring back its
-exact definition; Undo returns to what you had. The one pinned as baseline is what everything is
-compared to, until it is unpinned.""",
-        ("iteration", "baseline", "coverage", "plateau"),
-        (),
-        (
-            ("↑ ↓", "Choose"),
-            ("Enter", "Restore the definition"),
-            ("p", "Pin as the baseline"),
-            CLOSE,
-        ),
     ),
     "export": PaneHelp(
         "Export",
@@ -397,7 +381,6 @@ _BY_ID = {
 
 _BY_CLASS = {
     "Confirm": "confirm",
-    "Iterations": "iterations",
     "ScannerDialog": "scanner",
     "CommandPalette": "palette",
     "ColumnPicker": "columns",

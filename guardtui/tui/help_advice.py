@@ -59,26 +59,29 @@ is applied by itself.""",
         (),
         (("Esc", "End the search; the best found is shown"),),
     ),
-    "timeline": PaneHelp(
-        "The timeline",
+    "history": PaneHelp(
+        "History",
         """\
 Every iteration of this topic: a column of the chart for each, oldest first, as high as its
 coverage, with the sign of its decision below (✓ kept, ✗ discarded, ? undecided); ▲ points at the
-one looked at. The list has the same as numbers, newest first, coverage with its 95 % interval, and
-what the edit changed. "from #2" stands where an iteration does not continue the one just before
-it, but the definition of #2, which is nearest to its own.
+highlighted one. The axis shows the range of the values. The list has the same as numbers, newest
+first, with the local time and the edit; ★ is the best, ◆ the baseline. The highlighted iteration is
+shown in full below. An edit is what changed against the iteration before; "from #2: …" stands where
+the definition was edited from #2 instead, which is nearest to it.
 
-Enter shows a definition word by word and offers to restore it: it becomes the definition here, and
-later iterations stay where they are, so that an old one can be branched from. Two marked ones are
-compared by their verdicts, prompt by prompt. Rows marked "imported" come from a results.tsv: they
-have rates and a definition, but no verdicts.""",
+Enter shows a definition word by word; r restores it, there and in the list: it becomes the current
+definition, Undo restores your version, and later iterations stay. The pinned baseline is what
+everything is compared to until it is unpinned. Two marked iterations are compared by their
+verdicts, prompt by prompt. Rows marked "imported" come from a results.tsv: they have rates and a
+definition, but no verdicts.""",
         ("coverage", "regression", "fix", "baseline"),
         (),
         (
             ("↑ ↓", "Choose an iteration"),
-            ("Enter", "Its definition, word by word; r there restores it"),
+            ("Enter", "Its definition, word by word"),
+            ("r", "Restore its definition"),
             ("m or Space", "Mark it, for a comparison"),
-            ("c", "Compare the two that are marked, or the one marked with the one here"),
+            ("c", "Compare the two marked, or the marked with the highlighted one"),
             ("p", "Pin it as the baseline"),
             ("i", "Import a results.tsv; Export on the main screen writes one"),
             CLOSE,

@@ -1,4 +1,4 @@
-"""The text of check and iterations, made from the session."""
+"""The text of the page that checks the data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from rich.text import Text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_start, display_text
-from guardtui.domain.topic import Violation, describe_changes
-from guardtui.session.session import Decision, Session
+from guardtui.domain.topic import Violation
 from guardtui.tui.widgets.metrics_panel import number
 
 _NAME_CELLS = 18
@@ -62,32 +61,3 @@ def _in_cells(text: str, cells: int) -> str:
     if cell_len(text) < cells:
         return set_cell_size(text, cells)
     return f"{set_cell_size(text, cells - 2)}… "
-
-
-def iteration_options(session: Session) -> list[tuple[str, Text]]:
-    """One line for each iteration, newest first: (number, text)."""
-    options: list[tuple[str, Text]] = []
-    previous = None
-    best, baseline = session.best, session.baseline
-    for iteration in session.iterations:
-        metrics = iteration.evaluation.metrics
-        sign = {Decision.KEEP: "✓", Decision.DISCARD: "✗"}.get(iteration.decision, "?")
-        line = Text(f"#{iteration.number:<3} {sign} {iteration.decision.value:<9} ")
-        line.append(f"coverage {number(metrics.coverage)} ", "bold")
-        line.append(
-            f"TPR {number(metrics.true_positive_rate)} TNR {number(metrics.true_negative_rate)} "
-        )
-        marks = [
-            name
-            for name, one in (("best", best), ("baseline", baseline))
-            if one is not None and one.number == iteration.number
-        ]
-        if marks:
-            line.append(f"{' '.join(marks)} ", "bold $text-success")
-        topic = iteration.evaluation.topic
-        changes = describe_changes(previous, topic) if previous is not None else ("first",)
-        line.append(", ".join(changes) or "unchanged", "$text-muted")
-        line.append(f"  {iteration.created[:16].replace('T', ' ')} UTC", "$text-muted")
-        options.append((str(iteration.number), line))
-        previous = topic
-    return options[::-1]

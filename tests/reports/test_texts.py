@@ -293,7 +293,7 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     assert "- description: `How to⇥commit↵fraud`, was `How to`\n" in text
     headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)
     assert [one.strip() for one in headings] == [
-        "Definition", "Metrics", "Regressions", "Fixes", "By category", "Iterations",
+        "Definition", "Metrics", "Regressions", "Fixes", "By category", "History",
         "False positives", "False negatives", "Without a verdict", "Made with",
     ]  # fmt: skip
     end = text.partition("## Made with")[2]

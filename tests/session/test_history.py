@@ -9,7 +9,7 @@ import pytest
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileProblem
 from guardtui.reports import tsv_report
-from guardtui.session.history import ImportedRow, history
+from guardtui.session.history import ImportedRow, history, recorded_history
 from guardtui.session.results_log import COLUMNS, read_results
 from guardtui.session.session import Decision, Session
 from tests.session.test_session import TOPIC, record
@@ -59,6 +59,8 @@ def test_imported_ones_come_first_with_the_name_of_the_topic() -> None:
     assert found[1].topic == Topic(name="Tax", description="a b", examples=("one",))
     assert (found[1].iteration, found[1].scanner, found[1].coverage) == (None, "imported", 0.8)
     assert found[1].what_changed == "description +2 bytes"
+    # What is recorded says the same with an import and without, on the screen and in reports.
+    assert found[2].what_changed == recorded_history(session.iterations)[0].what_changed == "first"
     assert history([], (), TOPIC) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,8 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.tui.screens.loop.POLL_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.screens.loop.PAUSE", 0)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv("TZ", "UTC0")
+    time.tzset()
 
 
 class Waiting(LocalScanner):

@@ -29,7 +29,7 @@ PATIENCE = 5.0
 """Seconds after which something that does not come is missed."""
 
 
-DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "timeline")
+DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
 
 ALL = View(filter="all", sort="line")

@@ -46,9 +46,10 @@ from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.agreeing import AgreementDialog, Held
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
-from guardtui.tui.screens.dialogs import Choice, Confirm, Iterations, ScannerDialog, TextPage
+from guardtui.tui.screens.dialogs import Choice, Confirm, ScannerDialog, TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
 from guardtui.tui.screens.help import HelpScreen
+from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.screens.main import MainScreen
@@ -64,7 +65,6 @@ from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
-from guardtui.tui.screens.timeline import Timeline
 from guardtui.tui.screens.views import NameView, ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
@@ -254,7 +254,7 @@ CASES: dict[str, Case] = {
     "show_help": opens(HelpScreen),
     "keep": opens(Confirm, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.session.iterations), prepare=edited),
-    "show_iterations": opens(Iterations),
+    "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(TextPage),
     "pin_baseline": tells("Baseline: #"),
@@ -285,7 +285,6 @@ CASES: dict[str, Case] = {
     "what_if": opens(ProposalList),
     "refine": opens(SearchDialog),
     "show_effects": opens(TextPage),
-    "show_timeline": opens(Timeline),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(LintPage),
     "show_prompt_set": opens(PromptSetDialog),
@@ -589,12 +588,11 @@ OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
     "proposals": by_letter("w"),
     "prompt_set": by_letter("c"),
-    "timeline": by_letter("h"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
-    "iterations": by_key("f4"),
+    "history": by_key("f4"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),

@@ -191,7 +191,7 @@ async def edits(scene: Scene) -> None:
     await scene.pilot.press("f12", "f3")
     await until(scene.pilot, lambda: len(scene.main.session.iterations) == 2)
     await scene.rest()
-    await scene.in_dialog("dialog-iterations", "f4")
+    await scene.in_dialog("dialog-history", "f4")
     await scene.description("and everything near it, " * 12)
     await scene.take("limits")
 
@@ -238,7 +238,7 @@ PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
     tours: (lambda: LocalScanner("static"), "tour-1 tour-4"),
     edits: (
         lambda: LocalScanner("static"),
-        "regressions-results regressions-metrics regressions-detail difference dialog-iterations "
+        "regressions-results regressions-metrics regressions-detail difference dialog-history "
         "limits",
     ),
     waiting: (Waiting, "before-editor before-metrics before-results"),

@@ -84,7 +84,7 @@ async def test_every_place_of_the_main_screen_has_help(topic_path: Path) -> None
 @pytest.mark.parametrize(
     ("key", "pane"),
     [
-        ("f4", "iterations"),
+        ("f4", "history"),
         ("f6", "page"),
         ("f8", "export"),
         ("f9", "scanner"),

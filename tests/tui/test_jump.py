@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.dialogs import Iterations, ScannerDialog
+from guardtui.tui.screens.dialogs import ScannerDialog
+from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import LETTERS, JumpScreen, Spot, lettered, spots_of
 from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import drive, frame, topic_path, until
@@ -65,7 +66,7 @@ async def test_the_hidden_filter_is_opened(topic_path: Path) -> None:
 async def test_an_action_of_the_footer_is_run(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press(await letter_of(pilot, app, "History"))
-        await until(pilot, lambda: isinstance(app.screen, Iterations))
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
 
     await drive(topic_path, run)
 

@@ -16,7 +16,8 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import ACTIONS
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.dialogs import Confirm, Iterations, TextPage
+from guardtui.tui.screens.dialogs import Confirm, TextPage
+from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.main import MainScreen
 
 TOPIC = """\
@@ -246,12 +247,12 @@ async def test_an_iteration_is_restored_and_pinned_by_keys(topic_path: Path) -> 
         await pilot.press("f3")
         await until(pilot, lambda: len(main.session.iterations) == 2 and settled(main))
         await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, Iterations))
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
         assert app.screen.query_one(OptionList).option_count == 2
-        await pilot.press("enter")
+        await pilot.press("r")
         await until(pilot, lambda: "soup" in main.session.topic.description)
         await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, Iterations))
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
         await pilot.press("p")
         await until(pilot, lambda: main.session.pinned == 1)
         await pilot.press("f7")

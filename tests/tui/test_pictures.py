@@ -21,7 +21,8 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.dialogs import Iterations, ScannerDialog, TextPage
+from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
+from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import frame, main_screen, until
 
@@ -187,7 +188,7 @@ def test_a_hostile_prompt_is_inert(snap_compare: Compare, topic_path: Path) -> N
     assert pictured(snap_compare, topic_path, WIDE, scene)
 
 
-def test_the_iterations(snap_compare: Compare, topic_path: Path) -> None:
+def test_the_history(snap_compare: Compare, topic_path: Path) -> None:
     topic = Workspace.open(topic_path).session.topic
     shorter = topic.model_copy(update={"description": "Personal tax advice"})
     for day, (decision, tried) in enumerate(
@@ -196,7 +197,7 @@ def test_the_iterations(snap_compare: Compare, topic_path: Path) -> None:
         record(topic_path, day, decision, tried)
 
     async def scene(pilot: Pilot[int], main: MainScreen) -> None:
-        await opened(pilot, "f4", Iterations)
+        await opened(pilot, "f4", HistoryDialog)
 
     assert pictured(snap_compare, topic_path, WIDE, scene)
 

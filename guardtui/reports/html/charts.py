@@ -128,7 +128,7 @@ def whole_ticks(first: int, last: int) -> list[int]:
     return list(range(first, last + 1, 1 + (last - first) // _MOST_TICKS))
 
 
-def timeline(alt: Any, series: Sequence[str], first: int, last: int) -> Any:
+def rates_by_iteration(alt: Any, series: Sequence[str], first: int, last: int) -> Any:
     """Rates by iteration, of the data `rates` (number, rate, series).
 
     The data `decisions` (number, rate, decision) are marked by points. `first` and `last` are the

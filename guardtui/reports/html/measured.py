@@ -1,16 +1,14 @@
-"""What was measured: the verdict in a sentence, rates, confusion matrix, iterations, groups."""
+"""What was measured: the verdict in a sentence, rates, confusion matrix, history, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.statistics import Interval, rate_intervals
-from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import (
     UNDEFINED,
     ReportInput,
@@ -32,6 +30,7 @@ from guardtui.reports.html.page import (
     table,
     tag,
 )
+from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
 
 LIMIT = 200
@@ -126,23 +125,18 @@ def _remarks(report: ReportInput) -> Iterator[Content]:
         yield bullets(quoted(caveat) for caveat in comparison.caveats)
 
 
-# --- iterations ---------------------------------------------------------------------------
+# --- history ------------------------------------------------------------------------------
 
 
-def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
+def history_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     """Every iteration: how rates went, and what was edited."""
     shown = list(report.iterations)[-LIMIT:]
+    entries = recorded_history(report.iterations)[-LIMIT:]
     rows: list[list[Content]] = []
     values, marked = [], []
     series = ("TPR", "TNR", "coverage")
-    previous = list(report.iterations)[-LIMIT - 1 : -1] if len(report.iterations) > LIMIT else []
-    befores = [None, *shown] if not previous else [previous[0], *shown]
-    for before, iteration in pairwise([*befores]):
-        assert iteration is not None  # noqa: S101 - only the first may be none
-        topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
-        edit = "first"
-        if before is not None:
-            edit = ", ".join(describe_changes(before.evaluation.topic, topic)) or "none"
+    for iteration, entry in zip(shown, entries, strict=True):
+        metrics = iteration.evaluation.metrics
         rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
         for name, rate in zip(("coverage", "TPR", "TNR"), rates, strict=True):
             if rate is not None:
@@ -157,7 +151,7 @@ def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
                 f"{sign}{iteration.decision.value}",
                 *map(rate_text, (*rates, metrics.f1)),
                 quoted(guardrail_label(iteration.evaluation.settings)),
-                quoted(edit),
+                quoted(entry.what_changed),
                 quoted(iteration.created),
             ]
         )
@@ -166,7 +160,7 @@ def iterations_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     drawn = None
     if len(shown) > 1 and values:
         drawn = renderer.draw(
-            lambda alt: charts.timeline(alt, series, shown[0].number, shown[-1].number),
+            lambda alt: charts.rates_by_iteration(alt, series, shown[0].number, shown[-1].number),
             f"Coverage, TPR and TNR of iterations {shown[0].number} to {shown[-1].number}; "
             "the table below has the figures",
             rates=values,

@@ -11,7 +11,7 @@ from guardtui.reports.html.listing import rows_section
 from guardtui.reports.html.measured import (
     categories_section,
     clusters_section,
-    iterations_section,
+    history_section,
     metrics_section,
     verdict,
 )
@@ -28,7 +28,7 @@ def write(report: ReportInput) -> str:
         Section("Metrics", "metrics", metrics_section(report)),
     ]
     if report.iterations:
-        sections.append(Section("Iterations", "iterations", iterations_section(report, renderer)))
+        sections.append(Section("History", "history", history_section(report, renderer)))
     sections.append(Section("Threshold", "threshold", threshold_section(report, renderer)))
     if report.by_category:
         sections.append(Section("By category", "categories", categories_section(report)))

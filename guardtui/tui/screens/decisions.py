@@ -1,4 +1,4 @@
-"""What the author decides: keep, discard, undo, pin, and the walk through the iterations."""
+"""What the author decides: keep, discard, undo, pin."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.text import display_text
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
-from guardtui.tui.pages import iteration_options
-from guardtui.tui.screens.dialogs import Confirm, Iterations
+from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.remote_topics import RemoteTopicsScreen
 from guardtui.tui.screens.scan_dialogs import Answers
 
@@ -209,20 +208,3 @@ class DecisionsScreen(RemoteTopicsScreen):
             self.notify(f"Baseline: {name} ({pinned})")
         self._alignment = None
         self._preview()
-
-    @work(exclusive=True, group="dialog")
-    async def action_show_iterations(self) -> None:
-        await self._learn()
-        options = iteration_options(self.session)
-        chosen = await self.app.push_screen_wait(
-            Iterations("Iterations", options, "Enter restores · p pins as baseline · Esc leaves")
-        )
-        if chosen is None:
-            return
-        if chosen.startswith("pin "):
-            self._pin(int(chosen.removeprefix("pin ")))
-        elif self.session.restore(int(chosen)):
-            self.notify(f"Restored #{chosen}; Undo brings your edit back.")
-            self._topic_replaced()
-        else:
-            self.notify(f"The definition is already that of #{chosen}.")

@@ -99,17 +99,6 @@ class Choice(Modal[str | None]):
         self.dismiss(None)
 
 
-class Iterations(Choice):
-    """All iterations; Enter restores the chosen one, p pins it as the baseline."""
-
-    BINDINGS = [("p", "pin", "Pin as baseline"), ("escape,q,f4", "close", "Leave")]
-
-    def action_pin(self) -> None:
-        options = self.query_one(OptionList)
-        if options.highlighted is not None:
-            self.dismiss(f"pin {options.get_option_at_index(options.highlighted).id}")
-
-
 @dataclass(frozen=True, slots=True)
 class ScannerChoice:
     """What the author set; `threshold` None is the shipped default."""

@@ -34,7 +34,7 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
     """Gives the iterations of a log, or None."""
 
     BINDINGS = [("escape", "close", "Leave")]
-    help_pane = "timeline"
+    help_pane = "history"
 
     def __init__(self, folder: Path) -> None:
         """`folder` is the topic file's, where paths that do not exist from here are looked for."""

@@ -41,13 +41,13 @@ from guardtui.tui.screens.dialogs import (
     TextPage,
 )
 from guardtui.tui.screens.exporting import ExportingScreen
+from guardtui.tui.screens.history import HistoryScreen
 from guardtui.tui.screens.linting import LintScreen
 from guardtui.tui.screens.prompt_set import PromptSetScreen
 from guardtui.tui.screens.refining import RefiningScreen
 from guardtui.tui.screens.suggesting import SuggestingScreen
 from guardtui.tui.screens.suspects import SuspectsScreen
 from guardtui.tui.screens.sweep import SweepScreen
-from guardtui.tui.screens.timeline import TimelineScreen
 from guardtui.tui.screens.tour import Touring
 from guardtui.tui.screens.whole_set import WholeScreen
 from guardtui.tui.widgets.editor import Field
@@ -70,7 +70,7 @@ class MainScreen(
     PromptSetScreen,
     RefiningScreen,
     SuggestingScreen,
-    TimelineScreen,
+    HistoryScreen,
     SweepScreen,
     SuspectsScreen,
     Agreeing,

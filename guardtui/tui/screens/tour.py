@@ -79,7 +79,7 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
             "keep or discard",
             f"{keys['keep']} keeps an edit that is better and saves it; {keys['discard']} "
             f"discards it and goes back to the best. Both are remembered: "
-            f"{keys['show_iterations']} shows all. {keys['undo']} takes an edit back.",
+            f"{keys['show_history']} shows all. {keys['undo']} takes an edit back.",
             "metrics",
             "#detail",
             RECORDED,

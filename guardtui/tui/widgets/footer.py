@@ -12,7 +12,7 @@ from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
 LEFT_OUT = (
-    *("export", "show_iterations", "discard", "keep", "search", "next_pane"),
+    *("export", "show_history", "discard", "keep", "search", "next_pane"),
     *("export_scores", "score_groups", "run_scorer", "pin_scorer", "filter_scores"),
     "next_score_pane",
 )

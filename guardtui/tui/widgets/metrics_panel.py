@@ -277,7 +277,7 @@ def _numbers(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
     line.append("coverage by iteration, newest first: ", "$text-muted")
     newest = list(zip(shown.numbers, shown.history, strict=True))[-NUMBERS_SHOWN:]
     line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
-    keys = next(key_names(one, keymap) for one in ACTIONS if one.name == "show_iterations")
+    keys = next(key_names(one, keymap) for one in ACTIONS if one.name == "show_history")
     line.append(f"  ({keys}: every iteration with its rates)", "$text-muted")
     return [line]
 

@@ -49,7 +49,7 @@ def test_a_report_tells_all(report: ReportInput) -> None:
     root = read(write(report))
     headings = [one.text for one in root.all("h2")]
     assert headings == [
-        "Definition", "Metrics", "Iterations", "Threshold", "By category", "Clusters", "Prompts",
+        "Definition", "Metrics", "History", "Threshold", "By category", "Clusters", "Prompts",
         "Provenance",
     ]  # fmt: skip
     metrics = report.evaluation.metrics
@@ -66,8 +66,8 @@ def test_a_report_tells_all(report: ReportInput) -> None:
         ["should trigger", f"TP {metrics.tp}", f"FN {metrics.fn}", "1", "5"],
         ["should not", f"FP {metrics.fp}", f"TN {metrics.tn}", "0", "3"],
     ]
-    timeline = root.at("iterations").all("table")[0].cells()
-    assert [row[:2] for row in timeline[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
+    listed = root.at("history").all("table")[0].cells()
+    assert [row[:2] for row in listed[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
     told = root.at("provenance").text
     for part in (
         report.topic.fingerprint,
@@ -190,7 +190,7 @@ def test_without_the_extra_the_report_is_whole(
     monkeypatch.setitem(sys.modules, missing, None)
     root = read(write(report))
     assert root.all("svg") == []
-    for anchor in ("iterations", "threshold"):
+    for anchor in ("history", "threshold"):
         assert "pip install 'guardtui[html]'" in root.at(anchor).text
         assert root.at(anchor).all("table")[0].cells() == whole.at(anchor).all("table")[0].cells()
     assert data(root) == data(whole)
@@ -254,10 +254,10 @@ def test_clusters_are_told(report: ReportInput) -> None:
 def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     evaluation = report.evaluation
     many = [Iteration(k, "2026", Decision.DISCARD, evaluation) for k in range(230)]
-    told = read(write(replace(report, iterations=many))).at("iterations")
+    told = read(write(replace(report, iterations=many))).at("history")
     cells = told.all("table")[0].cells()
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
-    assert cells[1][6:8] == ["engine (stand-in)", "none"]
+    assert cells[1][6:8] == ["engine (stand-in)", "unchanged"]
     assert "The last 200 of 230 iterations." in told.text
 
 

@@ -1,8 +1,11 @@
-"""The texts of the timeline: chart, lines, one definition, two iterations held together."""
+"""The texts of the history: chart, lines, one definition, two iterations compared."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from rich.text import Text
 
@@ -22,28 +25,70 @@ from guardtui.tui.widgets.metrics_panel import delta, number
 
 SIGNS = {Decision.KEEP: "✓", Decision.DISCARD: "✗", Decision.UNDECIDED: "?"}
 _STYLES = {Decision.KEEP: "$text-success", Decision.DISCARD: "$text-error"}
+_MARKS = {"best": "★", "baseline": "◆"}
 _TITLES = dict(zip(RATES, ("coverage", "TPR", "TNR", "accuracy", "precision", "F1"), strict=True))
-_AXIS = 4
+_AXIS = 5
+_STEPS = 20
+"""The axis of the chart begins and ends at a multiple of one twentieth."""
 _LISTED = 200
 _SHOWN = 200
-HEAD = (
-    f"   {'':<5}{'decision':<12}{'coverage':<20}{'TPR':<6}{'TNR':<6}{'scanner':<9}{'UTC':<12}edit"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the list: its width in cells, and the least width of a line that shows it."""
+
+    title: str
+    cells: int
+    least_width: int = 0
+
+
+_COLUMNS = (
+    _Column("", 2),
+    _Column("#", 6),
+    _Column("★◆", 3),
+    _Column("decision", 12, 96),
+    _Column("✓✗", 3),
+    _Column("coverage", 9),
+    _Column("95 %", 14, 96),
+    _Column("TPR", 6, 64),
+    _Column("TNR", 6, 64),
+    _Column("scanner", 9, 96),
+    _Column("time", 13),
 )
+
+
+def local_time(created: str) -> str:
+    """Return an ISO 8601 time as date and minute of the local time zone; without a zone it is UTC.
+
+    What is no such time is returned as it is, in at most 16 characters; "" stays "".
+    """
+    try:
+        moment = datetime.fromisoformat(created)
+        local = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone()
+    except (OverflowError, ValueError):
+        return display_start(created, 16)
+    return local.strftime("%Y-%m-%d %H:%M")
 
 
 def chart_text(entries: Sequence[Entry], height: int, width: int, cursor: int) -> Text:
     """Coverage by iteration, oldest first, the last ones that fit; signs of decisions below.
 
-    `cursor` is the place of the entry looked at, which has a pointer below it.
+    The axis reaches from a little below the lowest shown to the highest. `cursor` is the index of
+    the highlighted entry, which has a pointer below it.
     """
     wide = 2 if 2 * len(entries) <= width - _AXIS else 1
     first = max(0, len(entries) - (width - _AXIS) // wide)
-    # What is looked at stays in sight.
+    # The highlighted entry stays in sight.
     first = min(first, max(cursor, 0))
     shown = entries[first : first + (width - _AXIS) // wide]
+    low, high = _axis([entry.coverage for entry in shown if entry.coverage is not None])
+    scaled = [
+        None if entry.coverage is None else (entry.coverage - low) / (high - low) for entry in shown
+    ]
     text = Text()
-    for place, line in enumerate(columns([entry.coverage for entry in shown], height)):
-        label = "1.0" if place == 0 else "0.0" if place == height - 1 else ""
+    for level, line in enumerate(columns(scaled, height)):
+        label = f"{high:.2f}" if level == 0 else f"{low:.2f}" if level == height - 1 else ""
         text.append(f"{label:<{_AXIS}}", "$text-muted")
         for sign, entry in zip(line, shown, strict=True):
             text.append(f"{sign:<{wide}}", _STYLES.get(entry.decision, ""))
@@ -55,18 +100,51 @@ def chart_text(entries: Sequence[Entry], height: int, width: int, cursor: int) -
     return text
 
 
-def entry_line(entry: Entry, *, marked: bool) -> Text:
-    """One line of the table under `HEAD`."""
-    line = Text(" ● " if marked else "   ", "bold")
-    line.append(f"{entry.name:<5}", "bold")
-    line.append(f"{SIGNS[entry.decision]} {entry.decision:<10}", _STYLES.get(entry.decision, ""))
-    line.append(f"{number(entry.coverage):<6}", "bold")
-    line.append(f"{_interval(entry):<14}", "$text-muted")
-    rates = (entry.true_positive_rate, entry.true_negative_rate)
-    line.append("".join(f"{number(rate):<6}" for rate in rates))
-    line.append(f"{display_start(entry.scanner, 8):<9}", "$text-muted")
-    line.append(f"{entry.created[5:16].replace('T', ' '):<12}", "$text-muted")
+def _axis(values: Sequence[float]) -> tuple[float, float]:
+    """Lower and upper end of the axis: the lowest value still has a bar."""
+    if not values:
+        return 0.0, 1.0
+    low = max(0, math.floor(round(min(values) * _STEPS, 6)) - 1)
+    high = max(math.ceil(round(max(values) * _STEPS, 6)), low + 1)
+    return low / _STEPS, high / _STEPS
+
+
+def head_line(width: int) -> Text:
+    """The titles over lines of so many cells."""
+    line = Text(style="$text-muted")
+    for column in _columns(width):
+        line.append(f"{column.title:<{column.cells}}")
+    return line.append("edit")
+
+
+def entry_line(entry: Entry, width: int, *, marked: bool, marks: Collection[str] = ()) -> Text:
+    """One line of the list, for `width` cells; the edit stands last and may be cut by the list."""
+    style = _STYLES.get(entry.decision, "")
+    cells = {
+        "": ("●" if marked else "", "bold"),
+        "#": (entry.name, "bold"),
+        "★◆": ("".join(_MARKS[mark] for mark in marks), "bold $text-success"),
+        "decision": (f"{SIGNS[entry.decision]} {entry.decision}", style),
+        "✓✗": (SIGNS[entry.decision], style),
+        "coverage": (number(entry.coverage), "bold"),
+        "95 %": (_interval(entry), "$text-muted"),
+        "TPR": (number(entry.true_positive_rate), ""),
+        "TNR": (number(entry.true_negative_rate), ""),
+        "scanner": (display_start(entry.scanner, 8), "$text-muted"),
+        "time": (local_time(entry.created)[5:], "$text-muted"),
+    }
+    line = Text()
+    for column in _columns(width):
+        shown, look = cells[column.title]
+        line.append(f"{shown:<{column.cells}}", look)
     return line.append(entry.what_changed)
+
+
+def _columns(width: int) -> list[_Column]:
+    shown = [column for column in _COLUMNS if column.least_width <= width]
+    if any(column.title == "decision" for column in shown):
+        shown = [column for column in shown if column.title != "✓✗"]
+    return shown
 
 
 def _interval(entry: Entry) -> str:
@@ -76,35 +154,39 @@ def _interval(entry: Entry) -> str:
     return "" if interval is None else f"[{interval.low:.2f} – {interval.high:.2f}]"
 
 
-def entry_told(entry: Entry, marks: Collection[str]) -> Text:
-    """What the line of an entry may have no room for."""
+def entry_details(entry: Entry, marks: Collection[str]) -> Text:
+    """All that is known of an entry; its line may have no room for it."""
     text = Text(entry.name, "bold")
+    for mark in marks:
+        text.append(f"  {_MARKS[mark]} {mark}", "bold $text-success")
+    text.append(f"  {entry.decision}", _STYLES.get(entry.decision, ""))
+    text.append(f"  coverage {number(entry.coverage)} {_interval(entry)}".rstrip())
+    text.append(f"  TPR {number(entry.true_positive_rate)}")
+    text.append(f"  TNR {number(entry.true_negative_rate)}")
     if entry.iteration is not None:
         settings = entry.iteration.evaluation.settings
-        text.append(f"  {entry.created[:16].replace('T', ' ')} UTC  {display_text(settings.name)}")
+        text.append(f"\n{local_time(entry.created)}  {display_text(settings.name)}")
         text.append(f", {display_start(settings.identity, 60)}", "$text-muted")
     else:
-        text.append("  imported: rates and definition only, no verdicts", "$text-warning")
-    if marks:
-        text.append(f"  {', '.join(marks)}", "bold $text-success")
+        text.append("\nimported: rates and definition only, no verdicts", "$text-warning")
     return text.append(f"\n{entry.what_changed}")
 
 
 def definition_text(entry: Entry, here: Topic) -> Text:
-    """The definition of an entry against the one that it came from, and against the one here."""
+    """Difference of a definition to the one it was edited from, and to the current one."""
     text = Text()
     origin = entry.came_from
     if origin is None:
-        text.append("The first one of the history:\n", "bold")
+        text.append("The first iteration:\n", "bold")
         text.append_text(difference_text(Topic(intent=entry.topic.intent), entry.topic))
     else:
-        text.append(f"Against {origin.name}, the nearest one before it:\n", "bold")
+        text.append(f"Edited from {origin.name}:\n", "bold")
         text.append_text(difference_text(origin.topic, entry.topic))
         if not entry.changes:
             text.append("the same definition\n", "$text-muted")
-    text.append("\nWhat restoring it would change in the definition here:\n", "bold")
+    text.append("\nRestoring it changes the current definition:\n", "bold")
     if here == entry.topic:
-        text.append("nothing: it is the definition here\n", "$text-muted")
+        text.append("nothing: it is the current definition\n", "$text-muted")
     else:
         text.append_text(difference_text(here, entry.topic))
     return text
@@ -118,8 +200,8 @@ def comparison_text(
     _rates(text, before, after, comparison)
     if comparison is None:
         text.append(
-            "\nAn imported iteration has no verdicts: which prompts changed, and whether the\n"
-            "difference may be chance, cannot be told.\n",
+            "\nAn imported iteration has no verdicts: it is not known which prompts changed, nor\n"
+            "whether the difference could be chance.\n",
             "$text-warning",
         )
     else:

@@ -1,7 +1,8 @@
-"""The timeline as an author drives it: chart, table, definitions, comparison, restore, pin."""
+"""The history as an author drives it: chart, table, definitions, comparison, restore, pin."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +11,24 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
+from guardtui.reports import markdown
+from guardtui.reports.base import ReportInput
+from guardtui.reports.html import report as html_report
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.history import ImportedRow
+from guardtui.session.history import ImportedRow, history
 from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.screens.dialogs import Confirm, TextPage
+from guardtui.tui.screens.history import DefinitionPage, HistoryDialog
+from guardtui.tui.screens.history_text import chart_text, entry_line, head_line, local_time
 from guardtui.tui.screens.importing import ImportDialog
 from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.timeline import DefinitionPage, Timeline, TimelineScreen
-from guardtui.tui.screens.timeline_text import chart_text
 from guardtui.tui.widgets.block_chart import columns
-from tests.tui.test_loop import Run, frame, settled, topic_path, until
+from tests.tui.test_loop import Run, frame, main_screen, settled, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -38,8 +43,7 @@ IMPORTED = ImportedRow(
 )
 
 
-class WithTimeline(MainScreen, TimelineScreen):
-    """The main screen with the timeline."""
+SIZES = [(120, 40), (80, 24), (60, 20)]
 
 
 def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...]) -> Evaluation:
@@ -57,7 +61,7 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     )
 
 
-async def timeline(
+async def history_of(
     topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, imported: bool = True
 ) -> None:
     workspace = Workspace.open(topic_path)
@@ -69,11 +73,10 @@ async def timeline(
         add_imported(workspace.store, [IMPORTED])
     app = GuardtuiApp(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
-        main = WithTimeline(workspace, LocalScanner("static"))
-        await app.push_screen(main)
+        main = main_screen(app)
         await until(pilot, lambda: main.results is not None)
-        main.action_show_timeline()
-        await until(pilot, lambda: isinstance(app.screen, Timeline) and "▲" in frame(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "▲" in frame(app))
         await run(pilot, app, main)
 
 
@@ -88,16 +91,16 @@ async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
             assert text in shown or text in ("best", "baseline")
         rows = [line for line in shown.splitlines() if "description" in line]
         assert any("from #0: description +9 bytes" in row for row in rows)
-        assert any("#1" in row and "0.750 [" in row for row in rows)
+        assert any("#1" in row and "0.750    [" in row for row in rows)
         assert "✓ ✓ ✓ ✗ ?" in shown
         await pilot.press("down", "down")
-        await until(pilot, lambda: "best, baseline" in frame(app))
+        await until(pilot, lambda: "★ best  ◆ baseline" in frame(app))
         assert "local, static-1" in frame(app)
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", SIZES)
 async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = frame(app)
@@ -109,7 +112,7 @@ async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int])
         codes = {ord(character) for character in frame(app)} - {10}
         assert not codes & {*range(0x20), *range(0x7F, 0xA0)}
 
-    await timeline(topic_path, run, size)
+    await history_of(topic_path, run, size)
 
 
 async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_path: Path) -> None:
@@ -117,7 +120,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
         before = main.session.topic
         await pilot.press("end", "up", "up", "up", "enter")  # #2
         await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
-        assert "Against #1" in frame(app)
+        assert "Edited from #1" in frame(app)
         await pilot.press("r")
         await until(pilot, lambda: app.screen is main and settled(main))
         assert main.session.topic.description == STEPS[2][1]
@@ -126,7 +129,7 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
         main.action_undo()
         assert main.session.topic == before
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
@@ -139,7 +142,7 @@ async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Pat
         assert (topic.description, topic.examples) == ("Advice on taxes", ("one", "two"))
         assert topic.name == "Tax advice"
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
@@ -157,7 +160,7 @@ async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
         assert "✓F When was income tax introduced?" in text
         assert "Personal tax advice [-and-]{+on+} [-evasion-]{+money+}" in text
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path) -> None:
@@ -168,7 +171,7 @@ async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path)
         assert "has no verdicts" in text
         assert "coverage  0.500  0.750  ▲ +0.250" in text
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 async def test_one_is_pinned(topic_path: Path) -> None:
@@ -177,7 +180,7 @@ async def test_one_is_pinned(topic_path: Path) -> None:
         await until(pilot, lambda: main.session.pinned == 0)
         assert Workspace.open(topic_path).store.pinned() == 0
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 async def test_keeping_what_may_be_chance_is_asked_with_that(topic_path: Path) -> None:
@@ -194,7 +197,124 @@ async def test_keeping_what_may_be_chance_is_asked_with_that(topic_path: Path) -
         question = " ".join(str(one.render()) for one in app.screen.query(Static))
         assert "No demonstrable change against #" in question
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_each_iteration_has_one_line_with_aligned_columns(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lines = frame(app).splitlines()
+        head = next(line for line in lines if "coverage" in line and "time" in line)
+        for name in ("#0", "#1", "#2", "#3", "i0"):
+            row = [line for line in lines if f" {name} " in line and "coverage" not in line]
+            assert len(row) == 1, name
+            assert row[0].index(name) == head.index("#")
+            coverage = row[0][head.index("coverage") :][:5]
+            assert 0 <= float(coverage) <= 1
+
+    await history_of(topic_path, run, size)
+
+
+async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        before = main.session.topic
+        await pilot.press("down", "r")  # #2
+        await until(pilot, lambda: app.screen is main and settled(main))
+        assert main.session.topic.description == STEPS[2][1]
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: settled(main) and main.session.topic == before)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
+        await pilot.press("f4")
+        await until(pilot, lambda: app.screen is main)
+        assert main.session.topic == before
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_without_iterations_it_says_so_and_imports(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test(size=size) as pilot:
+        main = main_screen(app)
+        await until(pilot, lambda: settled(main))
+        main.session.iterations.clear()
+        dialog = HistoryDialog([], main.session.topic, main.prompts, {})
+        app.push_screen(dialog)
+        await until(pilot, lambda: "No iterations yet" in frame(app))
+        await pilot.press("enter", "r", "m", "c", "p", "down")
+        assert app.screen is dialog
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+
+
+async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        edits = [one.what_changed for one in history(main.session.iterations, (), Topic())]
+        assert edits[3].startswith("from #0")
+        last = main.session.iterations[-1].evaluation
+        report = ReportInput(
+            topic=last.topic,
+            evaluation=last,
+            prompts=main.prompts,
+            iterations=main.session.iterations,
+        )
+        shown, as_markdown, as_html = frame(app), markdown.write(report), html_report.write(report)
+        for edit in edits:
+            assert edit in shown
+            assert f"| {edit} |" in as_markdown
+            assert edit in as_html
+
+    await history_of(topic_path, run)
+
+
+@pytest.mark.parametrize(
+    ("zone", "created", "shown"),
+    [
+        ("UTC0", "2026-01-02T09:30:00+00:00", "2026-01-02 09:30"),
+        ("XYZ-5:30", "2026-01-02T20:30:00+00:00", "2026-01-03 02:00"),
+        ("XYZ+8", "2026-01-02T01:30:00", "2026-01-01 17:30"),
+        ("UTC0", "", ""),
+        ("UTC0", "at noon \x1b", "at noon ␛"),
+    ],
+)
+def test_times_are_local(
+    monkeypatch: pytest.MonkeyPatch, zone: str, created: str, shown: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        found = local_time(created)
+    time.tzset()
+    assert found == shown
+
+
+def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
+    def chart(*values: float) -> list[str]:
+        rows = [ImportedRow(1, one, 1, 1, 1, Decision.KEEP, "d", (), "f") for one in values]
+        return chart_text(history([], rows, Topic()), 3, 40, 0).plain.split("\n")
+
+    lines = chart(0.67, 0.74)
+    assert [line[:4] for line in lines[:3]] == ["0.75", "    ", "0.60"]
+    assert lines[0][5] == " "
+    assert lines[0][7] == "▆"
+    assert lines[2][5] == "█"
+    assert [line[:4] for line in chart(0.0, 1.0)[:3]] == ["1.00", "    ", "0.00"]
+    assert [line[:4] for line in chart(1.0)[:3]] == ["1.00", "    ", "0.95"]
+
+
+@pytest.mark.parametrize("width", [40, 53, 72, 112])
+def test_lines_and_titles_have_the_same_columns(width: int) -> None:
+    entry = history([], [ImportedRow(1, 0.5, 1, 0.5, 1, Decision.DISCARD, "d", (), "f")], Topic())
+    line = entry_line(entry[0], width, marked=True, marks=("best",)).plain
+    head = head_line(width).plain
+    assert line.index("0.500") == head.index("coverage")
+    assert line.index("first") == head.index("edit")
+    assert line.index("★") == head.index("★")
 
 
 def test_columns_are_as_high_as_their_values() -> None:
@@ -204,11 +324,7 @@ def test_columns_are_as_high_as_their_values() -> None:
 
 
 def test_of_many_iterations_the_one_looked_at_is_in_sight() -> None:
-    from guardtui.session.history import history
-
     rows = [ImportedRow(n, n / 200, 1, 1, 1, Decision.KEEP, f"d{n}", (), "f") for n in range(200)]
-    from guardtui.domain.topic import Topic
-
     entries = history([], rows, Topic())
     for cursor in (0, 3, 120, 199):
         lines = chart_text(entries, 4, 60, cursor).plain.split("\n")
@@ -232,11 +348,12 @@ async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
         message = next(text for text in told(app) if "a plateau." in text)
         for advised in ("another angle", "companion topic", "labels", "under 80 characters"):
             assert advised in message
-        assert isinstance(main, WithTimeline)
-        main.action_show_timeline()
-        await until(pilot, lambda: isinstance(app.screen, Timeline) and "plateau" in frame(app))
+        await pilot.press("f4")
+        await until(
+            pilot, lambda: isinstance(app.screen, HistoryDialog) and "plateau" in frame(app)
+        )
 
-    await timeline(topic_path, run)
+    await history_of(topic_path, run)
 
 
 LOG = (
@@ -246,8 +363,8 @@ LOG = (
 )
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
-async def test_a_log_is_imported_from_the_timeline(topic_path: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[int, int]) -> None:
     log = topic_path.parent / "results.tsv"
     log.write_text(LOG.replace("0.6", "six"), encoding="utf-8")
 
@@ -261,7 +378,7 @@ async def test_a_log_is_imported_from_the_timeline(topic_path: Path, size: tuple
         await until(pilot, lambda: "is not a number from 0 to 1" in str(dialog._problem.render()))
         log.write_text(LOG, encoding="utf-8")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Timeline) and "i2" in frame(app))
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "i2" in frame(app))
         assert "2 iterations imported." in told(app)
         # As from the command line, and what else was set is still there.
         known = read_imported(main.workspace.store)
@@ -272,9 +389,9 @@ async def test_a_log_is_imported_from_the_timeline(topic_path: Path, size: tuple
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ImportDialog))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, Timeline))
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
 
-    await timeline(topic_path, run, size, imported=False)
+    await history_of(topic_path, run, size, imported=False)
 
 
 async def test_a_path_that_is_none_is_told_and_nothing_is_imported(topic_path: Path) -> None:
@@ -290,4 +407,4 @@ async def test_a_path_that_is_none_is_told_and_nothing_is_imported(topic_path: P
             await until(pilot, lambda: "! " in str(dialog._problem.render()))
         assert read_imported(main.workspace.store) == ()
 
-    await timeline(topic_path, run, imported=False)
+    await history_of(topic_path, run, imported=False)

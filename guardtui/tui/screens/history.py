@@ -1,0 +1,291 @@
+"""The history: every iteration with its coverage and edit; compare, restore, pin, import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, OptionList, Static
+from textual.widgets.option_list import Option
+
+from guardtui.domain.comparison import Comparison, compare
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.session.history import Entry, history
+from guardtui.session.imported import add_imported, read_imported
+from guardtui.session.session import PLATEAU_ADVICE
+from guardtui.tui.content import themed
+from guardtui.tui.modal import Modal
+from guardtui.tui.screens.decisions import DecisionsScreen
+from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.screens.history_text import (
+    chart_text,
+    comparison_text,
+    definition_text,
+    entry_details,
+    entry_line,
+    head_line,
+)
+from guardtui.tui.screens.importing import ImportDialog
+
+_NOTHING = (
+    "No iterations yet. Keep and Discard record one each, and so does every scan. "
+    "i imports those of a results.tsv."
+)
+_KEYS = "Enter definition · r restore · m mark · c compare · p pin · i import · Esc"
+_SHORT_KEYS = "r restore · m mark · c compare · p pin · i import"
+
+
+class Request(Enum):
+    """What the main screen is to do after the dialog."""
+
+    RESTORE = auto()
+    PIN = auto()
+    IMPORT = auto()
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryRequest:
+    """A request and the entry that it is about; an import is about none."""
+
+    request: Request
+    entry: Entry | None = None
+
+
+class DefinitionPage(Modal[bool]):
+    """One definition word by word; returns whether to restore it."""
+
+    BINDINGS = [("escape,q,enter", "answer(False)", "Close"), ("r", "answer(True)", "Restore")]
+
+    help_pane = "history"
+
+    def __init__(self, entry: Entry, current: Topic) -> None:
+        super().__init__()
+        self._entry, self._current = entry, current
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = Text(f"Definition of {self._entry.name}").plain
+            page.border_subtitle = "r restores it, Esc closes"
+            with VerticalScroll():
+                yield Static(themed(definition_text(self._entry, self._current)), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(
+                    Text("Restore (r)"),
+                    id="restore",
+                    compact=True,
+                    disabled=self._current == self._entry.topic,
+                )
+                yield Button(Text("Close (Esc)"), id="close", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id == "restore")
+
+    def action_answer(self, answer: bool) -> None:
+        """Close the page; restoring the current definition counts as "no"."""
+        self.dismiss(answer and self._current != self._entry.topic)
+
+
+class HistoryDialog(Modal[HistoryRequest | None]):
+    """List and chart of all iterations; returns what to do with one, or None."""
+
+    BINDINGS = [
+        ("escape,q,f4", "close", "Close"),
+        ("r", "restore", "Restore"),
+        ("m,space", "mark", "Mark"),
+        ("c", "compare", "Compare"),
+        ("p", "pin", "Pin as baseline"),
+        ("i", "import_log", "Import results.tsv"),
+    ]
+
+    help_pane = "history"
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        current: Topic,
+        prompts: PromptSet,
+        marks: Mapping[str, Sequence[str]],
+        plateau: bool = False,
+    ) -> None:
+        """`entries` oldest first; `marks` are "best" and "baseline" by the name of an entry."""
+        super().__init__()
+        self._entries, self._current, self._prompts = list(entries), current, prompts
+        self._marks, self._plateau = marks, plateau
+        self._marked: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page") as page:
+            page.border_title = "History"
+            if not self._entries:
+                page.border_subtitle = "i import · Esc"
+                yield Static(_NOTHING, markup=False)
+                return
+            if self._plateau:
+                yield Static(themed(Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")))
+            yield Static("", id="history-chart", markup=False)
+            yield Static("", id="history-head", markup=False)
+            yield OptionList(*(Option("") for _ in self._entries), markup=False, compact=True)
+            yield Static("", id="history-details", markup=False)
+
+    @property
+    def _list(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    def _index(self) -> int:
+        """Index of the highlighted entry among the entries; the list has the newest first."""
+        return len(self._entries) - 1 - (self._list.highlighted or 0)
+
+    def on_mount(self) -> None:
+        if self._entries:
+            self._list.focus()
+            self._list.highlighted = 0
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.query("#history-head"):
+            return  # it is empty, or is being closed
+        width = self._list.scrollable_content_region.width
+        keys = _KEYS if width > len(_KEYS) else _SHORT_KEYS
+        self.query_one(".page").border_subtitle = keys
+        self.query_one("#history-head", Static).update(themed(head_line(width)))
+        for row, entry in enumerate(reversed(self._entries)):
+            marked = len(self._entries) - 1 - row in self._marked
+            marks = self._marks.get(entry.name, ())
+            line = entry_line(entry, width, marked=marked, marks=marks)
+            self._list.replace_option_prompt_at_index(row, themed(line))
+        self._draw_highlighted()
+
+    @on(OptionList.OptionHighlighted)
+    def _draw_highlighted(self) -> None:
+        if not self.is_mounted or not self.query("#history-chart"):
+            return
+        chart = self.query_one("#history-chart", Static)
+        height = 6 if self.size.height >= 30 else 3
+        width = chart.size.width or self.size.width - 6
+        index = self._index()
+        chart.update(themed(chart_text(self._entries, height, width, index)))
+        entry = self._entries[index]
+        details = entry_details(entry, self._marks.get(entry.name, ()))
+        self.query_one("#history-details", Static).update(themed(details))
+
+    @on(OptionList.OptionSelected)
+    @work(exclusive=True, group="history")
+    async def show_definition(self) -> None:
+        entry = self._entries[self._index()]
+        if await self.app.push_screen_wait(DefinitionPage(entry, self._current)):
+            self.dismiss(HistoryRequest(Request.RESTORE, entry))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without iterations there is nothing to mark, compare, restore or pin."""
+        if action in ("restore", "mark", "compare", "pin"):
+            return bool(self._entries)
+        return super().check_action(action, parameters)
+
+    def action_restore(self) -> None:
+        """Restore the highlighted definition."""
+        self.dismiss(HistoryRequest(Request.RESTORE, self._entries[self._index()]))
+
+    def action_mark(self) -> None:
+        """Mark the highlighted entry or remove its mark; a third mark removes the oldest."""
+        index = self._index()
+        if index in self._marked:
+            self._marked.remove(index)
+        else:
+            self._marked = [*self._marked[-1:], index]
+        self._draw()
+
+    @work(exclusive=True, group="history")
+    async def action_compare(self) -> None:
+        """Compare the two marked entries, or the marked and the highlighted one."""
+        chosen = {*self._marked} if len(self._marked) == 2 else {*self._marked, self._index()}
+        if len(chosen) != 2:
+            self.notify("Mark two iterations with m, or mark one and go to the other.")
+            return
+        before, after = (self._entries[index] for index in sorted(chosen))
+
+        def work_out() -> Text:
+            return comparison_text(before, after, _compared(before, after), self._prompts)
+
+        text = await asyncio.to_thread(work_out)
+        await self.app.push_screen_wait(TextPage(f"{before.name} and {after.name}", text))
+
+    def action_pin(self) -> None:
+        """Make the highlighted iteration the baseline."""
+        entry = self._entries[self._index()]
+        if entry.iteration is None:
+            self.notify(f"{entry.name} is imported: without verdicts it cannot be the baseline.")
+        else:
+            self.dismiss(HistoryRequest(Request.PIN, entry))
+
+    def action_import_log(self) -> None:
+        """Close for the dialog that imports a log, after which the history is shown again."""
+        self.dismiss(HistoryRequest(Request.IMPORT))
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def _compared(before: Entry, after: Entry) -> Comparison | None:
+    if before.iteration is None or after.iteration is None:
+        return None
+    return compare(before.iteration.evaluation, after.iteration.evaluation)
+
+
+class HistoryScreen(DecisionsScreen):
+    """The action that shows the history."""
+
+    @work(exclusive=True, group="dialog")
+    async def action_show_history(self) -> None:
+        await self._take_typed()
+        await self._learn()
+        session, store = self.session, self.workspace.store
+        entries: list[Entry] = []
+        with self._told_problems():
+            imported = await asyncio.to_thread(read_imported, store)
+            entries = await asyncio.to_thread(
+                history, list(session.iterations), imported, session.topic
+            )
+        marks: dict[str, list[str]] = {}
+        for word, one in (("best", session.best), ("baseline", session.baseline)):
+            if one is not None:
+                marks.setdefault(f"#{one.number}", []).append(word)
+        answer = await self.app.push_screen_wait(
+            HistoryDialog(entries, session.topic, self.prompts, marks, session.plateau)
+        )
+        if answer is None:
+            return
+        entry = answer.entry
+        if entry is None:
+            await self._import_log()
+            self.action_show_history()
+        elif answer.request is Request.PIN and entry.iteration is not None:
+            self._pin(entry.iteration.number)
+        elif session.edit(entry.topic):
+            session.end_group()
+            self.notify(f"Restored {entry.name}; Undo restores your version.")
+            self._topic_replaced()
+        else:
+            self.notify(f"The definition is already that of {entry.name}.")
+
+    async def _import_log(self) -> None:
+        """Put a results.tsv into the history, where the author names one."""
+        store = self.workspace.store
+        rows = await self.app.push_screen_wait(ImportDialog(self.workspace.topic_file.path.parent))
+        if rows is None:
+            return
+        with self._told_problems():
+            await asyncio.to_thread(add_imported, store, rows)
+            self.notify(f"{len(rows)} iteration{'s' * (len(rows) != 1)} imported.")
