@@ -18,9 +18,16 @@ def _shown(text: str) -> str:
     return display_start(text, _LONGEST)
 
 
-def guardrail_label(settings: ScannerSettings) -> str:
-    """Return the guardrail in a word or two, for the cell or the head of a column; inert."""
-    return _LABELS.get(settings.name) or display_start(settings.name, 20)
+def _short(text: str) -> str:
+    return display_start(text, 20)
+
+
+def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
+    """Return the guardrail in a word or two, for the cell or the head of a column.
+
+    `quote` makes the name of a scanner that is not ours inert, as the format needs it.
+    """
+    return _LABELS.get(settings.name) or quote(settings.name)
 
 
 def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:

@@ -183,6 +183,10 @@ def _plain(changes: Iterable[str]) -> str:
     return ", ".join(map(code_span, changes))
 
 
+def _short_cell(text: str) -> str:
+    return code_span(text, cell=True, characters=20)
+
+
 def _history(report: ReportInput) -> Iterator[str]:
     if not report.iterations:
         return
@@ -207,7 +211,7 @@ def _history(report: ReportInput) -> Iterator[str]:
                 ),
             )
         )
-        label = guardrail_label(iteration.evaluation.settings)
+        label = guardrail_label(iteration.evaluation.settings, _short_cell)
         yield (
             f"| {iteration.number} | {iteration.decision.value} | {rates} "
             f"| {label} | {entry.what_changed} |"
