@@ -202,6 +202,8 @@ def command(
     read = [*compared, *companion_paths, *named]
     check_outputs(outputs, topic, prompts, session_file(topic), *read)
     chosen = choose(format_name, outputs, format_of_name, "table")
+    if baseline is None and any(one.format_name == "junit-regressions" for one in chosen):
+        raise click.UsageError("junit-regressions needs --baseline: a regression from what?")
     for one in chosen:
         load_writer(one.format_name)  # an unknown format fails before the work, not after it
     load_plugins(plugins)

@@ -27,11 +27,12 @@ _CHARACTERS = 1000  # of a prompt, in the text of a failure
 _HASH = 8  # digits of a prompt's hash
 
 
-def write(report: ReportInput) -> str:
+def write(report: ReportInput, *, only_regressions: bool = False) -> str:
     """XML 1.0, one suite for each category in the order of their first prompts, or a single one.
 
     A mistake is a `failure` (type `FP`, `FN` or `regression`), a prompt without a verdict an
-    `error`, one that was not asked is `skipped`. All prompts are listed, whatever their number,
+    `error`, one that was not asked is `skipped`. With `only_regressions` every mistake but a
+    regression is `skipped` too. All prompts are listed, whatever their number,
     since readers count them. A test is called by its prompt, so that its history is kept when lines
     move; `file` and `line` say where the prompt stands. There are no times. Properties of a suite
     are its rates and counts; the first one also tells, as `all.…`, those of the whole, and what the
@@ -39,13 +40,16 @@ def write(report: ReportInput) -> str:
     """
     suites = _suites(report)
     total = report.evaluation.metrics
+    failures = total.fp + total.fn
+    if only_regressions:
+        failures = 0 if report.comparison is None else report.comparison.regressions
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{_attributes(name=_title(report), **_counts(total))}>",
+        f"<testsuites{_attributes(name=_title(report), **_counts(total, failures))}>",
     ]
     whole = [*about(report), *_measured(total, "all."), *_compared(report)]
     for name, rows in suites.items():
-        lines += _suite(report, name, rows, whole)
+        lines += _suite(report, name, rows, whole, only_regressions)
         whole = []
     lines.append("</testsuites>")
     return "\n".join(lines) + "\n"
@@ -83,33 +87,48 @@ def _metrics(rows: Iterable[Row]) -> Metrics:
 
 
 def _suite(
-    report: ReportInput, name: str, rows: list[Row], whole: list[tuple[str, str]]
+    report: ReportInput,
+    name: str,
+    rows: list[Row],
+    whole: list[tuple[str, str]],
+    only_regressions: bool,
 ) -> Iterator[str]:
     metrics = _metrics(rows)
+    elements = [_element(row, only_regressions) for row in rows]
+    counts = _counts(metrics, elements.count("failure"))
     file = report.prompt_file
-    attributes = _attributes(name=name, **_counts(metrics), skipped=str(metrics.open))
+    attributes = _attributes(name=name, **counts, skipped=str(elements.count("skipped")))
     yield f"  <testsuite{attributes}{_attributes(file=file) if file else ''}>"
     yield "    <properties>"
     for key, value in (*whole, *_measured(metrics, "")):
         yield f"      <property{_attributes(name=key, value=value)}/>"
     yield "    </properties>"
     suite = f"guardtui.{report.topic.name}.{name}"
-    for row in rows:
-        yield from _case(report, suite, row)
+    for row, element in zip(rows, elements, strict=True):
+        yield from _case(report, suite, row, element)
     yield "  </testsuite>"
 
 
-def _case(report: ReportInput, suite: str, row: Row) -> Iterator[str]:
+def _element(row: Row, only_regressions: bool) -> str:
+    """Return the element that says why a prompt's test did not pass; "" for one that passed."""
+    if row.outcome in ("TP", "TN"):
+        return ""
+    if row.outcome == "ERROR":
+        return "error"
+    is_skipped = row.outcome == "OPEN" or (only_regressions and not is_regression(row))
+    return "skipped" if is_skipped else "failure"
+
+
+def _case(report: ReportInput, suite: str, row: Row, element: str) -> Iterator[str]:
     where = {"file": report.prompt_file} if report.prompt_file and row.line else {}
     if where and (line := prompt_line(report, row)):
         where["line"] = str(line)
     case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **where)}"
-    if row.outcome in ("TP", "TN"):
+    if not element:
         yield f"{case}/>"
         return
     told, why = claim(row), evidence(report, row)
     kind = "regression" if is_regression(row) else row.outcome
-    element = {"ERROR": "error", "OPEN": "skipped"}.get(row.outcome, "failure")
     message = f"{told} ({why})" if why else told
     text = ": ".join(filter(None, (":".join(where.values()), row.outcome, message)))
     yield f"{case}>"
@@ -131,10 +150,10 @@ def case_name(report: ReportInput, row: Row) -> str:
     return start if exact else f"{start} #{prompt_hash(report, row)[:_HASH]}"
 
 
-def _counts(metrics: Metrics) -> dict[str, str]:
+def _counts(metrics: Metrics, failures: int) -> dict[str, str]:
     return {
         "tests": str(metrics.prompts),
-        "failures": str(metrics.fp + metrics.fn),
+        "failures": str(failures),
         "errors": str(metrics.errors),
     }
 

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import HIDDEN, display_text
 from guardtui.reports.base import ReportInput, load_writer, report_formats
+from guardtui.reports.csv_excel import BYTE_ORDER_MARK
 
 from .hostile import COUNT, hostile_report, plain_prompts, storable
 from .test_texts import outside_code
@@ -184,6 +185,15 @@ def check_inspect(text: str, report: ReportInput) -> None:
     assert len(json.loads(text)["samples"]) >= COUNT
 
 
+def check_csv_excel(text: str, report: ReportInput) -> None:
+    assert text.startswith(BYTE_ORDER_MARK)
+    check_csv(text.removeprefix(BYTE_ORDER_MARK), report)
+
+
+def check_junit_regressions(text: str, report: ReportInput) -> None:
+    check_junit(text, report)
+
+
 def check_table(text: str, report: ReportInput) -> None:
     assert "coverage" in text
 
@@ -191,11 +201,13 @@ def check_table(text: str, report: ReportInput) -> None:
 CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
     "html": check_html,
     "csv": check_csv,
+    "csv-excel": check_csv_excel,
     "tsv": check_tsv,
     "md": check_markdown,
     "json": check_json,
     "airs-json": check_airs,
     "junit": check_junit,
+    "junit-regressions": check_junit_regressions,
     "sarif": check_sarif,
     "inspect-log": check_inspect,
     "table": check_table,
@@ -210,7 +222,8 @@ def check(name: str, prompts: PromptSet, texts: list[str]) -> None:
     report = hostile_report(prompts, texts)
     text = load_writer(name)(report)
     # What controls a terminal, turns the direction or does not show is nowhere in the file.
-    assert not HIDDEN.search(text), (texts, HIDDEN.search(text))
+    body = text.removeprefix(BYTE_ORDER_MARK) if name == "csv-excel" else text
+    assert not HIDDEN.search(body), (texts, HIDDEN.search(body))
     assert "\t" not in text or name in LINES_HAVE_TABS
     text.encode("utf-8")  # no half character is left
     assert text.endswith("\n")

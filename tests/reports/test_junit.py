@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 import xmlschema
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from guardtui.reports.base import ReportInput
+from guardtui.reports import junit_regressions
+from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.junit import NAME_CHARACTERS, write, xml_text
 
 from .conftest import HOSTILE
@@ -99,6 +100,31 @@ def test_failures_and_errors_say_why(told_report: ReportInput) -> None:
     for line in ("line 2", "line 7", "line 8", "line 11"):
         if told_report.row([2, 5, 6, 7, 8, 9, 10, 11].index(int(line[5:]))).outcome[0] == "T":
             assert found[line].is_passed
+
+
+def test_only_regressions_fail_where_known_mistakes_are_accepted(report: ReportInput) -> None:
+    every = {case.name: case for suite in suites_of(report) for case in suite}
+    whole = JUnitXml.fromstring(junit_regressions.write(report).encode())
+    accepted = {case.name: case for suite in whole for case in suite}
+    assert list(accepted) == list(every)
+    kinds = {}
+    for name, case in accepted.items():
+        for result, before in zip(case.result, every[name].result, strict=True):
+            assert result.message == before.message
+            kinds.setdefault(type(result), []).append(before.type)
+    assert kinds.pop(Failure) == ["regression"]
+    assert "regression" not in kinds[Skipped]
+    assert {"FP", "FN"} & set(kinds[Skipped])
+    counts = whole.tests, whole.failures, whole.errors
+    skipped = [suite.skipped for suite in whole]
+    whole.update_statistics()
+    assert (whole.tests, whole.failures, whole.errors) == counts
+    assert [suite.skipped for suite in whole] == skipped
+
+
+def test_without_a_baseline_no_mistake_is_a_regression(allow_report: ReportInput) -> None:
+    with pytest.raises(ReportError, match="there is no baseline"):
+        junit_regressions.write(allow_report)
 
 
 def test_names_are_the_start_of_the_prompt_with_its_hash_where_more_is_in_it(
