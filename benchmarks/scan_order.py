@@ -39,7 +39,7 @@ from fidelity import Case, read_cases
 
 from guardtui.domain.estimates import estimate, rate_bounds
 from guardtui.domain.metrics import metrics_of
-from guardtui.domain.verdicts import Outcome, outcomes
+from guardtui.domain.verdicts import Outcome, Triggered, outcomes
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.calibration import best_coverage
@@ -237,9 +237,9 @@ def estimates(found: Sequence[Foretold], share: float) -> dict[str, float]:
         answer = (before ^ one.flips).astype(np.int8)
         truth = metrics_of(outcomes(should, answer))
         waiting = order[round(share * len(order)) :]
-        answer[waiting] = -1
+        answer[waiting] = Triggered.NOT_ASKED
         codes = outcomes(should, answer)
-        rates = estimate(codes, should, before.astype(np.int8), waiting).rates
+        rates = estimate(codes, should, before.astype(np.int8)).rates
         bounds, coverage = rate_bounds(codes, should)["coverage"], rates["coverage"]
         if truth.coverage is None or bounds is None or coverage is None:
             continue  # the prompt that became an example was the only one of its class

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from guardtui.session.verdict_cache import SqliteVerdicts
 
 _LISTED = 5
+SAFE_CONCURRENCY = 5
+"""Requests at once up to which the vendor's own tool expects no throttling: its default."""
 
 
 def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
@@ -137,7 +139,7 @@ def say_work(
     fresh: bool,
     batches: bool,
 ) -> None:
-    """Say how many calls a scan will take, and how long where that can be told."""
+    """Say how many calls a scan will take, how long if that is known, and what may slow it."""
     texts = prompts.prompts.to_list()
     known = scanner.known(topic, prompts).tolist()
     calls = len({text for text, one in zip(texts, known, strict=True) if not one})
@@ -153,6 +155,11 @@ def say_work(
     if rate is not None and not batches:
         said += f", about {_duration(calls / rate)} at {rate:g} a second"
     diagnostics.note(said)
+    if scanner.concurrency > SAFE_CONCURRENCY:
+        diagnostics.note(
+            f"{scanner.concurrency} requests at once: above {SAFE_CONCURRENCY} AIRS may throttle "
+            "(429); throttled requests are sent again, and fewer at once"
+        )
 
 
 def _calls(count: int, batches: bool) -> str:

@@ -78,6 +78,12 @@ _AIRS_CONCURRENCY = 20
 @format_option("table", without=("tsv",))
 @outputs_option
 @click.option(
+    "--all",
+    "every_mistake",
+    is_flag=True,
+    help="List every mistake in the table (default: the first 20 of each kind).",
+)
+@click.option(
     "--baseline",
     metavar="last|N|FILE",
     help="Compare with the last kept iteration, iteration N (best, pinned), or a JSON report.",
@@ -96,7 +102,8 @@ _AIRS_CONCURRENCY = 20
     "--concurrency",
     type=click.IntRange(1, 64),
     metavar="N",
-    help="Requests at once, 20 at most to AIRS (default: 5; of AIRS SCAN_CONCURRENCY).",
+    help="Requests at once, 20 at most to AIRS, which may throttle above 5 (default: 5; for AIRS "
+    "SCAN_CONCURRENCY).",
 )
 @click.option(
     "--rate",
@@ -129,6 +136,7 @@ def command(
     prompts: Path,
     format_name: str | None,
     outputs: tuple[Path, ...],
+    every_mistake: bool,
     baseline: str | None,
     scanner_name: str,
     encoder: str | None,
@@ -188,7 +196,12 @@ def command(
     require_fitting(scanner_name, unfit[scanner_name])
     if remote and (concurrency or 0) > _AIRS_CONCURRENCY:
         raise click.UsageError(f"--concurrency: AIRS is asked {_AIRS_CONCURRENCY} at once at most")
-    from guardtui.cli.inputs import load_inputs, path_from_here, say_findings
+    from guardtui.cli.inputs import (
+        load_inputs,
+        path_from_here,
+        say_blank_texts,
+        say_findings,
+    )
     from guardtui.domain.comparison import compare
     from guardtui.domain.text import display_text
     from guardtui.domain.topic import describe_changes
@@ -219,6 +232,7 @@ def command(
                 "--cluster": cluster,
                 "--profile": profile,
                 "--metric": metrics,
+                "--all": every_mistake or None,
             },
         )
         return _evaluate_in_shards(
@@ -248,6 +262,7 @@ def command(
     companions = _load_companions(topic, definition, companion_paths)
     before, number = _baseline(baseline, topic)
     say_findings(prompt_set)
+    say_blank_texts(topic, definition)
     if cluster is not None and cluster not in prompt_set.extra_columns:
         there = ", ".join(map(display_text, prompt_set.extra_columns)) or "none"
         raise InputError(
@@ -306,6 +321,7 @@ def command(
         cluster=cluster or "",
         reducer=asked.name if asked else "",
         prompt_path=path_from_here(Path(prompt_set.source)),
+        every_mistake=every_mistake,
     )
     incomplete = None
     if remote or judged:

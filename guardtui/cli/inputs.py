@@ -76,6 +76,14 @@ def located(file: str, message: str, lines: Sequence[int]) -> str:
     return f"{place}: {message}{further}"
 
 
+def say_blank_texts(path: Path, topic: Topic) -> None:
+    """Warn when the topic has no name or no description, which count as empty texts."""
+    texts = (("name", topic.name), ("description", topic.description))
+    blank = [f"no {kind}" for kind, text in texts if not text.strip()]
+    if blank:
+        warn(f"{path}: the topic has {' and '.join(blank)}: what is measured is the rest of it")
+
+
 def say_findings(prompts: PromptSet, limit: int = 5) -> None:
     """Warn of what is doubtful in the prompts: the first findings, and how many more there are."""
     for finding in prompts.findings[:limit]:

@@ -94,7 +94,8 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
-    `figures` are what metrics of the user's own say.
+    `figures` are what metrics of the user's own say. With `every_mistake` the lists of a table do
+    not end early.
     `survey` is what is known of groups of alike prompts, None where nobody looked.
     `prompt_path` is the path by which others should find the prompt file, as relative to the
     folder where a command ran; "" is the path that the prompt set was read from.
@@ -121,6 +122,7 @@ class ReportInput:
     listed: NDArray[np.intp] | None = None
     places: NDArray[np.intp] | None = None
     figures: tuple[OwnFigure, ...] = ()
+    every_mistake: bool = False
 
     @property
     def baseline_name(self) -> str:

@@ -25,14 +25,14 @@ from guardtui.reports.base import (
 )
 
 LIMIT = 20
-"""Prompts in one list."""
+"""Prompts in one list, unless every mistake is to be listed."""
 
 _CHARACTERS = 100  # of one prompt
 _NAME_CHARACTERS = 40  # of a category
 
 
 def write(report: ReportInput) -> str:
-    """Metrics, counts, what changed, categories and the first `LIMIT` mistakes of each kind."""
+    """Metrics, counts, what changed, categories and mistakes of each kind (see `LIMIT`)."""
     sections = (
         _head(report),
         _metrics(report),
@@ -132,10 +132,11 @@ def _list(title: str, rows: Listing) -> Iterator[str]:
     if not len(rows):
         return
     yield f"{title} ({len(rows)})"
-    for row in rows.first(LIMIT):
+    shown = len(rows) if rows.report.every_mistake else min(len(rows), LIMIT)
+    for row in rows.first(shown):
         yield f"  {_about(rows.report, row)}"
-    if len(rows) > LIMIT:
-        yield f"  … and {len(rows) - LIMIT} more"
+    if len(rows) > shown:
+        yield f"  … and {len(rows) - shown} more"
 
 
 def _about(report: ReportInput, row: Row) -> str:

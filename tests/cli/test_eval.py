@@ -45,6 +45,38 @@ def test_table_on_stdout_and_silence_on_stderr(run: Run) -> None:
     assert "coverage" in result.out
 
 
+def test_all_lists_every_mistake(run: Run, folder: Path) -> None:
+    rows = [f'"Bread number {number} \x1b[31m and tax returns",true,block' for number in range(30)]
+    (folder / "prompts.csv").write_text(
+        "\n".join(["prompt,expected,intent", "What is rye?,false,block", *rows, ""]), "utf-8"
+    )
+    few = run(*EVAL, "--threshold", "0.999").out
+    every = run(*EVAL, "--threshold", "0.999", "--all").out
+    assert "  … and 10 more\n" in few
+    assert few.count("Bread number") == 20
+    assert "more" not in every
+    assert every.count("Bread number") == 30
+    assert "\x1b" not in every
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "said"),
+    [
+        ("", "Tax", "the topic has no name: "),
+        ("Tax", "' '", "the topic has no description: "),
+        ("''", "", "the topic has no name and no description: "),
+    ],
+)
+def test_a_topic_without_texts_is_said(
+    run: Run, folder: Path, name: str, description: str, said: str
+) -> None:
+    (folder / "topic.yaml").write_text(
+        f"name: {name}\ndescription: {description}\nexamples: [How do I deduct it?]\n", "utf-8"
+    )
+    result = run(*EVAL)
+    assert (result.code, f"warning: topic.yaml: {said}" in result.err) == (0, True)
+
+
 def test_json_counts_every_prompt(run: Run) -> None:
     result = run(*EVAL, "--format", "json", "--profile", "my-profile", "--threshold", "0.5")
     document = json.loads(result.out)

@@ -104,6 +104,16 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", document["scanner"]["revision"])
 
 
+def test_more_than_five_requests_at_once_come_with_what_throttling_does(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    said = "6 requests at once: above 5 AIRS may throttle (429)"
+    assert said in run(*NAMED, "--concurrency", "6", **cloud.all).err
+    assert said not in run(*NAMED, "--concurrency", "6", **cloud.all).err  # all in the cache
+    assert "throttle" not in run(*NAMED, "--concurrency", "5", "--fresh", **cloud.all).err
+
+
 def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     first = run(*NAMED, **cloud.all)

@@ -103,6 +103,11 @@ class AirsScanner:
         identity = f"airs{where}, profile {inert(self._choice.name)}"
         return ScannerSettings("airs", identity, revision=revision)
 
+    @property
+    def concurrency(self) -> int:
+        """How many requests are sent at once, as long as AIRS does not throttle."""
+        return self._airs.concurrency
+
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""
         self._held = held
