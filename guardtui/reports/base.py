@@ -38,15 +38,15 @@ _BUILT_IN = {
     "table": "guardtui.reports.table",
     "json": "guardtui.reports.json_report",
     "csv": "guardtui.reports.csv_report",
-    "csv-excel": "guardtui.reports.csv_excel",
     "tsv": "guardtui.reports.tsv_report",
     "md": "guardtui.reports.markdown",
     "html": "guardtui.reports.html.report",
     "inspect-log": "guardtui.reports.inspect_log",
     "junit": "guardtui.reports.junit",
-    "junit-regressions": "guardtui.reports.junit_regressions",
     "sarif": "guardtui.reports.sarif",
     "airs-json": "guardtui.reports.airs_json",
+    "csv-excel": "guardtui.reports.csv_excel",
+    "junit-regressions": "guardtui.reports.junit_regressions",
 }
 
 

@@ -38,7 +38,7 @@ def test_the_page_begins_with_it(scanned: ReportInput) -> None:
 
 
 def test_lists_of_iterations_have_a_column_for_it(report: ReportInput) -> None:
-    head, _, first, *_ = load_writer("md")(report).partition("## Iterations\n\n")[2].splitlines()
+    head, _, first, *_ = load_writer("md")(report).partition("## History\n\n")[2].splitlines()
     assert head.split(" | ")[6] == "measured by"
     assert first.split(" | ")[6] == "engine (stand-in)"
     assert ">measured by</th>" in load_writer("html")(report)
