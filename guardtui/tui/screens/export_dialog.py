@@ -107,7 +107,10 @@ class ExportDialog(Modal[str | None]):
             yield self._told
 
     def on_mount(self) -> None:
-        self._list.add_options(Option(themed(_line(name)), id=name) for name in self._formats)
+        width = max(map(len, self._formats)) + 1
+        self._list.add_options(
+            Option(themed(_line(name, width)), id=name) for name in self._formats
+        )
         self._list.highlighted = self._formats.index(self._format)
         self._list.focus()
         self._hide_told()
@@ -272,7 +275,7 @@ class ExportDialog(Modal[str | None]):
         self.dismiss(None)
 
 
-def _line(name: str) -> Text:
-    text = Text(f"{display_text(name):<12}", "bold")
+def _line(name: str, width: int) -> Text:
+    text = Text(f"{display_text(name):<{width}}", "bold")
     about = _PICTURE_ABOUT if name == PICTURE else format_of(name).about
     return text.append(about, "not bold $text-muted")
