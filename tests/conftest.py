@@ -12,6 +12,13 @@ settings.register_profile("guardtui", deadline=None)
 settings.load_profile("guardtui")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes by their argument: those of archives hold the time at which they were made, and
+    workers that collect tests at different seconds must give them the same names.
+    """
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """An app takes what stands in memory when it starts for its own; here many apps start."""
