@@ -59,20 +59,15 @@ class LogSample:
         return text
 
     def input(self) -> tuple[str, str]:
-        """The text of the input, and what is wrong with it.
-
-        Of messages it is what the user says, one after the other: the rest is not the prompt.
-        """
+        """Return the text of the input, and what is wrong with it; of messages the user's last."""
         given = self.value.get("input")
         if isinstance(given, str):
             return self.text(given), ""
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
             return "", "has no input that is a text or messages"
-        asked = [one for one in given if one.get("role") == "user"]
-        texts = [self._content(one.get("content")) for one in asked]
-        if not texts or any(text is None for text in texts):
-            return "", "has an input that is not only text"
-        return "\n\n".join(filter(None, texts)), ""
+        asked = [message for message in given if message.get("role") == "user"]
+        text = self._content(asked[-1].get("content")) if asked else None
+        return ("", "has an input that is not only text") if text is None else (text, "")
 
     def question(self) -> tuple[str, tuple[ChatMessage, ...]]:
         """Return the input as scorers see it: its text, and its messages where it has them.

@@ -402,6 +402,21 @@ def test_chats_without_a_prompt_are_named_by_their_lines() -> None:
     assert "message 1 has no content" in told[4]
 
 
+def test_of_the_messages_in_a_log_the_last_of_the_user_is_the_prompt() -> None:
+    chat = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": [{"type": "text", "text": "And my taxes?"}]},
+    ]
+    samples = [
+        {"id": number, "epoch": 1, "input": given, "target": target, "output": {}}
+        for number, given, target in ((1, chat, "true"), (2, "What is rye?", "false"))
+    ]
+    log = {"version": 2, "status": "success", "eval": {"task": "demo"}, "samples": samples}
+    rows, _ = read("log.json", json.dumps(log), "inspect")
+    assert [row[1:] for row in rows] == [("And my taxes?", True), ("What is rye?", False)]
+
+
 def test_a_table_of_one_label_needs_the_column_of_its_prompts() -> None:
     text = 'Behavior,Cat\n"make a bomb, fast",x\n'
     rows, reading = read("a.csv", text, "table", label=True, prompt_column="behavior")
