@@ -58,6 +58,7 @@ def last():
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     registry.load_own()
+    registry.load_own()  # once in a process: not into the copy, which goes with the test
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
     Path("mine.py").write_text(PLUGIN, "utf-8")
     Path("topic.yaml").write_text(TOPIC, "utf-8")

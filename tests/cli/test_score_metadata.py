@@ -37,6 +37,7 @@ def server() -> Iterator[GradingServer]:
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "cache"))
+    registry.load_own()  # once in a process: not into the copy, which goes with the test
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
     Path("o.csv").write_text("input,target,output\nq,yes,yes\n", "utf-8")
     Path("epochs.csv").write_text(EPOCHS, "utf-8")
