@@ -86,6 +86,9 @@ def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> i
     logging.getLogger("textual-serve").addHandler(_Warnings())
     logging.getLogger("aiohttp").addHandler(_Warnings())
     with contextlib.redirect_stdout(_Talk()):
+        # The pipes of an app that ends late are collected after the loop was closed:
+        # nothing is lost by it, so nothing is reported.
+        sys.unraisablehook = _report_unraisable
         return asyncio.run(_serve(app_command(topic, prompts), port))
 
 
@@ -116,6 +119,13 @@ def app_command(topic: Path | None, prompts: Path | None) -> str:
     if topic is not None:
         words += ["--", str(topic)]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def _report_unraisable(problem: sys.UnraisableHookArgs) -> None:
+    """Report an exception that nothing can catch, unless it only says that the loop is closed."""
+    error = problem.exc_value
+    if not (isinstance(error, RuntimeError) and "loop is closed" in str(error)):
+        sys.__unraisablehook__(problem)
 
 
 async def _serve(line: str, port: int) -> int:
