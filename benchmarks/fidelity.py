@@ -1,9 +1,10 @@
 """How well the embedded scanner tells labelled prompts apart: coverage and AUC for each family.
 
-    python benchmarks/fidelity.py CASES.jsonl --encoder minilm [--json] [--calibrate 40]
+    python benchmarks/fidelity.py CASES --encoder minilm [--json] [--fit 40]
 
-A case is one JSON object a line: `id` (family/name), `name`, `description`, `examples`, `intent`,
-`prompts` and `expected` (a boolean for each prompt: does it belong to the topic).
+CASES is a JSON Lines file: one object a line with `id` (family/name), `name`, `description`,
+`examples`, `intent`, `prompts` and `expected` (a boolean for each prompt: does it belong to the
+topic). Or it is a folder of topics with their prompt sets, FAMILY/NAME.yaml and FAMILY/NAME.csv.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from guardtui.scanners.local.calibration import best_coverage, calibrate
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.sweep import sweep
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.encoder import ENCODERS, EncoderError, load_encoder
-from guardtui.scanners.local.scoring import load_scoring, topic_texts
+from guardtui.scanners.local.scoring import load_scoring, probability, topic_texts
 
 Labels = NDArray[np.bool_]
 DRAWS = 5
@@ -51,7 +55,9 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a file. Raises ValueError with file and line, or OSError."""
+    """Read the cases of a file or folder. Raises ValueError with file and line, or OSError."""
+    if path.is_dir():
+        return _folder_cases(path)
     cases: list[Case] = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if line.strip():
@@ -63,6 +69,30 @@ def read_cases(path: Path) -> list[Case]:
                 raise ValueError(f"{path}, line {number}: no {error.args[0]}") from error
     if not cases:
         raise ValueError(f"{path}: no cases")
+    return cases
+
+
+def _folder_cases(folder: Path) -> list[Case]:
+    cases: list[Case] = []
+    for file in sorted(folder.glob("*/*.yaml")):
+        try:
+            topic = load_topic(file).topic
+            prompts = load_prompts(file.with_suffix(".csv"), topic.intent)
+        except GuardtuiError as error:
+            raise ValueError(str(error)) from error
+        cases.append(
+            Case(
+                f"{file.parent.name}/{file.stem}",
+                topic.name,
+                topic.description,
+                list(topic.examples),
+                topic.intent,
+                prompts.prompts.to_list(),
+                prompts.frame["expected"].to_numpy(),
+            )
+        )
+    if not cases:
+        raise ValueError(f"{folder}: no topics (expected FAMILY/NAME.yaml and FAMILY/NAME.csv)")
     return cases
 
 
@@ -132,7 +162,7 @@ def measure(
             (
                 area(z, case.expected),
                 coverage_of(case, z, threshold),
-                best_coverage(z, case.expected)[1],
+                float(sweep(probability(z), case.expected).coverage.max()),
             )
             for case, z in zip(cases, scores, strict=True)
         ]
@@ -154,10 +184,10 @@ def measure(
     }
 
 
-def calibrated(
+def fitted(
     cases: Sequence[Case], scores: Sequence[NDArray[np.floating]], labels: int, default: float
 ) -> list[float]:
-    """For each case the coverage on the rest, after calibrating on `labels` drawn prompts.
+    """For each case the coverage on the rest, with the threshold fitted to `labels` drawn prompts.
 
     The mean of several seeded draws. A case with too few prompts to leave a rest is left out.
     """
@@ -169,11 +199,10 @@ def calibrated(
             used, rest = order[:labels], order[labels:]
             if len({*case.expected[used]}) < 2 or len({*case.expected[rest]}) < 2:
                 continue
-            try:
-                threshold = calibrate(z[used], case.expected[used], default=default).threshold
-            except ValueError:
-                threshold = default
-            found.append(coverage_of(case, z, threshold, rest))
+            share = probability(z)
+            best = sweep(share[used], case.expected[used]).best()
+            threshold = probability(np.float32(default)) if best is None else best
+            found.append(coverage_of(case, share, float(threshold), rest))
         if found:
             result.append(float(np.mean(found)))
     return result
@@ -201,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--encoder", choices=ENCODERS, default=ENCODERS[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
-        "--calibrate", type=int, metavar="LABELS", help="also calibrate from so many labels a case"
+        "--fit", type=int, metavar="LABELS", help="also fit the threshold to so many labels a case"
     )
     options = parser.parse_args(arguments)
     try:
@@ -221,10 +250,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scores.append(model.score(texts, encoder.encode(texts), own))
     figures = measure(cases, scores, model.threshold)
     print(json.dumps(figures) if options.json else table(figures))
-    if options.calibrate:
-        found = calibrated(cases, scores, options.calibrate, model.threshold)
+    if options.fit:
+        found = fitted(cases, scores, options.fit, model.threshold)
         print(
-            f"calibrated from {options.calibrate} labels: coverage {np.mean(found):.3f} "
+            f"threshold fitted to {options.fit} labels: coverage {np.mean(found):.3f} "
             f"on the rest ({len(found)} cases, {DRAWS} draws)",
             file=sys.stderr if options.json else sys.stdout,
         )

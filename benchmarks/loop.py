@@ -4,7 +4,7 @@ The floor is what cannot be left out: embedding the edited text, one product of 
 vectors with it, and one pass of metrics, timed in turns with the real thing in one process. Each
 size runs in a process of its own, so that its peak memory is its own.
 
-    python benchmarks/loop.py [--encoder static|minilm] [--sizes 1000,10000,100000,1000000]
+    python benchmarks/loop.py [--encoder static] [--sizes 1000,10000,100000,1000000]
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from guardtui.scanners.local.encoder import ENCODERS
 
 TURNS = 30
 
@@ -100,7 +102,7 @@ def measure(count: int, encoder_name: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--encoder", default="static", choices=("static", "minilm"))
+    parser.add_argument("--encoder", default="static", choices=ENCODERS)
     parser.add_argument("--sizes", default="1000,10000,100000,1000000")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

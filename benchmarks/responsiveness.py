@@ -50,7 +50,8 @@ async def measure(count: int, folder: Path) -> None:
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.collector import make_full_collections_rare
+    from guardtui.tui.main.screen import MainScreen
 
     write_csv(count, folder / "topic.csv")
     (folder / "topic.yaml").write_text(
@@ -59,6 +60,7 @@ async def measure(count: int, folder: Path) -> None:
     app = GuardtuiApp(
         Workspace.open(folder / "topic.yaml"), LocalScanner("static", cache=folder / "cache")
     )
+    make_full_collections_rare()
     gaps = Gaps()
 
     def told(name: str) -> None:
@@ -69,17 +71,20 @@ async def measure(count: int, folder: Path) -> None:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)
         ticking = asyncio.ensure_future(gaps.tick())
-        while main.results is None:
+        while main.rows.results is None:
             await asyncio.sleep(0.02)
         told("load, embed, first results")
         await asyncio.sleep(1)
         told("idle")
         for text in ("a", "b", "c", "d", "e"):
             await pilot.press(text)
-            while main.evaluation is None or main.evaluation.topic != main.session.topic:
+            while (
+                main.state.evaluation is None
+                or main.state.evaluation.topic != main.services.session.topic
+            ):
                 await asyncio.sleep(0.002)
         told("five edits")
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
         await asyncio.sleep(0.5)
         told("all rows")

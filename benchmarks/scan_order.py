@@ -39,10 +39,10 @@ from fidelity import Case, read_cases
 
 from guardtui.domain.estimates import estimate, rate_bounds
 from guardtui.domain.metrics import metrics_of
+from guardtui.domain.sweep import sweep
 from guardtui.domain.verdicts import Outcome, Triggered, outcomes
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.scanners.local.calibration import best_coverage
 from guardtui.scanners.local.encoder import ENCODERS, EncoderError, load_encoder
 from guardtui.scanners.local.scoring import load_scoring, probability, similarity_rows, topic_texts
 from guardtui.session.scan_order import LIKELY_MOVE, movement, scan_order
@@ -162,6 +162,12 @@ class Engines:
         return model.score(texts, parts, vectors) - np.float32(model.threshold)
 
 
+def best_cosine(cosines: Floats, expected: NDArray[np.bool_]) -> float:
+    """The cosine from which on a prompt counts as matched with the largest coverage."""
+    best = sweep(np.clip((cosines + 1) / 2, 0, 1), expected).best()
+    return 2 * (0.5 if best is None else best) - 1
+
+
 def foretell(
     engines: Engines, pair: tuple[str, str], plan: Sequence[tuple[Case, list[Edit]]]
 ) -> list[Foretold]:
@@ -170,7 +176,7 @@ def foretell(
     for case, chosen in plan:
         start = Edit("", case.description, case.examples)
         before, scored = (engines.score(name, case, start) for name in pair)
-        least = best_coverage(before, case.expected)[0] if pair[0] == "nearest" else 0.0
+        least = best_cosine(before, case.expected) if pair[0] == "nearest" else 0.0
         for edit in chosen:
             after, rescored = (engines.score(name, case, edit) for name in pair)
             kept = np.array([prompt != edit.used for prompt in case.prompts])

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.prompts import PromptSet
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.main.screen import MainScreen
 
 
 class Figure(NamedTuple):
@@ -308,7 +308,7 @@ async def running(folder: Path, count: int, encoder: str) -> Any:
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.main.screen import MainScreen
 
     path = write_workspace(folder / f"{encoder}-{count}", count)
     scanner = LocalScanner(encoder, cache=folder / "cache")
@@ -328,8 +328,8 @@ async def keys_of(count: int, folder: Path, turns: int) -> list[Figure]:
     floors = await bare_keys(bare, draws(bare), turns)
 
     async with running(folder, count, "static") as (app, main, painted):
-        await until(lambda: main.results is not None)
-        table = main.results_pane.table
+        await until(lambda: main.rows.results is not None)
+        table = main.panes.results.table
 
         async def times(
             name: str, action: Callable[[int], Awaitable[float]], times: int = turns
@@ -374,7 +374,7 @@ async def letters(app: App[Any], main: MainScreen, painted: list[float], times: 
 
         def new() -> bool:
             board = shown.dashboard  # type: ignore[attr-defined]
-            return board is not known and board.evaluation.topic == main.session.topic
+            return board is not known and board.evaluation.topic == main.services.session.topic
 
         return await press(app, painted, "abcdefg"[turn % 7], new)
 
@@ -510,7 +510,7 @@ async def gap_of(count: int, encoder: str, folder: Path) -> tuple[float, float]:
                 ticking = asyncio.ensure_future(tick())
                 app.screen.query_one("#field-description").focus()
                 typed = 0
-                while main.results is None or typed < 10:
+                while main.rows.results is None or typed < 10:
                     await press(app, painted, "abcdefg "[typed % 8])
                     typed += 1
                     await asyncio.sleep(0.1)

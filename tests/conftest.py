@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("guardtui", deadline=None)
-settings.load_profile("guardtui")
+# No deadlines: how long an example takes says how busy the machine is.
+settings.register_profile("fast", deadline=None, max_examples=10)
+settings.register_profile("exhaustive", deadline=None, max_examples=100)
+settings.load_profile("fast")
+
+_numbers = itertools.count()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -19,15 +24,25 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An app takes what stands in memory when it starts for its own; here many apps start."""
-    monkeypatch.setattr("gc.freeze", lambda: None)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import modules that hold ours against other implementations only in their stage."""
+    compares = collection_path.name.startswith("test_against_")
+    return True if compares and "not exhaustive" in config.option.markexpr else None
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector skip what stays: by default it walks every collected test and
+    every imported module some ten times while one app starts, a third of what the app costs.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("guardtui")
+    # A name of our own: to number them, pytest lists all folders that are there.
+    folder = tmp_path_factory.mktemp(f"guardtui-{next(_numbers)}", numbered=False)
     monkeypatch.setenv("GUARDTUI_CACHE", str(folder / "cache"))
     monkeypatch.setenv("GUARDTUI_DATA", str(folder / "data"))
     monkeypatch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))

@@ -1,7 +1,9 @@
 #!/bin/bash
 #SBATCH --job-name=guardtui-judge
 #SBATCH --array=0-7
+#SBATCH --exclusive
 #SBATCH --gres=gpu:1
+#SBATCH --mem=0
 #SBATCH --time=04:00:00
 #SBATCH --output=judge-%A-%a.log
 
@@ -15,6 +17,8 @@ OUT=${OUT:-judged}
 WEIGHTS=${WEIGHTS:-Qwen/Qwen3-8B}
 NAME=${NAME:-judge}
 AT_ONCE=${AT_ONCE:-64}
+PORT=${PORT:-8000}
+GPUS=${GPUS:-${SLURM_GPUS_ON_NODE:-1}}
 LOADING=${LOADING:-900} # seconds until the server has to answer
 SHARDS=${SHARDS:-$SLURM_ARRAY_TASK_COUNT}
 
@@ -30,10 +34,15 @@ stop() {
 trap stop EXIT
 trap 'exit 143' TERM
 
-# Several tasks may share a node: each server gets a port of its own.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-url="http://127.0.0.1:$port/v1"
-vllm serve "$WEIGHTS" --served-model-name "$NAME" --host 127.0.0.1 --port "$port" >&2 &
+# A judge is known by its URL and name: every task has a node of its own, so that all servers have
+# the same URL and the parts can be merged.
+url="http://127.0.0.1:$PORT/v1"
+if curl --silent --max-time 5 --output "$work/models.json" "$url/models"; then
+    echo "another server answers on port $PORT of this node: set PORT" >&2
+    exit 3
+fi
+vllm serve "$WEIGHTS" --served-model-name "$NAME" --host 127.0.0.1 --port "$PORT" \
+    --data-parallel-size "$GPUS" >&2 &
 server=$!
 
 started=$SECONDS
@@ -49,10 +58,8 @@ until curl --silent --fail --max-time 5 --output "$work/models.json" "$url/model
     sleep 1
 done
 
-# By --endpoints the judge is called by its name alone, so that the parts fit together although
-# every server has another address. The cache is a database: one for each task, not one for all.
-echo "$url concurrency=$AT_ONCE" >"$work/endpoints.txt"
+# The cache is a database: one for each task, not one for all.
 export GUARDTUI_CACHE="$OUT.cache/$SLURM_ARRAY_TASK_ID"
 guardtui eval "$TOPIC" --prompts "$PROMPTS" --scanner judge \
-    --model "$NAME" --endpoints "$work/endpoints.txt" \
+    --model "$url#$NAME" --concurrency "$AT_ONCE" \
     --shard "$SLURM_ARRAY_TASK_ID/$SHARDS" --out "$OUT"

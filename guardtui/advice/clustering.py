@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.domain.errors import GuardtuiError
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
@@ -33,7 +30,7 @@ _BLOCK = 8_192
 _SAME = 1e-4
 
 
-class Stop(Exception):  # noqa: N818 - no error: the author went away
+class StoppedError(GuardtuiError):
     """The work was stopped."""
 
 
@@ -66,7 +63,7 @@ def group_vectors(
     halves tell an author nothing. It is chosen on a sample of at most 1 200: the largest k whose
     mean silhouette (Rousseeuw 1987) is within one standard error of the best one's.
 
-    Raises `Stop` when `stopped` says so, and ValueError without vectors.
+    Raises `StoppedError` when `stopped` says so, and ValueError without vectors.
     """
     count = len(vectors)
     if not count:
@@ -194,7 +191,7 @@ def _refine(
     total = float(nearest.sum(dtype=np.float64))
     for _ in range(steps):
         if stopped():
-            raise Stop
+            raise StoppedError
         newer = _centres(vectors, labels, nearest, centres)
         found, near = assign(vectors, newer)
         gained = float(near.sum(dtype=np.float64)) - total
@@ -238,7 +235,7 @@ def _starts(vectors: Floats, wanted: int, random: np.random.Generator, stopped: 
     distance = _distances(vectors, chosen)[0]
     while len(chosen) < wanted:
         if stopped():
-            raise Stop
+            raise StoppedError
         total = np.cumsum(distance)
         if total[-1] <= _SAME:
             break

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guardtui.advice.sweep import Sweep
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.metrics import RATES, Metrics
+from guardtui.domain.sweep import Sweep
 from guardtui.domain.topic import Intent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 POINTS = 200
 """Points of a curve at most, unless said otherwise."""
@@ -54,7 +49,7 @@ def thinned(found: Sweep, most: int = POINTS, keep: tuple[int, ...] = ()) -> NDA
     fixed = {0, len(found) - 1, *keep}
     best = found.best()
     if best is not None:
-        fixed.add(best)
+        fixed.add(found.place(best))
     for name in RATES:
         values: NDArray[np.float64] = getattr(found, name)
         if not np.isnan(values).all():

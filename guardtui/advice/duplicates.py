@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.advice.clustering import Stop
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.advice.clustering import StoppedError
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
@@ -80,7 +76,8 @@ def near_duplicates(
     Exact, by all cosines, up to `all_pairs_at_most` prompts. Beyond, the set is halved again and
     again by the median of a projection on a random pair's difference (a random projection tree,
     Dasgupta and Freund 2008) until 2 000 are left in a cell, three times over, and pairs are looked
-    for within the cells. Raises `Stop` when `stopped` says so, ValueError when the lengths differ.
+    for within the cells. Raises `StoppedError` when `stopped` says so, ValueError when the
+    lengths differ.
     """
     if len(vectors) != len(expected):
         raise ValueError(f"{len(vectors)} vectors but {len(expected)} labels")
@@ -124,7 +121,7 @@ class _Search:
         part = self._vectors if len(rows) == len(self._vectors) else self._vectors[rows]
         for start in range(0, len(rows), _BLOCK):
             if self._stopped():
-                raise Stop
+                raise StoppedError
             # Each pair once: the block against itself and what follows.
             cosines = part[start : start + _BLOCK] @ part[start:].T
             one, other = np.nonzero(cosines >= self._near)
@@ -171,7 +168,7 @@ def _cells(
     cells, open_cells = [], [rows]
     while open_cells:
         if stopped():
-            raise Stop
+            raise StoppedError
         cell = open_cells.pop()
         if len(cell) <= _CELL:
             cells.append(cell)

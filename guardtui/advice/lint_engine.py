@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.splits import Split
 from guardtui.domain.example_prompts import EqualTexts
-from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.lint_advice import (
     Advice,
@@ -17,14 +19,7 @@ from guardtui.advice.lint_engine import LintEngine
 from guardtui.advice.measuring import metrics_of_matches
 from guardtui.advice.worth import worth_of_matches
 from guardtui.domain.example_prompts import given_examples
-from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 Stopped = Callable[[], bool]
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Material
 from guardtui.advice.splits import Split
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
 from guardtui.scanners.local.scoring import TopicTable, probability, topic_texts
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]

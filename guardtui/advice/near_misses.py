@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import Finding, PromptSet, Severity
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 CODE = "no-near-misses"
 """Code of the finding."""

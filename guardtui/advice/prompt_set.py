@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.advice.clustering import Grouping, Stop, assign, group_vectors
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.clustering import Grouping, StoppedError, assign, group_vectors
 from guardtui.advice.duplicates import NEAR, Duplicates, near_duplicates
 from guardtui.advice.typical_words import typical_words
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
@@ -182,7 +178,7 @@ def survey(
     border = float(np.log(threshold) - np.log1p(-threshold)) if 0 < threshold < 1 else 0.0
     try:
         return survey_of(prompts, evaluation, known.matrix, scored[0] - np.float32(border), stopped)
-    except Stop:
+    except StoppedError:
         return None
 
 
@@ -193,7 +189,7 @@ def survey_of(
     margin: Floats,
     stopped: Stopped = lambda: False,
 ) -> Survey:
-    """The same from vectors [N, d] and from z above the threshold [N]; raises `Stop`."""
+    """The same from vectors [N, d] and from z above the threshold [N]; raises `StoppedError`."""
     count = len(prompts)
     rows = np.arange(count)
     if count > FITTED_ON:
@@ -251,7 +247,7 @@ def _assign_all(
     labels, nearest = np.empty(count, np.intp), np.empty(count, np.float32)
     for start in range(0, count, _BLOCK):
         if stopped():
-            raise Stop
+            raise StoppedError
         stop = min(start + _BLOCK, count)
         part = matrix.vectors(np.arange(start, stop))
         labels[start:stop], nearest[start:stop] = assign(part, grouping.centres)
@@ -320,7 +316,7 @@ def labels_nearby(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Labels near these rows (intp [n]) by weight: those that are true, and those that are false.
 
-    Of a set of more than 50 000 a sample stands for the others. Raises `Stop`.
+    Of a set of more than 50 000 a sample stands for the others. Raises `StoppedError`.
     """
     count = len(matrix)
     others = np.arange(count)
@@ -331,7 +327,7 @@ def labels_nearby(
     positive, negative = np.zeros(len(rows)), np.zeros(len(rows))
     for start in range(0, len(others), _BLOCK):
         if stopped():
-            raise Stop
+            raise StoppedError
         part = others[start : start + _BLOCK]
         weights = np.maximum((matrix.products(own, part) - NEARBY) / (1 - NEARBY), 0)
         weights[rows[:, None] == part[None, :]] = 0

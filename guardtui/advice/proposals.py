@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, Kind
 from guardtui.advice.measuring import Measured, TopicScorer, metrics_of_counts
 from guardtui.advice.worth import worth_of_matches
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import Significance
 from guardtui.domain.topic import Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 
 @dataclass(frozen=True, slots=True)

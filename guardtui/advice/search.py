@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, Kind, candidates, same
 from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.proposals import Halves, Proposal, halves_of, propose
-from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 Key: TypeAlias = tuple[str, tuple[str, ...]]
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 SEARCH_WORDS = ("search", "train", "training", "dev")
 """Values of a column `split` whose rows edits are chosen on."""
@@ -52,7 +48,7 @@ class Split:
         return np.flatnonzero(self.report)
 
 
-class SplitError(ValueError):
+class SplitError(GuardtuiError, ValueError):
     """The prompts cannot be split so that both halves have both classes; the text says why."""
 
 

@@ -6,11 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.worth import worth_of
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import Significance
@@ -26,12 +29,6 @@ from guardtui.domain.topic import (
     violations,
 )
 from guardtui.domain.verdicts import Outcome, is_correct, is_wrong
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 SHOWN_AT_MOST = 24
 """Mistakes that a model is shown, half of each kind where there are enough."""
@@ -72,7 +69,7 @@ class Model(Protocol):
         """What the model answers to messages."""
 
 
-class SuggestionError(Exception):
+class SuggestionError(GuardtuiError):
     """Nothing can be suggested; the message is for the author."""
 
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from guardtui.advice.candidates import Candidate, Kind, candidates
 from guardtui.advice.measuring import Measured, Stopped, TopicScorer
 from guardtui.advice.proposals import Halves, Proposal, halves_of, propose
-from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = late("numpy")
 
 MOST = 2000
 """Candidates that are measured, at most."""

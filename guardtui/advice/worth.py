@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import should_trigger
-from guardtui.domain.late import late
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Intent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 
 def worth_of(

@@ -1,34 +1,131 @@
-"""The AIRS scanner as the command line names it: credentials, profile, cache, what is in effect."""
+"""AIRS as `eval` runs it: credentials, profile, cache, what is in effect, what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from guardtui.cli import diagnostics
+import click
+
+from guardtui.cli import airs_service, diagnostics
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
-
-if TYPE_CHECKING:
-    from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.lifecycle import Plan
-    from guardtui.scanners.airs.scanner import AirsScanner
-    from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.cli.inputs import located
+from guardtui.cli.scan_run import ONCE, Repetition, evaluated
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, violations
+from guardtui.http.errors import ServiceError, inert
+from guardtui.scanners.airs.batches import BATCH
+from guardtui.scanners.airs.command_options import MOST_CONCURRENT
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import Plan
+from guardtui.scanners.airs.places import PolicyError
+from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.verdict_cache import SqliteVerdicts
 
 _LISTED = 5
 SAFE_CONCURRENCY = 5
 """Requests at once up to which the vendor's own tool expects no throttling: its default."""
 
+_SETTINGS = ("concurrency", "retries", "region", "scan_endpoint", "tenant")
+"""Keys of the options that are settings of AIRS."""
+
+
+@dataclass(frozen=True)
+class AirsRun:
+    """AIRS with the options of the command line, by what its profile has in effect."""
+
+    settings: AirsSettings
+    rate: float | None
+    fresh: bool
+    batches: bool
+    remote = True
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], profile: str) -> AirsRun:
+        """Make it from values of declared options. Raises UsageError and `InputError`."""
+        if (values["concurrency"] or 0) > MOST_CONCURRENT:
+            raise click.UsageError(
+                f"--concurrency: AIRS is asked {MOST_CONCURRENT} at once at most"
+            )
+        settings = load_settings(profile, **{key: values[key] for key in _SETTINGS})
+        return cls(settings, values["rate"], bool(values["fresh"]), bool(values["batch"]))
+
+    @property
+    def profile(self) -> str:
+        """The security profile."""
+        return self.settings.profile
+
+    def evaluate(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        companions: Sequence[Topic] = (),
+        repetition: Repetition = ONCE,
+    ) -> Evaluation:
+        """Evaluate a topic by the profile. Raises `InputError` and ScannerError."""
+        require_sendable(topic)
+        with open_verdicts() as cache:
+
+            async def evaluate() -> Evaluation:
+                scanner = await self._scanner(topic, cache, [one.name for one in companions])
+                say_work(
+                    scanner, topic, prompts, rate=self.rate, fresh=self.fresh, batches=self.batches
+                )
+                return await evaluated(scanner, topic, prompts, repetition)
+
+            return asyncio.run(evaluate())
+
+    async def _scanner(
+        self, topic: Topic, cache: SqliteVerdicts, companions: Collection[str]
+    ) -> AirsScanner:
+        """Return a scanner by what the profile has in effect, where that can be looked up.
+
+        Warns when that is not the definition. Raises `InputError` and ScannerError.
+        """
+        connection = AirsConnection(self.settings, rate=self.rate, revisions=known_revisions())
+        profile = inert(self.profile)[:60]
+        try:
+            try:
+                plan = await connection.look(topic)
+            except PolicyError as problem:
+                # No obstacle to a scan: it is only not known what applying would change.
+                diagnostics.warn(
+                    f"whether profile {profile} has this definition is not told: {problem}"
+                )
+                now = await connection.seen()
+            else:
+                now = connection.in_effect(topic, plan)
+                if plan is not None and plan.changes:
+                    diagnostics.warn(_difference(profile, plan))
+        except ServiceError as error:
+            raise AirsError(
+                f"the profile {profile} could not be looked up: {error.message}\n"
+                "  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret nothing is "
+                "looked up"
+            ) from error
+        except AirsError as error:
+            raise InputError(str(error)) from error
+        return connection.scanner(
+            now, cache=cache, fresh=self.fresh, companions=companions, batches=self.batches
+        )
+
+    def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
+        """Say how many prompts have no verdict, and how to go on."""
+        say_incomplete(evaluation, fresh=self.fresh, allowed=allowed)
+
 
 def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
     """Settings that are enough to scan with. Raises `InputError` naming what is missing."""
-    from guardtui.cli import airs_service
-    from guardtui.scanners.airs.connection import AirsConnection
 
     settings = airs_service.load_settings(profile=profile, **flags)
     with airs_service.failures_told():
@@ -38,7 +135,6 @@ def load_settings(profile: str, **flags: str | int | None) -> AirsSettings:
 
 def require_sendable(topic: Topic) -> None:
     """Raise `InputError` for a definition that no profile can have."""
-    from guardtui.domain.topic import violations
 
     if broken := violations(topic):
         told = "\n".join(f"  {one.message}" for one in broken)
@@ -51,8 +147,6 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
 
     In `folder` where one is given.
     """
-    from guardtui.scanners.local.vectors import cache_folder
-    from guardtui.session.verdict_cache import SqliteVerdicts
 
     def warn() -> None:
         diagnostics.warn(
@@ -70,51 +164,6 @@ def open_verdicts(folder: Path | None = None) -> Iterator[SqliteVerdicts]:
             warn()
     finally:
         cache.close()
-
-
-async def make_scanner(
-    settings: AirsSettings,
-    topic: Topic,
-    *,
-    rate: float | None,
-    cache: SqliteVerdicts,
-    fresh: bool,
-    batches: bool = False,
-    companions: Collection[str] = (),
-) -> AirsScanner:
-    """The scanner, told what the profile has in effect where that can be looked up.
-
-    Warns when that is not the definition. `companions` are names of other topics that may stop a
-    prompt as well. Raises `InputError` and `ScannerError`.
-    """
-    from guardtui.http.errors import ServiceError, inert
-    from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.errors import AirsError
-    from guardtui.scanners.airs.places import PolicyProblem
-
-    connection = AirsConnection(settings, rate=rate, revisions=known_revisions())
-    profile = inert(settings.profile)[:60]
-    try:
-        try:
-            plan = await connection.look(topic)
-        except PolicyProblem as problem:
-            # No obstacle to a scan: it is only not known what applying would change.
-            diagnostics.warn(
-                f"whether profile {profile} has this definition is not told: {problem}"
-            )
-            now = await connection.seen()
-        else:
-            now = connection.in_effect(topic, plan)
-            if plan is not None and plan.changes:
-                diagnostics.warn(_difference(profile, plan))
-    except ServiceError as error:
-        raise AirsError(
-            f"the profile {profile} could not be looked up: {error.message}\n"
-            "  nothing was scanned; without PANW_MGMT_CLIENT_ID and its secret nothing is looked up"
-        ) from error
-    except AirsError as error:
-        raise InputError(str(error)) from error
-    return connection.scanner(now, cache=cache, fresh=fresh, companions=companions, batches=batches)
 
 
 def _difference(profile: str, plan: Plan) -> str:
@@ -163,7 +212,6 @@ def say_work(
 
 
 def _calls(count: int, batches: bool) -> str:
-    from guardtui.scanners.airs.batches import BATCH
 
     if batches:
         count = -(-count // BATCH)
@@ -181,7 +229,6 @@ def _duration(seconds: float) -> str:
 
 def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:
     """Warn of verdicts that are doubtful: the first, and how many more there are."""
-    from guardtui.cli.inputs import located
 
     notes = evaluation.verdicts.notes
     lines = prompts.frame["line"]
@@ -196,8 +243,6 @@ def say_incomplete(evaluation: Evaluation, *, fresh: bool, allowed: bool) -> Non
 
     `allowed` says whether errors are: prompts that were not asked are told as an error anyway.
     """
-    from collections import Counter
-
     metrics, errors = evaluation.metrics, evaluation.verdicts.errors
     again = "run the same command again" + (" without --fresh" if fresh else "")
     say = diagnostics.warn if allowed and not metrics.open else diagnostics.error

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from guardtui.cli import diagnostics
+from guardtui.cli.airs_scans import AirsRun
+from guardtui.cli.audit_airs import Audited, audit_profile, say_incomplete
+from guardtui.cli.audit_engine import audit_engine
 from guardtui.cli.audit_gates import AuditGates, gate_options
+from guardtui.cli.audit_inputs import Inputs, find_inputs
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import exit_code, summary
+from guardtui.cli.inputs import say_findings
 from guardtui.cli.options import (
     FILE,
-    PerSecond,
+    declared,
+    engine_options,
     profile_option,
     require_fitting,
-    scanner_options,
-    sending_options,
 )
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
+from guardtui.cli.progress import watched
+from guardtui.domain.audit import Audit
+from guardtui.domain.topic import Intent
+from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
+from guardtui.scanners.airs.command_options import MOST_CONCURRENT, SENDING
+from guardtui.scanners.base import Scanner
+from guardtui.scanners.options import CONCURRENCY, RATE
+from guardtui.session.audit import Auditor, Source, put_together
+from guardtui.session.recorded import session_file
 
-if TYPE_CHECKING:
-    from guardtui.cli.audit_airs import Audited
-    from guardtui.cli.audit_inputs import Inputs
-    from guardtui.domain.audit import Audit
-    from guardtui.session.audit import Source
-
+_CONCURRENCY_HELP = "Requests to AIRS at once (default: 5, or SCAN_CONCURRENCY)."
 _FINDINGS = 3  # of one prompt set, that are told one by one
 
 
@@ -61,18 +71,13 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
     default="local",
     help="What judges: local (the default), or airs, by what the profile has in effect.",
 )
-@scanner_options
+@engine_options
 @profile_option
-@click.option(
-    "--concurrency",
-    type=click.IntRange(1, 20),
-    metavar="N",
-    help="Requests to AIRS at once (default: 5, or SCAN_CONCURRENCY).",
+@declared(
+    replace(CONCURRENCY, help=_CONCURRENCY_HELP, high=MOST_CONCURRENT),
+    replace(RATE, help="Requests a second that AIRS is sent at most."),
+    *SENDING,
 )
-@click.option(
-    "--rate", type=PerSecond(), metavar="R", help="Requests a second that AIRS is sent at most."
-)
-@sending_options
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
@@ -84,17 +89,8 @@ def command(
     max_conflicts: int | None,
     max_errors: int | None,
     scanner_name: str,
-    encoder: str | None,
-    threshold: float | None,
     profile: str,
-    concurrency: int | None,
-    rate: float | None,
-    retries: int | None,
-    batch: bool,
-    fresh: bool,
-    region: str | None,
-    scan_endpoint: str | None,
-    tenant: str | None,
+    **options: Any,
 ) -> int:
     """Evaluate the topics of one profile together, each with its own labelled prompts.
 
@@ -108,22 +104,7 @@ def command(
     143: ended by a signal.
     """
     remote = scanner_name == "airs"
-    of_airs = {
-        "--concurrency": concurrency,
-        "--rate": rate,
-        "--retries": retries,
-        "--batch": batch or None,
-        "--fresh": fresh or None,
-        "--region": region,
-        "--scan-endpoint": scan_endpoint,
-        "--tenant": tenant,
-    }
-    unfit: dict[str, object] = {"--encoder": encoder, "--threshold": threshold}
-    require_fitting(scanner_name, unfit if remote else of_airs)
-    from guardtui.cli.audit_inputs import find_inputs
-    from guardtui.reports.audit_base import AuditReport, format_of_name, load_writer
-    from guardtui.session.audit import Source
-
+    require_fitting(scanner_name, options)
     gates = AuditGates(min_coverage, min_topic_coverage, max_conflicts, max_errors)
     chosen = choose(format_name, outputs, format_of_name, "table")
     # An unknown format fails before the work, not after it.
@@ -134,26 +115,15 @@ def command(
     sources = [Source(one.topic, one.prompts) for one in inputs.found]
     closed = inputs.closed if default_action is None else default_action == "block"
     if remote:
-        from guardtui.cli import airs_scans
-        from guardtui.cli.audit_airs import audit_profile, say_incomplete
-
-        settings = airs_scans.load_settings(
-            profile or inputs.name,
-            concurrency=concurrency,
-            retries=retries,
-            region=region,
-            scan_endpoint=scan_endpoint,
-            tenant=tenant,
-        )
-        profile = settings.profile
-        audited = audit_profile(
-            sources, settings, closed=closed, rate=rate, fresh=fresh, batches=batch
-        )
+        airs = AirsRun.of(options, profile or inputs.name)
+        profile = airs.profile
+        audited = audit_profile(sources, airs, closed=closed)
         for notice in audited.notices:
             diagnostics.warn(notice)
     else:
         profile = profile or inputs.name
-        audited = _audit_locally(sources, encoder, threshold, closed)
+        scanner, notices = audit_engine(inputs.found, options["encoder"], options["threshold"])
+        audited = _audit_locally(sources, scanner, notices, closed)
     audit = audited.audit
     report = AuditReport(audit, audited.settings, profile, audited.notices)
     failed = write_all((one, writer(report)) for one, writer in zip(chosen, writers, strict=True))
@@ -162,7 +132,9 @@ def command(
         diagnostics.gate(result.state, result.text)
     code: int = exit_code(results)
     if remote and audit.errors:
-        say_incomplete(audit, fresh=fresh, allowed=max_errors is not None and not audit.open_count)
+        say_incomplete(
+            audit, fresh=airs.fresh, allowed=max_errors is not None and not audit.open_count
+        )
         if max_errors is None or audit.open_count:
             code = Exit.NOT_COMPLETED
     code = failed or code
@@ -172,16 +144,12 @@ def command(
 
 
 def _all_read(inputs: Inputs) -> list[Path]:
-    from guardtui.session.recorded import session_file
-
     sessions = {session_file(one.path) for one in inputs.found}
     return [*inputs.read, *sorted(sessions)]
 
 
 def _say_findings(inputs: Inputs) -> None:
     """Warn of what is doubtful in the prompt sets, and of topics that have none."""
-    from guardtui.cli.inputs import say_findings
-
     for one in inputs.found:
         if one.prompts is None:
             beside = one.path.with_suffix(".csv").name
@@ -194,24 +162,15 @@ def _say_findings(inputs: Inputs) -> None:
 
 
 def _audit_locally(
-    sources: Sequence[Source], encoder: str | None, threshold: float | None, closed: bool | None
+    sources: Sequence[Source], scanner: Scanner, notices: tuple[str, ...], closed: bool | None
 ) -> Audited:
-    import asyncio
-
-    from guardtui.cli.audit_airs import Audited
-    from guardtui.cli.audit_progress import watched
-    from guardtui.domain.topic import Intent
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.audit import Auditor, put_together
-
     if closed is None:
         closed = any(one.topic.intent is Intent.ALLOW for one in sources)
-    auditor = Auditor(LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold))
+    auditor = Auditor(scanner)
 
     async def audited() -> Audit:
         work = auditor.audit(sources, put_together(sources), closed=closed)
         return await watched(work, lambda: auditor.progress)
 
     audit = asyncio.run(audited())
-    return Audited(audit, auditor.scanner.settings)
+    return Audited(audit, auditor.scanner.settings, notices)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
+from guardtui.cli.airs_scans import AirsRun, open_verdicts, say_work
+from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
-
-if TYPE_CHECKING:
-    from guardtui.domain.audit import Audit
-    from guardtui.domain.evaluation import ScannerSettings
-    from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.profile_scanner import ProfileScanner
-    from guardtui.scanners.airs.standing import Standing
-    from guardtui.session.audit import Source
-    from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.cli.progress import watched
+from guardtui.domain.audit import Audit
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.profile_answers import matches_told, seems_closed
+from guardtui.domain.topic import Intent, Topic
+from guardtui.http.errors import ServiceError, inert
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.profile_scanner import ProfileScanner, split_names
+from guardtui.scanners.airs.standing import Standing, standing
+from guardtui.session.audit import Source, made, members_of, put_together
+from guardtui.session.evaluator import RemoteEvaluator
+from guardtui.session.verdict_cache import SqliteVerdicts
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,41 +37,26 @@ class Audited:
 
 def audit_profile(
     sources: Sequence[Source],
-    airs: AirsSettings,
+    airs: AirsRun,
     *,
     closed: bool | None,
-    rate: float | None,
-    fresh: bool,
-    batches: bool,
 ) -> Audited:
     """Ask AIRS about all prompts. `closed` is what the author says of the profile's default.
 
     Raises `InputError` and `ScannerError`.
     """
-    import asyncio
-
-    from guardtui.cli.airs_scans import open_verdicts
-    from guardtui.cli.airs_service import known_revisions
-    from guardtui.scanners.airs.connection import AirsConnection
-
     with open_verdicts() as cache:
 
         async def ask() -> Audited:
-            connection = AirsConnection(airs, rate=rate, revisions=known_revisions())
+            connection = AirsConnection(airs.settings, rate=airs.rate, revisions=known_revisions())
             there = await _look(connection)
-            scanner = _scanner(connection, there, cache, fresh=fresh, batches=batches)
-            return await _asked(
-                sources, scanner, there, closed=closed, rate=rate, fresh=fresh, batches=batches
-            )
+            scanner = _scanner(connection, there, cache, airs)
+            return await _asked(sources, scanner, there, airs, closed=closed)
 
         return asyncio.run(ask())
 
 
 async def _look(connection: AirsConnection) -> Standing | None:
-    from guardtui.http.errors import ServiceError, inert
-    from guardtui.scanners.airs.errors import AirsError
-    from guardtui.scanners.airs.standing import standing
-
     try:
         return await standing(connection)
     except ServiceError as error:
@@ -82,12 +73,8 @@ def _scanner(
     connection: AirsConnection,
     there: Standing | None,
     cache: SqliteVerdicts,
-    *,
-    fresh: bool,
-    batches: bool,
+    airs: AirsRun,
 ) -> ProfileScanner:
-    from guardtui.scanners.airs.profile_scanner import ProfileScanner
-
     now = None if there is None else there.now
     return ProfileScanner(
         connection.profile,
@@ -97,8 +84,8 @@ def _scanner(
         effect="" if now is None else now.effect,
         rate=connection.rate,
         cache=cache,
-        fresh=fresh,
-        batches=batches,
+        fresh=airs.fresh,
+        batches=airs.batches,
     )
 
 
@@ -106,23 +93,20 @@ async def _asked(
     sources: Sequence[Source],
     scanner: ProfileScanner,
     there: Standing | None,
+    airs: AirsRun,
     *,
     closed: bool | None,
-    rate: float | None,
-    fresh: bool,
-    batches: bool,
 ) -> Audited:
-    from guardtui.cli.airs_scans import say_work
-    from guardtui.cli.audit_progress import watched
-    from guardtui.domain.profile_answers import matches_told, seems_closed
-    from guardtui.domain.topic import Intent, Topic
-    from guardtui.scanners.airs.profile_scanner import split_names
-    from guardtui.session.audit import Source, made, members_of, put_together
-    from guardtui.session.evaluator import RemoteEvaluator
-
     together = put_together(sources)
     whole = Topic()  # no topic: the profile is asked
-    say_work(scanner, whole, together.prompts, rate=rate, fresh=fresh, batches=batches)
+    say_work(
+        scanner,
+        whole,
+        together.prompts,
+        rate=airs.rate,
+        fresh=airs.fresh,
+        batches=airs.batches,
+    )
     evaluator = RemoteEvaluator(scanner)
     evaluation = await watched(
         evaluator.evaluate_rows(whole, together.prompts), lambda: evaluator.progress
@@ -169,8 +153,6 @@ async def _asked(
 
 def say_incomplete(audit: Audit, *, fresh: bool, allowed: bool) -> None:
     """Say how many prompts have no verdict, the most frequent reason, and how to go on."""
-    from collections import Counter
-
     missing = audit.error_count + audit.open_count
     ((reason, count),) = Counter(audit.errors.values()).most_common(1)
     again = "run the same command again" + (" without --fresh" if fresh else "")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import MAX_ERRORS, Result, State, errors_gate
 from guardtui.cli.options import Fraction, Function
-
-if TYPE_CHECKING:
-    from guardtui.domain.audit import Audit
-    from guardtui.domain.metrics import Metrics
+from guardtui.domain.audit import Audit
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import coverage_interval
+from guardtui.domain.text import display_start
 
 _NAME_CHARACTERS = 60
 
@@ -36,8 +35,6 @@ class AuditGates:
         return list(self._results(audit))
 
     def _results(self, audit: Audit) -> Iterator[Result]:
-        from guardtui.domain.text import display_start
-
         if self.min_coverage is not None:
             what = "coverage of the profile"
             yield _coverage("--min-coverage", what, audit.metrics, self.min_coverage)
@@ -84,8 +81,6 @@ def gate_options(function: Function) -> Function:
 
 
 def _coverage(option: str, what: str, metrics: Metrics, least: float) -> Result:
-    from guardtui.domain.statistics import coverage_interval
-
     coverage, interval = metrics.coverage, coverage_interval(metrics)
     if coverage is None or interval is None:
         text = f"{what} is undefined, at least {least:g} is asked for"

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
-
-if TYPE_CHECKING:
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
-    from guardtui.files.topic_files import TopicFile
+from guardtui.cli.inputs import agreed_topic, disagreement
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileError
+from guardtui.files.profile_files import is_profile, load_profile
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.shared_prompts import SharedPrompts, load_shared
+from guardtui.files.topic_files import TopicFile, load_topic
+from guardtui.session.companions import AT_MOST
+from guardtui.session.recorded import has_session
+from guardtui.session.store import SessionStore, StoreError
 
 BESIDE = (".csv", ".jsonl", ".ndjson", ".tsv", ".parquet")
 """Endings of a prompt set that is found beside its topic file, in this order."""
@@ -88,9 +95,6 @@ def find_inputs(words: Sequence[Path], prompts: Sequence[str]) -> Inputs:
 def _expand(
     word: Path, named: list[Named], shared: list[Path], inputs: Inputs, problems: list[str]
 ) -> None:
-    from guardtui.files.problems import FileProblem
-    from guardtui.files.profile_files import is_profile, load_profile
-
     if word.is_dir():
         files = sorted(one for one in word.iterdir() if one.suffix.lower() in (".yaml", ".yml"))
         profiles = [one for one in files if is_profile(one)]
@@ -110,7 +114,7 @@ def _expand(
     inputs.read.append(word)
     try:
         profile = load_profile(word)
-    except FileProblem as error:
+    except FileError as error:
         problems.append(str(error))
         return
     inputs.name = inputs.name or profile.name
@@ -123,9 +127,6 @@ def _expand(
 def _load_topics(
     named: Sequence[Named], inputs: Inputs, problems: list[str]
 ) -> list[tuple[Named, TopicFile]]:
-    from guardtui.files.problems import FileProblem
-    from guardtui.files.topic_files import load_topic
-
     files = []
     seen: dict[object, Path] = {}
     for one in named:
@@ -141,7 +142,7 @@ def _load_topics(
         seen[identity] = one.path
         try:
             files.append((one, load_topic(one.path)))
-        except FileProblem as error:
+        except FileError as error:
             if not one.required and error.problem.startswith("this is no topic"):
                 diagnostics.warn(f"{one.path}: is no topic file and is left out")
                 continue
@@ -183,11 +184,6 @@ def _complete(
     one: Named, file: TopicFile, shared: _SharedSets, inputs: Inputs, problems: list[str]
 ) -> None:
     """Find and read the prompts of one topic."""
-    from guardtui.cli.inputs import agreed_topic, disagreement
-    from guardtui.domain.prompts import PromptSetError
-    from guardtui.files.problems import FileProblem
-    from guardtui.files.prompt_files import load_prompts
-
     prompts: PromptSet | None = None
     path = one.prompts
     try:
@@ -200,7 +196,7 @@ def _complete(
                 prompts = load_prompts(path, file.topic.intent)
         else:
             path = Path(prompts.source)
-    except (FileProblem, PromptSetError) as error:
+    except GuardtuiError as error:
         problems.append(str(error))
         return
     if prompts is None or path is None:
@@ -215,9 +211,6 @@ def _complete(
 
 def _usual(topic_path: Path) -> Path | None:
     """The prompt set used last with a topic, else a file of its stem beside it, else None."""
-    from guardtui.session.recorded import has_session
-    from guardtui.session.store import SessionStore, StoreError
-
     if has_session(topic_path):
         try:
             remembered = SessionStore(topic_path, reading=True).prompt_file()
@@ -234,9 +227,6 @@ class _SharedSets:
     """Prompt files whose column `topic` says which topic a row labels."""
 
     def __init__(self, paths: Sequence[Path], inputs: Inputs, problems: list[str]) -> None:
-        from guardtui.files.problems import FileProblem
-        from guardtui.files.shared_prompts import SharedPrompts, load_shared
-
         self._sets: list[SharedPrompts] = []
         self._used: set[str] = set()
         self._failed = bool(problems)
@@ -244,7 +234,7 @@ class _SharedSets:
             inputs.read.append(path)
             try:
                 self._sets.append(load_shared(path))
-            except FileProblem as error:
+            except FileError as error:
                 problems.append(str(error))
                 self._failed = True
 
@@ -261,8 +251,6 @@ class _SharedSets:
         """A sentence for each set some of whose rows name a topic that is not there."""
         if self._failed:
             return []
-        from guardtui.domain.text import display_start
-
         told = []
         for one in self._sets:
             missing = [name for name in one.names if name not in self._used]
@@ -278,9 +266,6 @@ class _SharedSets:
 
 def _wrong_together(inputs: Inputs) -> list[str]:
     """What is wrong with topics that can be used each by itself."""
-    from guardtui.domain.text import display_start
-    from guardtui.session.companions import AT_MOST
-
     problems = []
     seen: dict[str, Path] = {}
     for one in inputs.found:

@@ -6,20 +6,28 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.advice.lint import Advice, lint, open_lint_engine
+from guardtui.advice.prompt_set import Survey
+from guardtui.app.engine_findings import engine_findings
+from guardtui.cli import clusters, diagnostics
+from guardtui.cli.check_sarif import sarif
+from guardtui.cli.clusters import survey_of
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.options import FILE, output_option, scanner_options
+from guardtui.cli.inputs import agreed_topic, disagreement, located
+from guardtui.cli.operating_point import settled_engine, show_progress
+from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
-
-if TYPE_CHECKING:
-    from guardtui.advice.lint import Advice
-    from guardtui.advice.prompt_set import Survey
-    from guardtui.domain.prompts import Finding, PromptSet, PromptSetError
-    from guardtui.domain.topic import Topic
-    from guardtui.files.topic_files import TopicFile
+from guardtui.domain.figures import count_text
+from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic, line_breaks, violations
+from guardtui.files.problems import FileError
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import TopicFile, load_topic
 
 SCHEMA_VERSION = 1
 
@@ -79,7 +87,7 @@ class Remark:
     help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are only warnings.")
-@scanner_options
+@engine_options
 @output_option
 def command(
     topics: tuple[Path, ...],
@@ -88,7 +96,7 @@ def command(
     clusters: bool,
     strict: bool,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     output: Path | None,
 ) -> int:
     """List what is wrong or doubtful in a definition and its prompts.
@@ -115,18 +123,12 @@ def command(
     if prompts is None:
         remarks = [remark for path in topics for remark in _definition_alone(path)]
     else:
-        from guardtui.domain.prompts import PromptSet
-
         # Read once: a pipe gives its content only once.
         file, prompt_set = _load(topic, prompts)
         remarks = _remarks(file, prompts, prompt_set, encoder, threshold)
         if clusters and isinstance(prompt_set, PromptSet):
-            from guardtui.cli.clusters import survey_of
-
             survey = survey_of(file, prompt_set)
     if format_name == "sarif":
-        from guardtui.cli.check_sarif import sarif
-
         text = sarif(remarks, [*topics, *filter(None, [prompts])])
     else:
         text = (_json if format_name == "json" else _table)(remarks, survey)
@@ -138,13 +140,9 @@ def command(
 
 def _definition_alone(path: Path) -> list[Remark]:
     """What is to say about a definition without prompts, a file that cannot be read included."""
-    from guardtui.advice.lint import lint
-    from guardtui.files.problems import FileProblem
-    from guardtui.files.topic_files import load_topic
-
     try:
         topic = load_topic(path).topic
-    except FileProblem as error:
+    except FileError as error:
         lines = () if error.line is None else (error.line,)
         text = "\n  ".join(filter(None, (error.problem, error.remedy)))
         return [Remark(error.path, "error", "file", text, lines)]
@@ -152,11 +150,7 @@ def _definition_alone(path: Path) -> list[Remark]:
 
 
 def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
-    """The topic file and its prompts, or what is wrong with their rows. Raises FileProblem."""
-    from guardtui.domain.prompts import PromptSetError
-    from guardtui.files.prompt_files import load_prompts
-    from guardtui.files.topic_files import load_topic
-
+    """The topic file and its prompts, or what is wrong with their rows. Raises FileError."""
     file = load_topic(topic)
     try:
         return file, load_prompts(prompts, file.topic.intent)
@@ -169,11 +163,8 @@ def _remarks(
     prompts_path: Path,
     prompts: PromptSet | PromptSetError,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
 ) -> list[Remark]:
-    from guardtui.cli.inputs import agreed_topic, disagreement
-    from guardtui.domain.prompts import PromptSetError, check_prompt_set
-
     topic_path = file.path
     remarks = _definition(topic_path, file.topic)
     if isinstance(prompts, PromptSetError):
@@ -181,8 +172,6 @@ def _remarks(
         if prompts.total > len(prompts.findings):
             more = f"{prompts.total - len(prompts.findings)} more errors are not listed"
             remarks.append(Remark(str(prompts_path), "error", "more", more))
-        from guardtui.advice.lint import lint
-
         return remarks + [_advised(topic_path, prompts_path, one) for one in lint(file.topic)]
     topic = agreed_topic(file, prompts)
     if topic is None:
@@ -196,7 +185,7 @@ def _remarks(
             )
         )
     findings = check_prompt_set(prompts, topic or file.topic)
-    advice, far = _measured(topic or file.topic, prompts, encoder, threshold)
+    advice, far = _measured(topic_path, topic or file.topic, prompts, encoder, threshold)
     if any(one.lines for one in advice):  # equal prompts, and what they do to coverage
         findings = tuple(one for one in findings if one.code != "leakage")
     remarks += [_prompt_remark(prompts_path, one) for one in (*findings, *far)]
@@ -204,26 +193,17 @@ def _remarks(
 
 
 def _measured(
-    topic: Topic, prompts: PromptSet, encoder: str | None, threshold: float | None
+    path: Path, topic: Topic, prompts: PromptSet, encoder: str | None, threshold: Wanted
 ) -> tuple[tuple[Advice, ...], tuple[Finding, ...]]:
     """What the embedded engine measures: advice on the definition, findings on the prompts."""
-    from guardtui.advice.lint import lint, open_lint_engine
-    from guardtui.advice.near_misses import near_miss_finding
-    from guardtui.cli import diagnostics
-    from guardtui.scanners.base import Progress
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
 
-    def progress(now: Progress) -> None:
-        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
-
-    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
+    scanner, _ = settled_engine(encoder, threshold, path, topic, prompts)
     try:
-        engine = open_lint_engine(scanner, prompts, progress)
-        far = near_miss_finding(scanner, prompts)
+        engine = open_lint_engine(scanner, prompts, show_progress)
+        findings = engine_findings(scanner, topic, prompts)
     finally:
         diagnostics.progress("")
-    return lint(topic, prompts, engine), () if far is None else (far,)
+    return lint(topic, prompts, engine), findings
 
 
 def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
@@ -245,8 +225,6 @@ def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
 
 
 def _definition(path: Path, topic: Topic) -> list[Remark]:
-    from guardtui.domain.topic import line_breaks, violations
-
     return [
         Remark(
             str(path),
@@ -275,18 +253,11 @@ def _json(remarks: Sequence[Remark], survey: Survey | None) -> str:
         "findings": [asdict(remark) for remark in remarks],
     }
     if survey is not None:
-        from guardtui.cli import clusters
-
         document["prompt_set"] = clusters.document(survey)
     return json.dumps(document, indent=2) + "\n"
 
 
 def _table(remarks: Sequence[Remark], survey: Survey | None) -> str:
-    from guardtui.cli import clusters
-    from guardtui.cli.inputs import located
-    from guardtui.domain.figures import count_text
-    from guardtui.domain.text import display_text
-
     more = "" if survey is None else clusters.table(survey)
     if not remarks:
         return f"nothing is wrong or doubtful\n{more}"

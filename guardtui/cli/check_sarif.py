@@ -9,6 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardtui.cli.inputs import path_from_here
+from guardtui.files.topic_places import field_lines
+from guardtui.reports.sarif_log import Finding, Rule, sarif_log
+
 if TYPE_CHECKING:
     from guardtui.cli.check import Remark
 
@@ -29,10 +33,6 @@ _OTHERS = "A finding about the labelled prompts. The lines are those of the prom
 
 def sarif(remarks: Sequence[Remark], files: Sequence[Path]) -> str:
     """All findings as one run, named by the files that were checked."""
-    from guardtui.cli.inputs import path_from_here
-    from guardtui.files.topic_places import field_lines
-    from guardtui.reports.sarif_log import Finding, Rule, sarif_log
-
     lines = {str(path): field_lines(path) for path in files}
     levels: dict[str, str] = {}
     findings = []

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
-if TYPE_CHECKING:
-    from guardtui.advice.prompt_set import Cluster, Survey
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.statistics import Interval
-    from guardtui.files.topic_files import TopicFile
-    from guardtui.reports.base import ReportInput
+from guardtui.advice.prompt_set import Cluster, Survey, survey
+from guardtui.advice.reported import survey_for_report
+from guardtui.cli.inputs import agreed_topic
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import Interval
+from guardtui.domain.text import display_start, display_text
+from guardtui.files.topic_files import TopicFile
+from guardtui.reports.base import ReportInput
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.scanners.local.scanner import LocalScanner
 
 PAIRS_SHOWN = 20
 """Pairs that the table lists; the JSON has up to 500."""
@@ -22,11 +29,6 @@ def survey_of(file: TopicFile, prompts: PromptSet) -> Survey | None:
 
     Raises ScannerError; prompts of another intent give None, as the check says so itself.
     """
-    from guardtui.advice.prompt_set import survey
-    from guardtui.cli.inputs import agreed_topic
-    from guardtui.domain.evaluation import Evaluation
-    from guardtui.scanners.local.scanner import LocalScanner
-
     topic = agreed_topic(file, prompts)
     if topic is None:
         return None
@@ -41,13 +43,6 @@ def survey_of(file: TopicFile, prompts: PromptSet) -> Survey | None:
 
 def with_survey(report: ReportInput, encoder: str | None = None) -> ReportInput:
     """The report with its clusters for a form that tells of them; as it is where there are none."""
-    from dataclasses import replace
-
-    from guardtui.advice.reported import survey_for_report
-    from guardtui.scanners.base import ScannerError
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-
     try:
         scanner = LocalScanner(encoder=encoder or ENCODERS[0])
     except ScannerError:
@@ -180,8 +175,6 @@ def table(survey: Survey) -> str:
 
 
 def _cluster(one: Cluster) -> str:
-    from guardtui.domain.text import display_text
-
     rate, interval = one.error_rate, one.error_interval
     shown = "n/a" if rate is None else f"{rate:.3f}"
     span = "" if interval is None else f"[{interval.low:.2f} – {interval.high:.2f}]"
@@ -192,8 +185,6 @@ def _cluster(one: Cluster) -> str:
 
 
 def _prompt(survey: Survey, row: int) -> str:
-    from guardtui.domain.text import display_start
-
     label = "true" if survey.prompts.expected[row] else "false"
     line = int(survey.prompts.frame["line"][row])
     text = display_start(str(survey.prompts.prompts[row]), _PROMPT_CHARACTERS)

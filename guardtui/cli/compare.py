@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli import diagnostics
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.cli.options import FILE, scanner_options
+from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
+from guardtui.cli.operating_point import settled_engine, show_progress
+from guardtui.cli.options import FILE, engine_options
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
-
-if TYPE_CHECKING:
-    from guardtui.files.topic_files import TopicFile
-    from guardtui.session.named import Mistakes, Named
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import Wanted
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import TopicFile, load_topic
+from guardtui.reports.compared.base import hold, load_form
+from guardtui.session.named import SIGN, Mistakes, Named, find_evaluation, read_files
+from guardtui.session.recorded import RecordedError
 
 _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html": "html"}
 
@@ -34,7 +39,7 @@ _ENDINGS = {"txt": "table", "md": "md", "markdown": "md", "json": "json", "html"
     metavar="FILE",
     help="Evaluate the topic files A and B on these prompts with the embedded engine.",
 )
-@scanner_options
+@engine_options
 @outputs_option
 def command(
     before: str,
@@ -42,7 +47,7 @@ def command(
     format_name: str | None,
     prompts: Path | None,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     outputs: tuple[Path, ...],
 ) -> int:
     """Tell what changed from A to B: metrics, definition, regressions and fixes.
@@ -51,9 +56,6 @@ def command(
     best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one. With
     --prompts they are topic files, which are both evaluated on that prompt set.
     """
-    from guardtui.reports.compared.base import hold, load_form
-    from guardtui.session.named import Named, read_files
-
     if prompts is None and (encoder is not None or threshold is not None):
         raise click.UsageError("--encoder and --threshold need --prompts: nothing is evaluated")
     read = [path for word in (before, after) for path in read_files(word)]
@@ -73,21 +75,12 @@ def command(
 
 
 def _evaluate(
-    before: str, after: str, path: Path, encoder: str | None, threshold: float | None
+    before: str, after: str, path: Path, encoder: str | None, threshold: Wanted
 ) -> tuple[Named, Named]:
     """Evaluate two topic files on one prompt set with the embedded engine.
 
-    Raises InputError when they differ in intent, FileProblem and PromptSetError for the files.
+    Raises InputError when they differ in intent, FileError and PromptSetError for the files.
     """
-    from guardtui.cli import diagnostics
-    from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
-    from guardtui.domain.evaluation import Evaluation
-    from guardtui.files.prompt_files import load_prompts
-    from guardtui.scanners.base import Progress
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.named import Named
-
     files = [_topic_file(word) for word in (before, after)]
     given = [file for file in files if file.intent_given]
     if len({file.topic.intent for file in given}) > 1:
@@ -97,16 +90,14 @@ def _evaluate(
         )
     prompts = load_prompts(path, (given or files)[0].topic.intent)
     say_findings(prompts)
-    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
-
-    def progress(now: Progress) -> None:
-        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+    first = agreed_topic(files[0], prompts) or files[0].topic
+    scanner, _ = settled_engine(encoder, threshold, files[0].path, first, prompts)
 
     def evaluated(file: TopicFile) -> Named:
         topic = agreed_topic(file, prompts)
         if topic is None:
             raise InputError(disagreement(file, prompts))
-        verdicts = scanner.scan_now(topic, prompts, progress)
+        verdicts = scanner.scan_now(topic, prompts, show_progress)
         diagnostics.progress("")
         assert verdicts is not None  # noqa: S101 - nothing stops it
         evaluation = Evaluation(
@@ -118,10 +109,7 @@ def _evaluate(
 
 
 def _topic_file(word: str) -> TopicFile:
-    """The topic file that a word names. Raises InputError for an iteration and FileProblem."""
-    from guardtui.files.topic_files import load_topic
-    from guardtui.session.named import SIGN
-
+    """The topic file that a word names. Raises InputError for an iteration and FileError."""
     path = Path(word)
     if SIGN in word and not path.exists() and Path(word.rpartition(SIGN)[0]).exists():
         raise InputError(
@@ -132,9 +120,6 @@ def _topic_file(word: str) -> TopicFile:
 
 
 def _find(word: str) -> Named | Mistakes:
-    from guardtui.session.named import find_evaluation
-    from guardtui.session.recorded import RecordedError
-
     try:
         return find_evaluation(word)
     except RecordedError as error:

@@ -1,21 +1,18 @@
-"""`guardtui config`: what is set, where it comes from, whether it is right; and setting it."""
+"""`guardtui config`: list, check and change the settings."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.options import tenant_option
 from guardtui.cli.output import write
-
-if TYPE_CHECKING:
-    from guardtui.config import Config, Setting
-    from guardtui.files.problems import FileProblem
+from guardtui.config import SETTINGS, Config, ConfigError, config_path, find_setting, load_config
+from guardtui.domain.text import display_text
+from guardtui.files.problems import FileError
 
 
 @click.group("config", invoke_without_command=True)
@@ -27,32 +24,25 @@ def command(context: click.Context, show_path: bool) -> None:
     Flags win over environment variables (GUARDTUI_THEME, …), those over the file, it over the
     defaults. To a pipe, the three columns are kept apart by tabs.
     """
-    if context.invoked_subcommand is not None:
-        if show_path:
-            raise click.UsageError("--path stands alone")
-        return
-    from guardtui.config import SETTINGS, config_path, load_config
+    if context.invoked_subcommand is None:
+        write(f"{config_path()}\n" if show_path else _table(_rows(load_config())))
+    elif show_path:
+        raise click.UsageError("--path stands alone")
 
-    if show_path:
-        write(f"{config_path()}\n")
-        return
-    config = load_config()
-    rows = [
+
+def _rows(config: Config) -> list[tuple[str, str, str]]:
+    """Key, value and source of every setting."""
+    return [
         (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
         for setting in SETTINGS
     ]
-    write(_table(rows))
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
     if sys.stdout is not None and sys.stdout.isatty():
-        widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
-        lines = [
-            f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}" for key, value, source in rows
-        ]
-    else:
-        lines = ["\t".join(row) for row in rows]
-    return "\n".join(lines) + "\n"
+        width, room = (max(len(row[column]) for row in rows) for column in (0, 1))
+        return "".join(f"{key:<{width}}  {text:<{room}}  {source}\n" for key, text, source in rows)
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 @command.command("show")
@@ -63,15 +53,9 @@ def show(tenant: str | None) -> None:
     Keys and secrets are masked. AIRS is set by variables, and by a tenant of airs-cli or the file
     of the older `airs`.
     """
-    from guardtui.cli.airs_service import load_settings
-    from guardtui.config import SETTINGS, load_config
-    from guardtui.domain.text import display_text
+    from guardtui.cli.airs_service import load_settings  # an HTTP client, for this command only
 
-    config = load_config()
-    rows = [
-        (setting.key, setting.show(config.value(setting.key)), config.source(setting.key).value)
-        for setting in SETTINGS
-    ]
+    rows = _rows(load_config())
     airs = load_settings(tenant=tenant)
     if airs.tenant:
         rows.append(("airs.tenant", display_text(airs.tenant), display_text(airs.tenant_file)))
@@ -82,13 +66,11 @@ def show(tenant: str | None) -> None:
 @command.command("check")
 def check() -> None:
     """Look for mistakes: unknown settings, values, themes and keys. Exit code 2 when there are."""
-    from guardtui.config import ConfigProblem, load_config
-
     config = load_config()
-    if problems := list(_problems(config)):
-        raise ConfigProblem(problems)
-    found = "" if config.path is not None and config.path.exists() else " (there is no such file)"
-    write(f"{config.path}: nothing is wrong{found}\n")
+    if problems := _problems(config):
+        raise ConfigError(problems)
+    missing = "" if config_path().exists() else " (there is no such file)"
+    write(f"{config.path}: nothing is wrong{missing}\n")
 
 
 @command.command("set")
@@ -96,69 +78,37 @@ def check() -> None:
 @click.argument("value")
 def set_(key: str, value: str) -> None:
     """Write a setting to the file; comments and other lines stay."""
-    from guardtui.config import Config, config_path
-
-    setting = _setting(key)
-    try:
-        parsed = setting.parse(value)
-    except ValueError as error:
-        raise InputError(f"{key}: {error}\n  {setting.documentation}") from error
-    path = config_path()
-    config = Config(path, file={key: parsed})
-    if problems := list(_problems(config)):
-        raise InputError("\n".join(f"{one.problem}\n  {one.remedy}" for one in problems))
-    config.set_value(key, parsed)
-    _tell(setting, path)
+    _change(key, value)
 
 
 @command.command("unset")
 @click.argument("key")
 def unset(key: str) -> None:
     """Take a setting out of the file, so that the default holds."""
-    from guardtui.config import Config, config_path
-
-    setting = _setting(key)
-    path = config_path()
-    Config(path).reset(key)
-    _tell(setting, path)
+    _change(key, None)
 
 
-def _setting(key: str) -> Setting:
-    from guardtui.config import find_setting
-
+def _change(key: str, text: str | None) -> None:
     try:
-        return find_setting(key)
-    except KeyError as error:
-        raise InputError(f"{error.args[0]}\n  'guardtui config' lists them all") from error
-
-
-def _tell(setting: Setting, path: Path) -> None:
-    import os
-
+        setting = find_setting(key)
+        value = None if text is None else setting.parse(text)
+    except ValueError as error:
+        raise InputError(f"{key}: {error}\n  'guardtui config' lists all settings") from error
+    if value is not None and (problems := _problems(Config(file={key: value}))):
+        raise InputError(
+            "\n".join(f"{problem.problem}\n  {problem.remedy}" for problem in problems)
+        )
+    path = config_path()
+    Config(path).set_value(key, value)
     note(f"written: {path}" if path.exists() else f"{path}: there is no such file")
     if os.environ.get(setting.variable):
         note(f"{setting.variable} is set, and wins over the file")
 
 
-def _problems(config: Config) -> Iterable[FileProblem]:
-    """What only the screen knows to be wrong: themes and keys that it does not have."""
-    from guardtui.config import Source, find_setting
-    from guardtui.files.problems import FileProblem
+def _problems(config: Config) -> list[FileError]:
+    """Return what only the screen knows to be invalid; other settings do not load its library."""
+    if all(config.value(one.key) == one.default for one in SETTINGS if one.on_screen):
+        return []
+    from guardtui.tui.keymap import check_config
 
-    def problem(key: str, line: int | None, said: str, remedy: str) -> FileProblem:
-        in_file = config.source(key) is Source.FILE
-        place = config.path if in_file and config.path else Path(find_setting(key).variable)
-        return FileProblem(place, said, remedy, line if in_file else None)
-
-    if config.source("theme") is not Source.DEFAULT:
-        from guardtui.tui.theme import near_theme, theme_names
-
-        if config.theme not in theme_names():
-            said = f"theme: there is no theme '{config.theme}'"
-            yield problem("theme", config.line("theme"), said, near_theme(config.theme))
-    if config.keys:
-        from guardtui.tui.keymap import check_keymap
-
-        for one in check_keymap(config.keys):
-            line = config.line(f"keys.{one.binding}") or config.line("keys")
-            yield problem("keys", line, f"keys: {one.binding}: {one.problem}", one.remedy)
+    return check_config(config)

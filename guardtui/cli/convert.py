@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Intent
-    from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
+from guardtui.domain.prompts import PromptSetError
+from guardtui.domain.topic import Intent
+from guardtui.files.atomic import descriptor_of, write_atomically
+from guardtui.files.foreign.base import (
+    ForeignError,
+    Mapped,
+    Problems,
+    Reading,
+    Row,
+    Source,
+    check_rows,
+    reader_of,
+    recognised,
+)
+from guardtui.files.problems import FileError
+from guardtui.files.prompt_files import read_prompt_bytes
+from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
 
 FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
 """What `--from` takes; a test holds it against the readers."""
@@ -120,9 +133,6 @@ def command(
     inputs = lists if source is None else [source]
     check_output(output, *inputs)
     _refuse_existing(output)
-    from guardtui.domain.topic import Intent
-    from guardtui.files.foreign.base import ForeignError, Mapped, Problems, check_rows
-
     mapped = Mapped(
         prompt_column=prompt_column or "",
         expected_column=expected_column or "",
@@ -163,14 +173,18 @@ def _written_as(target: str | None, output: Path | None) -> Path:
         raise click.UsageError(
             f"--to {target} does not fit {output}: a file with this ending is read as {ending[1:]}"
         )
-    elif target != "csv" and ending not in known and output is not None and str(output) != "-":
-        from guardtui.files.atomic import descriptor_of
-
-        if not output.exists() and descriptor_of(output) is None:
-            raise click.UsageError(
-                f"--to {target} does not fit {output}: only a file that ends in "
-                f"{' or '.join(TO[target])} is read as that"
-            )
+    elif (
+        target != "csv"
+        and ending not in known
+        and output is not None
+        and str(output) != "-"
+        and not output.exists()
+        and descriptor_of(output) is None
+    ):
+        raise click.UsageError(
+            f"--to {target} does not fit {output}: only a file that ends in "
+            f"{' or '.join(TO[target])} is read as that"
+        )
     if target == "parquet" and (output is None or str(output) == "-"):
         raise click.UsageError("Parquet is no text: name a file with --output")
     return Path(f"prompts{ending}" if known.get(ending) == target else f"prompts{TO[target][0]}")
@@ -180,20 +194,15 @@ def _refuse_existing(output: Path | None) -> None:
     """Raise InputError when a file would be written over; a device or pipe may be there."""
     if output is None or str(output) == "-":
         return
-    if output.is_symlink() or output.is_file():
-        from guardtui.files.atomic import descriptor_of
-
-        if descriptor_of(output) is None:
-            raise InputError(
-                f"{output}: this is there already, and is not written over\n"
-                "  name another file, or remove it first"
-            )
+    if (output.is_symlink() or output.is_file()) and descriptor_of(output) is None:
+        raise InputError(
+            f"{output}: this is there already, and is not written over\n"
+            "  name another file, or remove it first"
+        )
 
 
 def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> tuple[str, Reading]:
     """The name of the format, and what is in the input."""
-    from guardtui.files.foreign.base import reader_of, recognised
-
     source = _source(path)
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
@@ -214,17 +223,12 @@ def _read(path: Path, name: str | None, mapped: Mapped, problems: Problems) -> t
 
 
 def _source(path: Path) -> Source:
-    """The input, standard input for `-`. Raises FileProblem."""
-    from guardtui.files.foreign.base import Source
-    from guardtui.files.prompt_files import read_prompt_bytes
-
+    """The input, standard input for `-`. Raises FileError."""
     return Source(*read_prompt_bytes(path)) if str(path) == "-" else Source(path)
 
 
 def _list_or_table(source: Source) -> str:
-    """The format of prompts that all have one label. Raises FileProblem."""
-    from guardtui.files.foreign.base import reader_of
-
+    """The format of prompts that all have one label. Raises FileError."""
     return "table" if reader_of("table").recognises(source) else "lines"
 
 
@@ -236,10 +240,6 @@ def _read_lists(
     problems: Problems,
 ) -> tuple[str, Reading]:
     """What the inputs of one label are, and what is in them."""
-    from dataclasses import replace
-
-    from guardtui.files.foreign.base import Reading, reader_of
-
     for field, option in _OPTION.items():
         if field != "prompt_column" and getattr(mapped, field) not in ("", (), None):
             raise click.UsageError(f"{option} does not fit --positive and --negative")
@@ -263,10 +263,6 @@ def _content(
     source: Path, written_as: Path, reading: Reading, intent: Intent, *, half: bool
 ) -> bytes:
     """The bytes of the prompt set. Raises InputError when it would be no valid one."""
-    from guardtui.domain.prompts import PromptSetError
-    from guardtui.files.problems import FileProblem
-    from guardtui.files.prompt_writing import prompt_set_bytes
-
     rows = reading.rows
     names = dict.fromkeys(name for row in rows for name in row.extra)
     try:
@@ -281,7 +277,7 @@ def _content(
     except PromptSetError as error:
         told = "\n".join(finding.message for finding in error.findings)
         raise InputError(f"{source}: {told}") from error
-    except FileProblem as error:
+    except FileError as error:
         raise InputError(f"{source}: {error.problem}\n  {error.remedy}") from error
 
 
@@ -289,8 +285,6 @@ def _deliver(content: bytes, output: Path | None) -> None:
     if output is None or str(output) == "-":
         write(content.decode())
         return
-    from guardtui.files.atomic import write_atomically
-
     write_atomically(output, content)
 
 
@@ -304,8 +298,6 @@ def _say(
     half: bool,
 ) -> None:
     """What was converted, and what the author should know of it."""
-    from guardtui.files.prompt_writing import starts_formula
-
     rows = reading.rows
     true = sum(row.expected for row in rows)
     where = "" if output is None or str(output) == "-" else f" to {output}"

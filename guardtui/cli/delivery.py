@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics, github
-from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.clusters import with_survey
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, exit_code, summary
 from guardtui.cli.output import write
 from guardtui.cli.outputs import Output
-
-if TYPE_CHECKING:
-    from guardtui.reports.base import ReportInput
+from guardtui.domain.errors import GuardtuiError
+from guardtui.reports.base import ReportInput, load_writer
 
 
 def deliver(
@@ -32,11 +31,7 @@ def deliver(
     verdict, where asking again can help. A report that cannot be written is told, and gives code
     2, and so does a metric that failed. Raises `ReportError`.
     """
-    from guardtui.reports.base import load_writer
-
     if any(one.format_name == "html" for one in outputs) and report.category_metrics is None:
-        from guardtui.cli.clusters import with_survey
-
         report = with_survey(report, encoder)
     failed = write_all((one, load_writer(one.format_name)(report)) for one in outputs)
     for figure in report.figures:
@@ -67,13 +62,12 @@ def write_all(made: Iterable[tuple[Output, str]]) -> int:
 
     Gives the exit code of what failed last, 0 when nothing did. A table on the screen is defused.
     """
-    from guardtui.files.problems import FileProblem
 
     failed: int = Exit.DONE
     for one, text in made:
         for_people = one.path is None and one.format_name == "table"
         try:
             write(diagnostics.defused(text) if for_people else text, one.path)
-        except (FileProblem, InputError, OSError) as problem:
+        except (GuardtuiError, OSError) as problem:
             failed = diagnostics.failure(problem)
     return failed

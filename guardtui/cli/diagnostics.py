@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from guardtui.cli.leaving import ending
+from guardtui.domain.errors import GuardtuiError
 
 
 class Exit(IntEnum):
@@ -29,22 +30,11 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class InputError(Exception):
+class InputError(GuardtuiError):
     """Bad input that a command found; the message names file, line and remedy."""
 
+    exit_code = 2
 
-_KNOWN: tuple[tuple[str, str, Exit], ...] = (
-    ("guardtui.files.problems", "FileProblem", Exit.BAD_INPUT),
-    ("guardtui.domain.prompts", "PromptSetError", Exit.BAD_INPUT),
-    ("guardtui.session.store", "StoreError", Exit.BAD_INPUT),
-    ("guardtui.reports.base", "ReportError", Exit.BAD_INPUT),
-    ("guardtui.scanners.base", "ScannerError", Exit.NOT_COMPLETED),
-    ("guardtui.shards.merge", "IncompleteError", Exit.NOT_COMPLETED),
-    ("guardtui.shards.shard", "ShardError", Exit.BAD_INPUT),
-    ("guardtui.shards.executors", "ExecutorError", Exit.NOT_COMPLETED),
-    ("guardtui.tui.run", "UnsavedError", Exit.NOT_COMPLETED),
-)
-"""Exceptions whose message is meant for the author, by module and name."""
 
 _RED, _GREEN, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _GATES = {"failed": _RED, "unsure": _YELLOW, "passed": _GREEN}
@@ -168,14 +158,9 @@ _OF_NAMES = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.E
 
 def failure(problem: BaseException) -> int:
     """Say what went wrong, and what to do; gives the exit code that belongs to it."""
-    if isinstance(problem, InputError):
+    if isinstance(problem, GuardtuiError):
         error(str(problem))
-        return Exit.BAD_INPUT
-    for module, name, code in _KNOWN:
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None and isinstance(problem, kind):
-            error(str(problem))
-            return code
+        return problem.exit_code
     if isinstance(problem, MemoryError):
         error("not enough memory: use fewer prompts, or --encoder static")
         return Exit.NOT_COMPLETED

@@ -18,8 +18,10 @@ import click
 
 from guardtui import __version__
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import REGIONS, model_options
+from guardtui.cli.options import declared
 from guardtui.cli.output import write
+from guardtui.scanners.airs.command_options import REGIONS
+from guardtui.scanners.judge.command_options import MODELS
 
 SCHEMA_VERSION = 1
 BAD = ("missing", "failed")
@@ -64,7 +66,7 @@ class Fact:
 @click.option("--scan-endpoint", metavar="URL", help="With --airs: where scans go.")
 @click.option("--tenant", metavar="NAME", help="With --airs: the tenant of airs-cli.")
 @click.option("--judge", is_flag=True, help="Have --model judge prompts that try to steer it.")
-@model_options
+@declared(*MODELS)
 def command(
     as_json: bool,
     airs: bool,
@@ -93,9 +95,8 @@ def command(
         raise click.UsageError("--judge stands alone: nothing of AIRS fits it")
     if judge:
         from guardtui.cli.doctor_judge import examine_judge
-        from guardtui.cli.judge_scans import JudgeFlags
 
-        facts = examine_judge(JudgeFlags(**of_judge))
+        facts = examine_judge(of_judge)
     elif airs:
         from guardtui.cli.doctor_airs import examine_airs
 
@@ -168,12 +169,12 @@ def _terminal() -> Iterator[Fact]:
 
 
 def _settings() -> Fact:
-    from guardtui.config import ConfigProblem, config_path, load_config
+    from guardtui.config import ConfigError, config_path, load_config
 
     path = config_path()
     try:
         load_config(path)
-    except ConfigProblem as problem:
+    except ConfigError as problem:
         wrong = len(problem.problems)
         found = f"{path} ({wrong} mistake{'s' * (wrong != 1)})"
         return Fact("settings", "warning", found, "'guardtui config check' names them")
@@ -219,12 +220,12 @@ def _encoders() -> Iterator[Fact]:
 
 
 def _sample_data() -> Fact:
-    from guardtui.files.problems import FileProblem
+    from guardtui.files.problems import FileError
     from guardtui.session.workspace import sample_folder
 
     try:
         folder = sample_folder()
-    except FileProblem as problem:
+    except FileError as problem:
         return Fact("sample data", "warning", "not found", problem.remedy)
     return Fact("sample data", "ok", str(folder))
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.cli.doctor import Fact
-
-if TYPE_CHECKING:
-    from guardtui.http.address import Endpoint
-    from guardtui.http.errors import ServiceError
-    from guardtui.scanners.airs.answers import Answer
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.management import ManagementClient
-    from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
+from guardtui.domain.text import display_text
+from guardtui.domain.verdicts import Verdict
+from guardtui.http.address import Endpoint
+from guardtui.http.errors import Kind, ServiceError, inert
+from guardtui.http.retries import Retries
+from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.credentials import REGIONS, SOURCES, AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
+from guardtui.scanners.airs.places import guardrails, members, revision_of
+from guardtui.scanners.airs.reach import contact
+from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.tokens import Tokens
+from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash
 
 ALL_REGIONS = "all"
 PROBE = "What is the capital of France?"
@@ -45,9 +50,6 @@ def examine_airs(
     The key goes to the address in use only, and with the region "all" to those of all regions
     when it was refused there.
     """
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.errors import AirsError
-
     everywhere = region == ALL_REGIONS
     flags = {
         "profile": profile,
@@ -70,9 +72,6 @@ def examine_airs(
 
 def _given(settings: AirsSettings) -> Iterator[Fact]:
     """What is set, where it stands, and what is missing."""
-    from guardtui.domain.text import display_text
-    from guardtui.scanners.airs.credentials import REGIONS, SOURCES
-
     shown = settings.shown()
     variables = {source.name: source.variable for source in SOURCES}
 
@@ -129,9 +128,6 @@ async def _asked(settings: AirsSettings, everywhere: bool) -> list[Fact]:
 
 async def _contacts(settings: AirsSettings) -> AsyncIterator[Fact]:
     """Whether the addresses answer, without any credential, and what time it is there."""
-    from guardtui.http.errors import ServiceError
-    from guardtui.scanners.airs.reach import contact
-
     ahead: float | None = None
     seen: set[str] = set()
     for name, endpoint in _addresses(settings):
@@ -169,8 +165,6 @@ def _addresses(settings: AirsSettings) -> list[tuple[str, Endpoint]]:
 
 async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
     """Whether the key is accepted, here and, when asked for, in the other regions."""
-    from guardtui.http.errors import ServiceError
-
     if settings.api_key is None and settings.api_token is None:
         return
     if not settings.profile:
@@ -189,18 +183,15 @@ async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
         yield Fact("other regions", "ok", "not asked: the key is accepted here")
 
 
-def _judged(answer: Answer) -> str:
+def _judged(answer: Verdict) -> str:
     took = "" if answer.seconds is None else f", a scan takes {answer.seconds * 1000:.0f} ms"
-    if answer.triggered is None:
-        return f"{took}; {answer.reason}"
+    if not answer.decided:
+        return f"{took}; {answer.problem}"
     return f"{took}; a harmless prompt is {'' if answer.triggered else 'not '}stopped"
 
 
-async def _scan(settings: AirsSettings) -> Answer:
+async def _scan(settings: AirsSettings) -> Verdict:
     """One scan of a harmless prompt. Raises ServiceError."""
-    from guardtui.http.retries import Retries
-    from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
-
     retries = Retries(attempts=2, total=_TIMEOUT)
     choice = ProfileChoice(settings.profile)
     async with ScanClient(settings, choice, retries=retries, timeout=_TIMEOUT) as client:
@@ -229,10 +220,6 @@ def _refusal(error: ServiceError, everywhere: bool) -> Fact:
 
 async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
     """Whether another region accepts the key; its host gets to see it."""
-    from guardtui.http.address import Endpoint
-    from guardtui.http.errors import Kind, ServiceError
-    from guardtui.scanners.airs.credentials import REGIONS
-
     accepted, unasked = False, False
     for name, url in REGIONS.items():
         endpoint = Endpoint.parse(url)
@@ -260,12 +247,6 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
 
 async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
     """Whether the service account is accepted, and what the profile has."""
-    from guardtui.http.errors import ServiceError
-    from guardtui.http.retries import Retries
-    from guardtui.scanners.airs.errors import AirsError
-    from guardtui.scanners.airs.management import ManagementClient
-    from guardtui.scanners.airs.tokens import Tokens
-
     try:
         account = settings.management()
     except AirsError:
@@ -296,9 +277,6 @@ async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
 
 async def _profile(client: ManagementClient, name: str) -> AsyncIterator[Fact]:
     """The profile and its topics. Raises ServiceError, and AirsError when it is not there."""
-    from guardtui.http.errors import inert
-    from guardtui.scanners.airs import lifecycle
-
     if not name:
         count = len(await client.profiles(latest=True))
         yield Fact("profiles", "ok", f"{count} in the tenant")
@@ -316,10 +294,6 @@ async def _profile(client: ManagementClient, name: str) -> AsyncIterator[Fact]:
 def _topics(
     row: SecurityProfile, topics: list[CustomTopic], texts: ServiceRevisions
 ) -> Iterator[Fact]:
-    from guardtui.http.errors import inert
-    from guardtui.scanners.airs.places import guardrails, members, revision_of
-    from guardtui.scanners.airs.topic_revisions import text_hash
-
     known = {one.topic_id.lower(): one for one in topics}
     facts = []
     for place, item in guardrails(row.policy):

@@ -3,85 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from guardtui.cli import diagnostics
 from guardtui.cli.doctor import Fact
-from guardtui.cli.judge_scans import JudgeFlags, endpoint_text, judge_options, say_out
-
-if TYPE_CHECKING:
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.verdicts import Verdicts
-    from guardtui.http.fleet import Member
-    from guardtui.scanners.judge.attacks import Attack
-    from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.cli.judge_scans import judge_options
+from guardtui.cli.progress import progress_text
+from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.http.errors import inert
+from guardtui.reports.base import usage_text
+from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
+from guardtui.scanners.judge.scanner import JudgeScanner
 
 _REMEDY = "see that the service runs, and that address, name of the model and key are right"
 
 
-def examine_judge(flags: JudgeFlags) -> list[Fact]:
+def examine_judge(values: Mapping[str, Any]) -> list[Fact]:
     """One fact for each key and attack, and what they come to. Raises as `judge_options`.
 
     Nothing is kept, and nothing that is kept is asked for: services change their models.
     """
-    from guardtui.scanners.base import ScannerError
-    from guardtui.scanners.judge.attacks import attacks
-
-    options = judge_options(flags, retries=2)
-    scanner = options.scanner(went_out=say_out)
+    options = judge_options({**values, "retries": 2})
+    scanner = options.scanner()
     keys = [
         Fact(f"key for {address}", "ok", variable or "none is sent")
         for address, variable in options.key_variables.items()
     ]
     known = attacks()
     try:
-        listed, verdicts = asyncio.run(_looked(scanner, known))
+        verdicts = asyncio.run(_asked(scanner, known))
     except ScannerError as error:
-        return [*keys, *_endpoints(scanner, {}), Fact("judge", "failed", str(error), _REMEDY)]
+        return [*keys, Fact("judge", "failed", str(error), _REMEDY)]
     finally:
         diagnostics.progress("")
-    return [*keys, *_endpoints(scanner, listed), *_told(scanner, known, verdicts)]
-
-
-async def _looked(
-    scanner: JudgeScanner, known: tuple[Attack, ...]
-) -> tuple[dict[Member, str], Verdicts]:
-    """What is wrong with the models that each endpoint lists, and what the judge says."""
-    told = await asyncio.gather(*(_listed(scanner, one) for one in scanner.members))
-    return dict(zip(scanner.members, told, strict=True)), await _asked(scanner, known)
-
-
-async def _listed(scanner: JudgeScanner, member: Member) -> str:
-    from guardtui.domain.text import display_text
-    from guardtui.http.chat_fleet import served_by
-    from guardtui.http.errors import ServiceError
-
-    try:
-        names = await served_by(member)
-    except ServiceError as error:
-        return f"lists no models: {error.message}"
-    missing = [one for one in scanner.names if names is not None and one not in names]
-    return f"does not list {display_text(', '.join(missing))}" if missing else ""
-
-
-def _endpoints(scanner: JudgeScanner, listed: dict[Member, str]) -> Iterator[Fact]:
-    """One fact for each endpoint: those that do not work are no failure while others do."""
-    for one in scanner.members:
-        told = endpoint_text(one)
-        if wrong := listed.get(one):
-            told += f"; {wrong}"
-        bad = bool(wrong or one.errors or one.out or one.refused)
-        yield Fact(
-            f"endpoint {one.endpoint}", "warning" if bad else "ok", told, _REMEDY if bad else ""
-        )
+    return [*keys, *_told(scanner, known, verdicts)]
 
 
 async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
     """What the judge says of each. Raises ScannerError."""
-    from guardtui.cli.judge_scans import progress_text
-    from guardtui.scanners.base import Progress
-    from guardtui.scanners.judge.attacks import TOPIC
 
     def report(now: Progress) -> None:
         diagnostics.progress(progress_text(now))
@@ -90,12 +55,6 @@ async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
 
 
 def _prompts(known: tuple[Attack, ...]) -> PromptSet:
-    import numpy as np
-    import polars as pl
-
-    from guardtui.domain.prompts import build_prompt_set
-    from guardtui.scanners.judge.attacks import TOPIC
-
     frame = pl.DataFrame(
         {
             "prompt": [one.prompt for one in known],
@@ -107,10 +66,6 @@ def _prompts(known: tuple[Attack, ...]) -> PromptSet:
 
 
 def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) -> Iterator[Fact]:
-    from guardtui.domain.verdicts import Triggered
-    from guardtui.http.errors import inert
-    from guardtui.reports.base import usage_text
-
     yield Fact("judge", "ok", scanner.settings.identity)
     right = {True: 0, False: 0}  # by whether it is an attack
     missing = 0

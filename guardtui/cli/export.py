@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.clusters import with_survey
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
+from guardtui.cli.inputs import path_from_here
 from guardtui.cli.options import FILE
 from guardtui.cli.outputs import (
     check_outputs,
@@ -17,11 +18,15 @@ from guardtui.cli.outputs import (
     format_option,
     outputs_option,
 )
-
-if TYPE_CHECKING:
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.session.session import Iteration, Session
-    from guardtui.session.store import SessionStore
+from guardtui.domain.comparison import compare
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import describe_changes
+from guardtui.reports.base import ReportInput, load_writer
+from guardtui.session.recorded import RecordedError, has_session, recorded_topics, session_file
+from guardtui.session.sampled_prompts import load_prompts_of
+from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.store import SessionStore
 
 
 @click.command("export")
@@ -43,19 +48,6 @@ def command(
     Without TOPIC, the session used last in this folder. It is compared with the pinned
     baseline, or else with the iteration kept before it.
     """
-    from guardtui.cli.inputs import path_from_here
-    from guardtui.domain.comparison import compare
-    from guardtui.domain.topic import describe_changes
-    from guardtui.reports.base import ReportInput, load_writer
-    from guardtui.session.recorded import (
-        RecordedError,
-        has_session,
-        recorded_topics,
-        session_file,
-    )
-    from guardtui.session.session import Session
-    from guardtui.session.store import SessionStore
-
     wanted = choose(format_name, outputs, format_of_name, "md")
     writers = [load_writer(one.format_name) for one in wanted]
     if topic is None:
@@ -97,8 +89,6 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
     )
     if any(one.format_name == "html" for one in wanted):
-        from guardtui.cli.clusters import with_survey
-
         report = with_survey(report)
     return write_all((one, writer(report)) for one, writer in zip(wanted, writers, strict=True))
 
@@ -124,8 +114,6 @@ def _chosen(session: Session, which: str, topic: Path) -> Iteration:
 
 def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
     """The pinned iteration, or the one kept last before the chosen one; never itself."""
-    from guardtui.session.session import Decision
-
     if session.pinned is not None and session.pinned != chosen.number:
         return session.baseline
     kept = [
@@ -138,16 +126,12 @@ def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
 
 def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:
     """The session's prompts; None, with a warning, when their file cannot be used any more."""
-    from guardtui.domain.prompts import PromptSetError
-    from guardtui.files.problems import FileProblem
-    from guardtui.session.sampled_prompts import load_prompts_of
-
     name = store.prompt_file()
     if not name:
         warn("the session remembers no prompt file: the report goes without prompt texts")
         return None
     try:
         return load_prompts_of(topic.parent / name)  # an absolute name stays as it is
-    except (FileProblem, PromptSetError) as error:
+    except GuardtuiError as error:
         warn(f"{error}\n  the report goes without prompt texts")
         return None

@@ -100,7 +100,7 @@ def _summary(report: ReportInput, results: Sequence[Result]) -> str:
 def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
     """Append to the summary as much as it takes, by whole lines; what was wrong, or ""."""
     from guardtui.files.atomic import refuse_overwriting
-    from guardtui.files.problems import FileProblem
+    from guardtui.files.problems import FileError
 
     try:
         refuse_overwriting(path, *inputs)
@@ -124,7 +124,7 @@ def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:
             with contextlib.suppress(OSError):
                 os.truncate(path, size)  # half a table would be read as all of it
             raise
-    except FileProblem as error:
+    except FileError as error:
         return error.problem
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or "its name cannot be used"

@@ -8,6 +8,10 @@ import click
 
 from guardtui.cli.diagnostics import note
 from guardtui.cli.options import FILE
+from guardtui.files.topic_files import load_topic
+from guardtui.session.imported import add_imported
+from guardtui.session.results_log import read_results
+from guardtui.session.store import SessionStore
 
 
 @click.command("import-results")
@@ -19,11 +23,6 @@ def command(file: Path, topic: Path) -> None:
     They have rates and definitions, but no verdicts: the history marks them as imported. A
     file that was imported before is replaced.
     """
-    from guardtui.files.topic_files import load_topic
-    from guardtui.session.imported import add_imported
-    from guardtui.session.results_log import read_results
-    from guardtui.session.store import SessionStore
-
     load_topic(topic)  # there is one, and it can be read
     rows = read_results(file)
     add_imported(SessionStore(topic), rows)

@@ -15,7 +15,7 @@ from guardtui.files.topic_files import TopicFile, load_topic
 def load_inputs(topic_path: Path, prompts_path: Path) -> tuple[Topic, PromptSet]:
     """Topic and prompts; a file without an intent takes that of the other one.
 
-    Raises `FileProblem`, `PromptSetError`, and `InputError` when the intents disagree.
+    Raises `FileError`, `PromptSetError`, and `InputError` when the intents disagree.
     """
     file = load_topic(topic_path)
     prompts = load_prompts(prompts_path, file.topic.intent)

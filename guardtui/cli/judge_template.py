@@ -9,6 +9,7 @@ import click
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import output_option
 from guardtui.cli.output import write
+from guardtui.scanners.judge.template import default_template
 
 
 @click.command("judge-template")
@@ -18,7 +19,5 @@ def command(output: Path | None) -> int:
 
     'guardtui eval … --scanner judge --judge-template FILE' takes what came of it.
     """
-    from guardtui.scanners.judge.template import default_template
-
     write(default_template().text, output)
     return Exit.DONE

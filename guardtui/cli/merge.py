@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,11 +20,14 @@ from guardtui.cli.outputs import (
     format_option,
     outputs_option,
 )
-
-if TYPE_CHECKING:
-    from guardtui.domain.evaluation import Evaluation
-    from guardtui.shards.large_set import LargeSet
-    from guardtui.shards.parts import Run
+from guardtui.cli.shards import merged_run, report_of
+from guardtui.domain.evaluation import Evaluation
+from guardtui.reports.base import load_writer
+from guardtui.session.named import find_baseline, is_of_session
+from guardtui.session.recorded import RecordedError
+from guardtui.shards.large_set import LargeSet, open_set
+from guardtui.shards.merge import merge
+from guardtui.shards.parts import Run, runs_of
 
 
 @click.command("merge")
@@ -58,10 +61,6 @@ def command(
     """
     gates = gates_of(others)
     gates.check_usage(baseline=baseline is not None)
-    from guardtui.cli.shards import merged_run, report_of
-    from guardtui.reports.base import load_writer
-    from guardtui.shards.large_set import open_set
-
     chosen = choose(format_name, outputs, format_of_name, "table")
     for one in chosen:
         load_writer(one.format_name)  # an unknown format fails before the work, not after it
@@ -75,8 +74,6 @@ def command(
 
 
 def _chosen(large: LargeSet, name: str | None) -> Run:
-    from guardtui.shards.parts import runs_of
-
     runs = runs_of(large)
     if not runs:
         raise InputError(
@@ -98,11 +95,6 @@ def _chosen(large: LargeSet, name: str | None) -> Run:
 
 
 def _baseline(large: LargeSet, word: str) -> Evaluation:
-    from guardtui.session.named import find_baseline, is_of_session
-    from guardtui.session.recorded import RecordedError
-    from guardtui.shards.merge import merge
-    from guardtui.shards.parts import runs_of
-
     for run in runs_of(large):
         if run.id == word:
             return merge(run).evaluation

@@ -11,16 +11,18 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Topic
+from guardtui.domain.text import hidden_characters
+from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent, Topic, violations
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import from_os_error
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import TopicFile, save_topic
 
 CATEGORY = "to-replace"
 """The category of every row made here: the author filters by it and writes real prompts."""
@@ -57,8 +59,6 @@ class _Answers:
 
     def topic(self, **changes: object) -> Topic:
         """The topic so far, with what is being answered put in."""
-        from guardtui.domain.topic import Intent, Topic
-
         fields: dict[str, object] = {
             "name": self.name or "",
             "description": self.description or "",
@@ -124,8 +124,6 @@ def _stripped(text: str | None) -> str | None:
 
 def _check_given(answers: _Answers) -> None:
     """Raise InputError with everything that is wrong with the options, all together."""
-    from guardtui.domain.topic import violations
-
     texts = [("--name", answers.name), ("--description", answers.description)]
     texts += [(f"--example {place}", text) for place, text in enumerate(answers.examples, start=1)]
     problems = [f"{label} {found}" for label, text in texts if (found := _unwritable(text or ""))]
@@ -184,8 +182,6 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
 
 
 def _ask_examples(answers: _Answers) -> None:
-    from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST
-
     note(
         f"\nRequests that are of the topic, {EXAMPLES_AT_LEAST} to {EXAMPLES_AT_MOST}, one a line. "
         "An empty line ends."
@@ -245,8 +241,6 @@ def _unwritable(text: str, subject: str = "") -> str:
 
 def _broken(topic: Topic, field: str) -> str:
     """The limit that one field of the topic breaks, or all together; "" when none."""
-    from guardtui.domain.topic import violations
-
     found = [one.message for one in violations(topic) if one.field in (field, "total")]
     return "; ".join(found)
 
@@ -274,8 +268,6 @@ def slug(name: str) -> str:
 
     At most 60 characters and 200 bytes, no separators, no invisible characters, never empty.
     """
-    from guardtui.domain.text import hidden_characters
-
     kept = (
         character
         if (character.isalnum() or unicodedata.category(character).startswith("M"))
@@ -308,10 +300,6 @@ def _exists(path: Path) -> InputError:
 
 def _write_both(topic_path: Path, prompts_path: Path, topic: Topic) -> None:
     """Write the topic file and its prompts, or neither."""
-    from guardtui.files.atomic import write_atomically
-    from guardtui.files.prompt_files import load_prompts
-    from guardtui.files.topic_files import TopicFile, save_topic
-
     with contextlib.ExitStack() as undo:
         for path in (topic_path, prompts_path):
             undo.enter_context(_reserved(path))
@@ -327,8 +315,6 @@ def _write_both(topic_path: Path, prompts_path: Path, topic: Topic) -> None:
 @contextlib.contextmanager
 def _reserved(path: Path) -> Iterator[None]:
     """Make an empty file that was not there before; gone again when the work in it fails."""
-    from guardtui.files.problems import from_os_error
-
     try:
         path.open("xb").close()
     except FileExistsError:

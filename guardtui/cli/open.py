@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -13,20 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.epochs import EpochFlags, epoch_options
+from guardtui.cli.epoch_options import EpochFlags, epoch_options
+from guardtui.cli.epochs import parse_epochs
 from guardtui.cli.expressions import own_metric_option, own_metrics
 from guardtui.cli.main import require_topic
 from guardtui.cli.options import (
     FILE,
     PerSecond,
-    budget_options,
-    model_options,
-    scanner_options,
+    declared,
+    engine_options,
     tenant_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.scanners.judge.command_options import BUDGET, MODELS
+from guardtui.tui.collector import make_full_collections_rare
 
 if TYPE_CHECKING:
+    from guardtui.domain.operating_point import Wanted
     from guardtui.scanners.judge.options import JudgeOptions
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -41,7 +43,7 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
     metavar="FILE",
     help="Labelled prompts (CSV, JSON, Parquet, Excel).",
 )
-@scanner_options
+@engine_options
 @click.option(
     "--sandbox", is_flag=True, help="Scan with a stand-in of AIRS, started for this session."
 )
@@ -49,12 +51,11 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 @click.option("--region", metavar="us|de|in|sg", help="Region of AIRS (default: us).")
 @tenant_option
 @click.option(
-    "--concurrency", type=click.IntRange(1, 64), metavar="N", help="Scans at a time (default: 5)."
+    "--concurrency", type=click.IntRange(1, 512), metavar="N", help="Scans at a time (default: 5)."
 )
 @click.option("--rate", type=PerSecond(), metavar="N", help="Scans a second at most.")
 @click.option("--fresh", is_flag=True, help="Ask again for verdicts that are known.")
-@model_options
-@budget_options
+@declared(*MODELS, *BUDGET)
 @epoch_options
 @own_metric_option
 @plugin_option
@@ -62,7 +63,7 @@ def command(
     topic: Path | None,
     prompts: Path | None,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     sandbox: bool,
     profile: str | None,
     region: str | None,
@@ -93,56 +94,50 @@ def command(
         del os.environ["NO_COLOR"]
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
-    asked = EpochFlags(epochs, reducer).parsed()
+    asked = parse_epochs(EpochFlags(epochs, reducer))
     judge = _judge(of_judge, concurrency, rate)
     if judge is None and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: AIRS is asked 20 at once at most")
     load_plugins(plugins)
     measures = own_metrics(metrics)
+    make_full_collections_rare()
     from guardtui.config import load_config
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
-    # Until the first screen stands nothing is garbage, and looking for it takes a tenth of the
-    # time; the app turns the collector on again.
-    gc.disable()
-    try:
-        from guardtui.tui.remote import RemoteOptions
-        from guardtui.tui.run import run_app
+    from guardtui.app.remote import RemoteOptions
+    from guardtui.tui.run import run_app
 
-        flags: dict[str, str | int | None] = {
-            "profile": profile,
-            "region": region,
-            "tenant": tenant,
-            "concurrency": None if judge is not None else concurrency,
-        }
-        remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
-        if not sandbox:
-            return run_app(topic, prompts, encoder, threshold, config, remote, measures)
-        if region is not None or tenant is not None:
-            raise click.UsageError("--region and --tenant do not fit --sandbox: leave them out")
-        from guardtui.cli.sandbox_process import sandbox_process
+    flags: dict[str, str | int | None] = {
+        "profile": profile,
+        "region": region,
+        "tenant": tenant,
+        "concurrency": None if judge is not None else concurrency,
+    }
+    remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
+    if not sandbox:
+        return run_app(topic, prompts, encoder, threshold, config, remote, measures)
+    if region is not None or tenant is not None:
+        raise click.UsageError("--region and --tenant do not fit --sandbox: leave them out")
+    from guardtui.cli.sandbox_process import sandbox_process
 
-        with sandbox_process() as environment:
-            # Nothing of the author's own account is mixed in.
-            here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
-            return run_app(topic, prompts, encoder, threshold, config, here, measures)
-    finally:
-        gc.enable()
+    with sandbox_process() as environment:
+        # Nothing of the author's own account is mixed in.
+        here = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+        return run_app(topic, prompts, encoder, threshold, config, here, measures)
 
 
 def _judge(
     given: Mapping[str, Any], concurrency: int | None, rate: float | None
 ) -> JudgeOptions | None:
     """The judge that was asked for, None without a model. Raises UsageError and InputError."""
-    from guardtui.cli.judge_scans import JudgeFlags, judge_options
-
-    flags = JudgeFlags(**given)
-    if not flags.models:
-        for option, value in flags.given().items():
-            if value is not None:
-                raise click.UsageError(f"{option} needs --model URL#NAME")
+    if not given["models"]:
+        for option in (*MODELS, *BUDGET):
+            if option.is_given(given):
+                raise click.UsageError(f"{option.name} needs --model URL#NAME")
         return None
-    return judge_options(flags, concurrency=concurrency, rate=rate)
+    from guardtui.cli.judge_scans import judge_options
+
+    return judge_options({**given, "concurrency": concurrency, "rate": rate})
 
 
 def _require_terminal() -> None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from guardtui.scanners.airs.command_options import ADDRESS, TENANT
+from guardtui.scanners.local.command_options import ENGINE
+from guardtui.scanners.options import Kind, ScannerOption, all_options, unfit_option
+
 if TYPE_CHECKING:
     _FloatType = click.ParamType[float]
+    _WantedType = click.ParamType[float | str]
 else:  # older versions of click do not have it generic
     _FloatType = click.ParamType
+    _WantedType = click.ParamType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-ENCODERS = ("minilm", "static")
-"""The local scanner's encoders; a test holds them against its own list."""
-
-REGIONS = ("us", "de", "in", "sg")
-"""Regions of AIRS; a test holds them against the addresses."""
 
 FILE = click.Path(path_type=Path)
 """A path; what reads it says what is wrong with it, in better words than click's."""
@@ -50,6 +50,26 @@ class Fraction(_FloatType):
         if not fits:
             span = "between 0 and 1, both left out" if self.inside else "from 0 to 1"
             self.fail(f"{value!r} is not a number {span}", param, ctx)
+        return number
+
+
+class Threshold(_WantedType):
+    """`shipped`, `fitted`, or a number between 0 and 1, both excluded."""
+
+    name = "threshold"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        if value in ("shipped", "fitted"):
+            return str(value)
+        number = _number(value)
+        if not 0 < number < 1:
+            self.fail(
+                f"{value!r} is not a number between 0 and 1, both left out, nor shipped or fitted",
+                param,
+                ctx,
+            )
         return number
 
 
@@ -99,28 +119,68 @@ class Seconds(_FloatType):
         return number
 
 
-def tenant_option(function: Function) -> Function:
-    """Add --tenant."""
-    return click.option(
-        "--tenant",
-        metavar="NAME",
-        help="The tenant of airs-cli whose settings count (default: its active one).",
-    )(function)
+_TYPES: Mapping[Kind, click.ParamType[Any]] = {
+    Kind.TEXT: click.STRING,
+    Kind.FILE: FILE,
+    Kind.THRESHOLD: Threshold(),
+    Kind.RATE: PerSecond(),
+    Kind.PRICE: Amount(),
+    Kind.AMOUNT: Amount(above=True),
+}
 
 
-def address_options(function: Function) -> Function:
-    """Add --region and --scan-endpoint (where scans go), and --tenant."""
-    function = tenant_option(function)
-    function = click.option(
-        "--scan-endpoint",
-        metavar="URL",
-        help="Where scans go, in place of a region (default: PANW_AI_SEC_API_ENDPOINT).",
-    )(function)
+def declared(*options: ScannerOption) -> Callable[[Function], Function]:
+    """Add options that scanners declare, in this order."""
+
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = _click_option(option)(function)
+        return function
+
+    return add
+
+
+def _click_option(option: ScannerOption) -> Callable[[Function], Function]:
+    names = (option.name, option.key)
+    if option.kind is Kind.FLAG:
+        return click.option(*names, is_flag=True, help=option.help)
+    kind: click.ParamType[Any]
+    if option.choices:
+        kind = click.Choice(option.choices)
+    elif option.kind is Kind.INTEGER:
+        kind = click.IntRange(option.low, option.high)
+    else:
+        kind = _TYPES[option.kind]
     return click.option(
-        "--region",
-        type=click.Choice(REGIONS),
-        help="The region of the API key, where scans go (default: us).",
-    )(function)
+        *names, type=kind, multiple=option.repeated, metavar=option.metavar, help=option.help
+    )
+
+
+def scanner_options(function: Function) -> Function:
+    """Add the options of all scanners, each once; `values_of` takes their values."""
+    return declared(*all_options())(function)
+
+
+def values_of(options: Iterable[ScannerOption], values: dict[str, Any]) -> dict[str, Any]:
+    """Take the values of these options out of a command's values."""
+    return {option.key: values.pop(option.key) for option in options if option.key in values}
+
+
+def require_fitting(scanner: str, values: Mapping[str, Any]) -> None:
+    """Raise a usage error when an option was given that the scanner does not declare."""
+    option = unfit_option(scanner, values)
+    if option is not None:
+        raise click.UsageError(f"{option.name} does not fit --scanner {scanner}: leave it out")
+
+
+engine_options = declared(*ENGINE)
+"""Adds --encoder and --threshold."""
+
+tenant_option = declared(TENANT)
+"""Adds --tenant."""
+
+address_options = declared(*ADDRESS)
+"""Adds --region and --scan-endpoint (where scans go), and --tenant."""
 
 
 def profile_option(function: Function) -> Function:
@@ -130,133 +190,6 @@ def profile_option(function: Function) -> Function:
         default="",
         metavar="NAME",
         help="The security profile of AIRS; with the local scanner a label for the report.",
-    )(function)
-
-
-def sending_options(function: Function) -> Function:
-    """Add how prompts are sent to AIRS: --retries, --batch, --fresh, and where scans go."""
-    for option in reversed(
-        (
-            click.option(
-                "--retries",
-                type=click.IntRange(0, 5),
-                metavar="N",
-                help="How often is asked again for a prompt that failed (default: 5).",
-            ),
-            click.option(
-                "--batch", is_flag=True, help="Send AIRS batches, to be judged when it has time."
-            ),
-            click.option("--fresh", is_flag=True, help="Ask again for verdicts that are kept."),
-            address_options,
-        )
-    ):
-        function = option(function)
-    return function
-
-
-def require_fitting(scanner: str, others: Mapping[str, object]) -> None:
-    """Raise a usage error when an option was given (is not None) that the scanner does not know."""
-    for option, value in others.items():
-        if value is not None:
-            raise click.UsageError(f"{option} does not fit --scanner {scanner}: leave it out")
-
-
-def model_options(function: Function) -> Function:
-    """Add what names models and how they judge: --model, --endpoints and their like."""
-    for option in reversed(
-        (
-            click.option(
-                "--model",
-                "models",
-                multiple=True,
-                metavar="URL#NAME",
-                help="A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY (of several "
-                "addresses: GUARDTUI_MODEL_KEYS).",
-            ),
-            click.option(
-                "--endpoints",
-                type=FILE,
-                metavar="FILE",
-                help="Lines URL [concurrency=N] [rate=R] [key_env=VARIABLE] of services with one "
-                "--model NAME; --concurrency and --rate then hold for each.",
-            ),
-            click.option(
-                "--judge-template",
-                type=FILE,
-                metavar="FILE",
-                help="What the judge is told (see 'guardtui judge-template').",
-            ),
-            click.option(
-                "--judge-form",
-                metavar="answer|graded|pattern:EXPR",
-                help="How the judge's answer is read (default: answer).",
-            ),
-            click.option(
-                "--model-option",
-                "model_options",
-                multiple=True,
-                metavar="NAME=JSON",
-                help="An option that goes with every call to a model, as seed=7 (repeatable).",
-            ),
-            click.option("--allow-http", is_flag=True, help="Models may be at http:// elsewhere."),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-def budget_options(function: Function) -> Function:
-    """Add what limits the cost of a judge: --budget, prices, --max-tokens, --answer-tokens."""
-    for option in reversed(
-        (
-            click.option(
-                "--budget",
-                type=Amount(above=True),
-                metavar="X",
-                help="Money that the judge may cost; the run ends before it is passed.",
-            ),
-            click.option(
-                "--price-in",
-                type=Amount(),
-                metavar="X",
-                help="Price of a million tokens that a model is sent.",
-            ),
-            click.option(
-                "--price-out",
-                type=Amount(),
-                metavar="X",
-                help="Price of a million tokens that a model answers.",
-            ),
-            click.option(
-                "--max-tokens",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Tokens of the whole run; it ends before they are passed.",
-            ),
-            click.option(
-                "--answer-tokens",
-                type=click.IntRange(1, 100_000),
-                metavar="N",
-                help="Tokens that one answer may have (default: 512).",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-def scanner_options(function: Function) -> Function:
-    """Add --encoder and --threshold."""
-    function = click.option(
-        "--threshold",
-        type=Fraction(inside=True),
-        metavar="X",
-        help="Score from which on a prompt matches, between 0 and 1.",
-    )(function)
-    return click.option(
-        "--encoder",
-        type=click.Choice(ENCODERS),
-        help="Encoder of the local scanner: minilm (better, the default) or static (faster).",
     )(function)
 
 

@@ -16,7 +16,7 @@ def write(text: str, output: Path | None = None) -> None:
 
     A reader that stopped reading (`guardtui eval … | head`) is no error. To a terminal, text goes
     with what could control it made visible; to a pipe or file as it is, in UTF-8. Raises
-    `FileProblem` when the file, and `OSError` when standard output cannot be written.
+    `FileError` when the file, and `OSError` when standard output cannot be written.
     """
     if _is_file(output):
         from guardtui.files.atomic import write_atomically
@@ -47,7 +47,7 @@ def write(text: str, output: Path | None = None) -> None:
 def check_output(output: Path | None, *inputs: Path) -> None:
     """Before the work: see that the output can be delivered and is none of the inputs.
 
-    Raises `FileProblem`, and `InputError` when standard output is meant and closed.
+    Raises `FileError`, and `InputError` when standard output is meant and closed.
     """
     if _is_file(output):
         from guardtui.files.atomic import refuse_overwriting
@@ -60,9 +60,9 @@ def check_output(output: Path | None, *inputs: Path) -> None:
 
 
 def _require_writable(output: Path) -> None:
-    """Raise FileProblem when a file cannot be made there, as far as that is known before."""
+    """Raise FileError when a file cannot be made there, as far as that is known before."""
     from guardtui.files.atomic import descriptor_of
-    from guardtui.files.problems import FileProblem, from_os_error
+    from guardtui.files.problems import FileError, from_os_error
 
     if descriptor_of(output) is not None:
         return
@@ -73,7 +73,7 @@ def _require_writable(output: Path) -> None:
         raise from_os_error(output, error) from error
     folder = Path(os.path.realpath(output)).parent
     if folder.is_dir() and not os.access(folder, os.W_OK):
-        raise FileProblem(output, f"the folder {folder} is read-only", "name a file elsewhere")
+        raise FileError(output, f"the folder {folder} is read-only", "name a file elsewhere")
 
 
 _SESSIONS = ".guardtui", "sessions.sqlite3"  # as in session.store, which imports much

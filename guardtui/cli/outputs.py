@@ -80,7 +80,7 @@ def choose(
 def check_outputs(paths: Sequence[Path], *inputs: Path) -> None:
     """See before the work that all can be delivered, and none is read; none is the screen.
 
-    Raises `FileProblem` and `InputError`.
+    Raises `FileError` and `InputError`.
     """
     for path in paths or (None,):
         check_output(path, *inputs)

@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from guardtui.advice.measuring import open_scorer
+from guardtui.advice.search import Snapshot, search
+from guardtui.advice.splits import SplitError, split_prompts
+from guardtui.advice.whatif import shortlist
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.options import FILE, output_option, scanner_options
+from guardtui.cli.inputs import load_inputs, say_findings
+from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
+from guardtui.cli.refine_report import Refinement, render
+from guardtui.domain.operating_point import Wanted
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, violations
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.scanners.base import Progress
+from guardtui.scanners.local.scanner import LocalScanner
 
 if TYPE_CHECKING:
-    from guardtui.advice.search import Snapshot
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
-    from guardtui.files.topic_files import TopicFile
-    from guardtui.scanners.base import Progress
-
     _TimeType = click.ParamType[float]
 else:  # older versions of click do not have it generic
     _TimeType = click.ParamType
@@ -64,7 +72,7 @@ class Budget(_TimeType):
     help="How long to search: 60s (the default), 5m, 1h.",
 )
 @click.option("--single", is_flag=True, help="List the best single edits, and do not search.")
-@scanner_options
+@engine_options
 @click.option(
     "--format",
     "format_name",
@@ -87,7 +95,7 @@ def command(
     budget: float,
     single: bool,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     format_name: str,
     output: Path | None,
     new_topic: Path | None,
@@ -101,17 +109,13 @@ def command(
     """
     check_output(output, topic, prompts)
     _require_new(new_topic, output)
-    from guardtui.cli.inputs import load_inputs, say_findings
-    from guardtui.cli.refine_report import Refinement, render
-    from guardtui.domain.topic import violations
-    from guardtui.files.topic_files import load_topic
-
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that mend it are tried")
-    found, interrupted = _refine(definition, prompt_set, encoder, threshold, budget, single=single)
+    scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
+    found, interrupted = _refine(scanner, definition, prompt_set, budget, single=single)
     if found is None:
         raise KeyboardInterrupt
     shortlist, result, settings = found
@@ -129,10 +133,9 @@ def command(
 
 
 def _refine(
+    scanner: LocalScanner,
     topic: Topic,
     prompts: PromptSet,
-    encoder: str | None,
-    threshold: float | None,
     budget: float,
     *,
     single: bool,
@@ -141,18 +144,10 @@ def _refine(
 
     None in their place when it was broken off before there was a shortlist.
     """
-    from guardtui.advice.measuring import open_scorer
-    from guardtui.advice.search import search
-    from guardtui.advice.splits import SplitError, split_prompts
-    from guardtui.advice.whatif import shortlist
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-
     try:
         split = split_prompts(prompts)
     except SplitError as error:
         raise InputError(f"{prompts.source}: {error}") from error
-    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
     stop = threading.Event()
     shown: list[Progress | Snapshot] = []
 
@@ -206,8 +201,6 @@ def _watched(
 
 
 def _progress_line(shown: list[Progress | Snapshot]) -> str:
-    from guardtui.scanners.base import Progress
-
     now = next(iter(shown), None)
     if now is None:
         return ""
@@ -235,10 +228,6 @@ def _require_new(path: Path | None, output: Path | None) -> None:
 
 def _write_topic(file: TopicFile, topic: Topic, path: Path) -> None:
     """Write a proposal beside the topic file, with the comments and other keys of that one."""
-    from dataclasses import replace
-
-    from guardtui.files.topic_files import save_topic
-
     _require_new(path, None)  # it may have been made while the search ran
     # The file is not there: `force` makes it from the content that is carried along.
     save_topic(replace(file, path=path), topic, force=True)

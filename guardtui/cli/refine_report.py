@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from guardtui.advice.proposals import Halves, Proposal
-    from guardtui.advice.search import SearchResult
-    from guardtui.advice.whatif import Shortlist
-    from guardtui.domain.evaluation import ScannerSettings
-    from guardtui.domain.metrics import Metrics
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
+from guardtui.advice.proposals import Halves, Proposal
+from guardtui.advice.search import SearchResult
+from guardtui.advice.whatif import Shortlist
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import measured_by
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic
+from guardtui.reports.markdown import code_span
 
 SCHEMA_VERSION = 1
 
@@ -65,8 +67,6 @@ def _signed(number: float) -> str:
 
 
 def _head(found: Refinement) -> list[str]:
-    from guardtui.domain.guardrail import measured_by
-
     before = found.shortlist.before
     threshold = found.settings.threshold
     at = f", threshold {threshold:.3f}" if threshold is not None else ""
@@ -160,8 +160,6 @@ def _field_diff(field: str, old: str | None, new: str | None) -> Iterator[tuple[
 
 
 def _table(found: Refinement) -> Iterator[str]:
-    from guardtui.domain.text import display_text
-
     shown: Callable[[str], str] = display_text
     yield from _head(found)
     yield ""
@@ -211,8 +209,6 @@ def _table(found: Refinement) -> Iterator[str]:
 
 
 def _markdown(found: Refinement) -> Iterator[str]:
-    from guardtui.reports.markdown import code_span
-
     shortlist, result, best = found.shortlist, found.result, found.proposal
     yield f"# Refinement of {code_span(shortlist.topic.name)}"
     yield ""

@@ -8,12 +8,11 @@ import click
 
 from guardtui.cli.options import output_option
 from guardtui.cli.output import write
+from guardtui.files.prompt_files import sample_csv
 
 
 @click.command("sample")
 @output_option
 def command(output: Path | None) -> None:
     """Print a small prompt set as CSV, in the form that guardtui and airs read."""
-    from guardtui.files.prompt_files import sample_csv
-
     write(sample_csv(), output)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from guardtui.cli.diagnostics import InputError, note, warn
-from guardtui.cli.options import ENCODERS, FILE, Fraction
+from guardtui.cli.options import FILE, Fraction
 from guardtui.cli.output import write
+from guardtui.scanners.local.command_options import ENCODERS
 
 if TYPE_CHECKING:
     from guardtui.sandbox.settings import Settings
@@ -41,7 +42,7 @@ _LOCAL = (HOST, "localhost", "::1")
     "--encoder",
     type=click.Choice(ENCODERS),
     default="static",
-    help="Encoder of the engine: static (fast, the default) or minilm (better).",
+    help="Encoder of the engine: static (fast, the default), minilm (better) or pair (languages).",
 )
 @click.option(
     "--threshold",

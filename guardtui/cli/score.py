@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,17 +19,29 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import named_metrics, named_reducers, named_scorers
 from guardtui.cli.grader_models import grader_maker, models_named
+from guardtui.cli.inputs import located
 from guardtui.cli.model_roles import model_role_option, roles_of
 from guardtui.cli.options import FILE, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.plugins import load_plugins, plugin_option
 from guardtui.cli.score_screen import open_screen, require_terminal
-
-if TYPE_CHECKING:
-    from guardtui.files.output_files import OutputSet
-    from guardtui.scorer.models import GraderModel
-    from guardtui.session.graders import Graders
-    from guardtui.session.score_run import Judge, RowScores
+from guardtui.domain.figures import count_text
+from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
+from guardtui.reports.score_base import ScoreReport
+from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scorer.models import GraderModel
+from guardtui.scorer.types import is_unscored
+from guardtui.session.graders import Graders, ScoreError
+from guardtui.session.score_cache import AnswerCache
+from guardtui.session.score_run import (
+    Judge,
+    RowScores,
+    make_judges,
+    require_epochs,
+    score_rows,
+    summarised,
+    with_standard_errors,
+)
 
 FORMATS = ("table", "json", "csv")
 _SHOWN_SECONDS = 0.1
@@ -132,9 +147,6 @@ def command(
         raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")
     if screen and output is not None:
         raise click.UsageError("--screen writes no report: leave out --output, or export from it")
-    from guardtui.session.graders import ScoreError
-    from guardtui.session.score_run import make_judges, require_epochs
-
     roles = roles_of(model_roles)
     load_plugins(plugins)
     measures, reduce = named_metrics(metrics), named_reducers(reducers)
@@ -170,8 +182,6 @@ def command(
             results = _summarised(outputs, scored, reduce, group, cluster)
     except ScoreError as error:
         raise InputError(str(error)) from error
-    from guardtui.reports.score_base import ScoreReport
-
     report = ScoreReport(
         outputs, results, group, cluster,
         models=list(graders.known), roles=graders.names_of(roles),
@@ -193,10 +203,6 @@ def _graders(
     fresh: bool,
 ) -> Graders:
     """The models that are named, by --model or by the role they play. Raises InputError."""
-    from guardtui.scanners.local.vectors import cache_folder
-    from guardtui.session.graders import Graders, ScoreError
-    from guardtui.session.score_cache import AnswerCache
-
     cache: list[AnswerCache] = []
 
     def opened() -> AnswerCache:
@@ -229,9 +235,6 @@ def _graders(
 
 
 def _loaded(file: Path) -> OutputSet:
-    from guardtui.cli.inputs import located
-    from guardtui.files.output_files import OutputFileError, load_outputs
-
     try:
         outputs = load_outputs(file)
     except OutputFileError as error:
@@ -255,8 +258,6 @@ def _column(outputs: OutputSet, option: str, name: str | None) -> str | None:
 
 
 def _require_values(outputs: OutputSet, cluster: str) -> None:
-    from guardtui.scorer.types import is_unscored
-
     found = outputs.column(cluster)
     values: Sequence[Any] = [] if found is None else found[1]
     for row, value in enumerate(values):
@@ -273,10 +274,6 @@ def _require_values(outputs: OutputSet, cluster: str) -> None:
 
 
 def _with_standard_errors(judges: Sequence[Judge], cluster: str | None) -> list[Judge]:
-    from dataclasses import replace
-
-    from guardtui.session.score_run import with_standard_errors
-
     return [replace(one, metrics=with_standard_errors(one.metrics, cluster)) for one in judges]
 
 
@@ -291,10 +288,6 @@ def _scored(
     roles: Mapping[str, Sequence[str]],
     concurrency: int,
 ) -> list[RowScores]:
-    import asyncio
-
-    from guardtui.session.score_run import score_rows
-
     total = len(outputs) * len(judges)
     progress = _progress(total) if diagnostics.is_terminal() else None
 
@@ -357,16 +350,12 @@ def _summarised(
     group: str | None,
     cluster: str | None,
 ) -> list[Any]:
-    from guardtui.session.score_run import summarised
-
     return [summarised(outputs, one, reducers, group=group, cluster=cluster) for one in scored]
 
 
 @contextmanager
 def _warnings() -> Iterator[None]:
     """What scorers and metrics warn of, a few of each run, said like everything else is said."""
-    import logging
-
     heard: dict[str, int] = {}
 
     class Listener(logging.Handler):
@@ -392,8 +381,6 @@ def _warnings() -> Iterator[None]:
 
 def _outcome(outputs: OutputSet, scored: Sequence[RowScores], graders: Graders) -> int:
     """The exit code; a message when rows could not be scored."""
-    from guardtui.domain.figures import count_text
-
     reasons: dict[tuple[bool, str, str], list[int]] = {}
     for one in scored:
         for row, reason in sorted(one.errors.items()):

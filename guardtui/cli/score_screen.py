@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli.diagnostics import InputError
+from guardtui.tui.collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.files.output_files import OutputSet
@@ -45,24 +45,21 @@ def open_screen(
     if os.environ.get("NO_COLOR") == "":
         # Empty counts as unset (no-color.org); Textual looks only whether it is there.
         del os.environ["NO_COLOR"]
+    make_full_collections_rare()
     from guardtui.config import load_config
 
     config = load_config()
-    gc.disable()  # until the first screen stands; the app turns it on again
-    try:
-        from guardtui.tui.score_app import run_score_app
-        from guardtui.tui.score_live import Grading
-        from guardtui.tui.screens.scores import ScoreOptions
+    from guardtui.tui.score_app import run_score_app
+    from guardtui.tui.score_live import Grading
+    from guardtui.tui.score_runs import ScoreOptions
 
-        options = ScoreOptions(
-            expressions=tuple(scorers) or ("match()",),
-            metrics=metrics,
-            reducers=reducers,
-            cluster=cluster,
-            group=group,
-            grading=Grading(make, models, concurrency, fresh, roles),
-            asked=True,
-        )
-        return run_score_app(outputs, options, config)
-    finally:
-        gc.enable()
+    options = ScoreOptions(
+        expressions=tuple(scorers) or ("match()",),
+        metrics=metrics,
+        reducers=reducers,
+        cluster=cluster,
+        group=group,
+        grading=Grading(make, models, concurrency, fresh, roles),
+        asked=True,
+    )
+    return run_score_app(outputs, options, config)

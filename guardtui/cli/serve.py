@@ -86,9 +86,6 @@ def command(topic: Path | None, prompts: Path | None, port: int, host: str) -> i
     logging.getLogger("textual-serve").addHandler(_Warnings())
     logging.getLogger("aiohttp").addHandler(_Warnings())
     with contextlib.redirect_stdout(_Talk()):
-        # The pipes of an app that ends late are collected after the loop was closed:
-        # nothing is lost by it, so nothing is reported.
-        sys.unraisablehook = _report_unraisable
         return asyncio.run(_serve(app_command(topic, prompts), port))
 
 
@@ -121,20 +118,12 @@ def app_command(topic: Path | None, prompts: Path | None) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def _report_unraisable(problem: sys.UnraisableHookArgs) -> None:
-    """Report an exception that nothing can catch, unless it only says that the loop is closed."""
-    error = problem.exc_value
-    if not (isinstance(error, RuntimeError) and "loop is closed" in str(error)):
-        sys.__unraisablehook__(problem)
-
-
 async def _serve(line: str, port: int) -> int:
     """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt."""
     from aiohttp import web
-    from textual_serve.server import Server
 
     guard = _Guard(secrets.token_urlsafe(32))
-    app = _application(Server(line, host=HOST, port=port, title="guardtui"), guard)
+    app = _application(_server(line, port), guard)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING)
     await runner.setup()
     ended = asyncio.Event()
@@ -158,6 +147,27 @@ async def _serve(line: str, port: int) -> int:
     finally:
         await runner.cleanup()
     return 143
+
+
+def _server(line: str, port: int) -> Server:
+    """Return the server of textual-serve, with sessions that last as long as their process.
+
+    Its own end with the output of the app, and the pipes of a process that outlives the loop are
+    collected when no loop can close them any more.
+    """
+    from textual_serve import server
+    from textual_serve.app_service import AppService
+
+    class Session(AppService):
+        async def stop(self) -> None:
+            await super().stop()
+            process = self._process
+            if process is not None and process.stdin is not None:
+                process.stdin.close()
+                await process.communicate()
+
+    server.AppService = Session  # type: ignore[attr-defined]
+    return server.Server(line, host=HOST, port=port, title="guardtui")
 
 
 def _application(server: Server, guard: _Guard) -> web.Application:

@@ -1,123 +1,34 @@
-"""Evaluations of prompt sets too large for one piece: options, one shard, all shards, the sum."""
+"""Evaluations of prompt sets too large for one piece: one shard, all shards, the sum."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.options import FILE, Function
-
-if TYPE_CHECKING:
-    from guardtui.domain.evaluation import Evaluation, ScannerSettings
-    from guardtui.domain.prompts import PromptSet
-    from guardtui.domain.topic import Topic
-    from guardtui.reports.base import ReportInput
-    from guardtui.shards.large_set import LargeSet
-    from guardtui.shards.merge import Merged
-    from guardtui.shards.parts import Manifest, Run
-    from guardtui.shards.shard import Shard
-    from guardtui.shards.work import Job
-
-_EXECUTORS = ("serial", "processes", "ray")
-
-
-def shard_options(function: Function) -> Function:
-    """Add the options of large prompt sets."""
-    options = (
-        click.option(
-            "--out",
-            type=FILE,
-            metavar="DIR",
-            help="For very many prompts: keep rows, vectors, verdicts here, by shards.",
-        ),
-        click.option(
-            "--shard",
-            "shard_text",
-            metavar="I/N",
-            help="With --out: only shard I of N, from 0; auto or auto/N in a job array.",
-        ),
-        click.option(
-            "--shards",
-            "shard_count",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="With --out: cut into N shards (default: one for each 25000 prompts).",
-        ),
-        click.option(
-            "--jobs",
-            type=click.IntRange(1, 512),
-            metavar="N",
-            help="With --out: processes at work (default: one for each core).",
-        ),
-        click.option(
-            "--executor",
-            type=click.Choice(_EXECUTORS),
-            help="With --out: who works (default: processes, or serial with --jobs 1).",
-        ),
-        click.option(
-            "--address",
-            metavar="URL",
-            help="With --executor ray: the cluster, as ray://HOST:10001 (default: this machine).",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-@dataclass(frozen=True, slots=True)
-class ShardFlags:
-    """What was said of shards."""
-
-    out: Path | None = None
-    shard_text: str | None = None
-    shard_count: int | None = None
-    jobs: int | None = None
-    executor: str | None = None
-    address: str | None = None
-
-    def wanted(self, prompts: Path) -> bool:
-        """Whether the prompts are to be evaluated by shards; raises usage errors."""
-        if self.out is not None or (prompts / "set.json").is_file():
-            self._check()
-            return True
-        for option, value in self._others().items():
-            if value is not None:
-                raise click.UsageError(f"{option} needs --out: a folder for the shards")
-        return False
-
-    def _others(self) -> dict[str, object]:
-        return {
-            "--shard": self.shard_text,
-            "--shards": self.shard_count,
-            "--jobs": self.jobs,
-            "--executor": self.executor,
-            "--address": self.address,
-        }
-
-    def _check(self) -> None:
-        if self.shard_text is not None:
-            for option in ("--shards", "--jobs", "--executor", "--address"):
-                if self._others()[option] is not None:
-                    raise click.UsageError(f"{option} does not fit --shard: one shard is one task")
-        if self.address is not None and self.executor != "ray":
-            raise click.UsageError("--address needs --executor ray")
-        if self.executor == "serial" and (self.jobs or 1) > 1:
-            raise click.UsageError("--executor serial has one job: leave --jobs out")
-
-
-def shard_flags(values: dict[str, Any]) -> ShardFlags:
-    """The flags out of a command's other values, which keep the rest."""
-    names = ("out", "shard_text", "shard_count", "jobs", "executor", "address")
-    return ShardFlags(**{name: values.pop(name, None) for name in names})
+from guardtui.cli.operating_point import ShardsThreshold, fitted_to_shards
+from guardtui.cli.shard_options import ShardFlags
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.figures import count_text
+from guardtui.domain.operating_point import ThresholdFit, Wanted
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.files.topic_files import load_topic
+from guardtui.reports import whole
+from guardtui.reports.base import ReportInput
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.shards.executors import make_executor
+from guardtui.shards.large_set import LargeSet, cut, is_large_set, open_set
+from guardtui.shards.merge import Merged, merge
+from guardtui.shards.parts import Manifest, Run, read_manifest, write_part
+from guardtui.shards.shard import Shard, found_shard, parse_shard
+from guardtui.shards.work import Job
 
 
 def find_shard(flags: ShardFlags) -> Shard | None:
@@ -125,8 +36,6 @@ def find_shard(flags: ShardFlags) -> Shard | None:
 
     Raises `ShardError`.
     """
-    from guardtui.shards.shard import found_shard, parse_shard
-
     if flags.shard_text is not None:
         return parse_shard(flags.shard_text, os.environ)
     if any(value is not None for value in (flags.jobs, flags.executor, flags.shard_count)):
@@ -137,11 +46,8 @@ def find_shard(flags: ShardFlags) -> Shard | None:
 def cut_prompts(flags: ShardFlags, prompts: Path, shard: Shard | None, topic: Path) -> LargeSet:
     """The prompts in shards, in the folder of --out, cut now if they were not before.
 
-    Raises `InputError`, `ShardError`, `PromptSetError` and FileProblem.
+    Raises `InputError`, `ShardError`, `PromptSetError` and FileError.
     """
-    from guardtui.files.topic_files import load_topic
-    from guardtui.shards.large_set import cut, is_large_set, open_set
-
     if str(prompts) == "-":
         raise InputError(
             "standard input cannot be cut into shards, of which several processes read it\n"
@@ -185,31 +91,43 @@ def evaluate_locally(
     large: LargeSet,
     topic: Topic,
     encoder: str | None,
-    threshold: float | None,
+    threshold: ShardsThreshold,
+    wanted: Wanted,
     shard: Shard | None,
-) -> Merged | None:
+) -> tuple[Merged | None, ThresholdFit | None]:
     """Evaluate with the embedded scanner: one shard (then None), or all, and merge them.
 
-    Raises `ExecutorError`, `ShardError`, ScannerError and FileProblem.
-    """
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.shards.executors import make_executor
-    from guardtui.shards.work import Job
+    A threshold that is to be fitted is fitted to the scores of all shards, which are then judged
+    anew: their vectors are kept, so that this takes a moment. Returns the fit that the threshold is
+    from beside the sum, or None.
 
-    job = Job(large.folder, topic, encoder or ENCODERS[0], threshold)
+    Raises `ExecutorError`, `ShardError`, `OperatingPointError`, ScannerError and FileError.
+    """
+    job = Job(large.folder, topic, encoder or ENCODERS[0], threshold.value, threshold.source)
     if shard is not None:
         for manifest in make_executor("serial").run(job, [shard]):
             diagnostics.note(told(shard, manifest))
-        return None
+        return None, threshold.fit
     jobs = flags.jobs
     if jobs is None and flags.address is None:  # how many cores a cluster has, it tells itself
         jobs = min(os.cpu_count() or 1, large.shards)
     name = flags.executor or ("serial" if jobs == 1 else "processes")
     try:
         run = _run_all(job, large, name, jobs, flags.address)
+        if not threshold.unfitted:
+            return merged_run(run), threshold.fit
+        scored = merge(run)
+        fitted = fitted_to_shards(scored, wanted)
+        if fitted is None:
+            scored.write()
+            return scored, None
+        job = replace(job, threshold=fitted.value, threshold_source=fitted.source)
+        merged = merged_run(_run_all(job, large, name, jobs, flags.address))
     finally:
         diagnostics.progress("")
-    return merged_run(run)
+    if merged.run.id != run.id:
+        scored.discard()
+    return merged, fitted.fit
 
 
 def evaluate_by_others(
@@ -224,10 +142,8 @@ def evaluate_by_others(
 
     A shard with more prompts without a verdict than allowed, or one that was not asked, is not
     finished: its evaluation comes second, and the run can be taken up again. Raises `ShardError`,
-    ScannerError and FileProblem.
+    ScannerError and FileError.
     """
-    from guardtui.shards.parts import Run, read_manifest, write_part
-
     run = Run(large, topic, settings)
     run.begin()
     category = large.category_column
@@ -248,18 +164,13 @@ def evaluate_by_others(
 
 
 def merged_run(run: Run) -> Merged:
-    """The sum of a run, kept beside its parts. Raises `ShardError` and FileProblem."""
-    from guardtui.shards.merge import merge
-
+    """The sum of a run, kept beside its parts. Raises `ShardError` and FileError."""
     merged = merge(run)
     merged.write()
     return merged
 
 
 def _run_all(job: Job, large: LargeSet, name: str, jobs: int | None, address: str | None) -> Run:
-    from guardtui.shards.executors import make_executor
-    from guardtui.shards.parts import read_manifest
-
     executor, run = make_executor(name, jobs, address), job.worker().run
     left = [one for one in large.all_shards() if read_manifest(run, one) is None]
     done = large.shards - len(left)
@@ -273,8 +184,6 @@ def _run_all(job: Job, large: LargeSet, name: str, jobs: int | None, address: st
 
 def told(shard: Shard, manifest: Manifest) -> str:
     """What came of a shard, in a line."""
-    from guardtui.domain.figures import count_text
-
     metrics = manifest.metrics
     seconds = sum(manifest.seconds.values())
     return (
@@ -286,9 +195,7 @@ def told(shard: Shard, manifest: Manifest) -> str:
 def report_of(
     merged: Merged, baseline: Evaluation | None, number: int | None, prompt_path: str = ""
 ) -> ReportInput:
-    """What a report may tell of a merged run; says how much is listed. Raises FileProblem."""
-    from guardtui.reports import whole
-
+    """What a report may tell of a merged run; says how much is listed. Raises FileError."""
     report = whole.report_of(merged, baseline, number, prompt_path)
     if report.listed is not None:
         diagnostics.note(
@@ -301,10 +208,8 @@ def report_of(
 def topic_for(path: Path, large: LargeSet) -> Topic:
     """The topic of a file; without an intent of its own it takes that of the prompts.
 
-    Raises FileProblem, and `InputError` when the intents disagree.
+    Raises FileError, and `InputError` when the intents disagree.
     """
-    from guardtui.files.topic_files import load_topic
-
     file = load_topic(path)
     if not file.intent_given:
         return file.topic.model_copy(update={"intent": large.intent})

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.options import FILE, Fraction, output_option, scanner_options
+from guardtui.cli.inputs import load_inputs, say_findings
+from guardtui.cli.operating_point import settled_engine, show_progress, threshold_for_shards
+from guardtui.cli.options import FILE, Fraction, engine_options, output_option
 from guardtui.cli.output import check_output, write
-from guardtui.cli.shards import ShardFlags
-
-if TYPE_CHECKING:
-    from guardtui.advice.sweep import Sweep
-    from guardtui.domain.evaluation import ScannerSettings
+from guardtui.cli.shard_options import ShardFlags
+from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
+from guardtui.cli.sweep_report import Found, render
+from guardtui.domain.evaluation import ScannerSettings, should_trigger
+from guardtui.domain.operating_point import Wanted
+from guardtui.domain.sweep import Sweep, best_threshold, sweep
 
 
 @click.command("sweep")
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--min-tpr", type=Fraction(), default=0.0, metavar="X", help="Least TPR of the best.")
 @click.option("--min-tnr", type=Fraction(), default=0.0, metavar="X", help="Least TNR of the best.")
-@scanner_options
+@engine_options
 @click.option(
     "--format",
     "format_name",
@@ -45,7 +48,7 @@ def command(
     min_tpr: float,
     min_tnr: float,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     format_name: str,
     output: Path | None,
 ) -> int:
@@ -53,13 +56,10 @@ def command(
 
     The best threshold has the largest coverage of those that keep --min-tpr and --min-tnr. It is
     chosen by the labels it is measured on; beside it stands what it reaches cross-validated, on
-    prompts that had no part in choosing it. --threshold is the one compared with (default: the
-    engine's own). When no threshold keeps the floors, the exit code is 1.
+    prompts that had no part in choosing it. --threshold is the one compared with (default: that
+    of 'guardtui eval'). When no threshold keeps the floors, the exit code is 1.
     """
     check_output(output, topic, prompts)
-    from guardtui.advice.sweep import best_threshold
-    from guardtui.cli.sweep_report import Found, render
-
     measure = _of_large_set if ShardFlags().wanted(prompts) else _of_file
     curve, settings, source = measure(topic, prompts, encoder, threshold)
     best = best_threshold(curve, min_tpr=min_tpr, min_tnr=min_tnr)
@@ -75,44 +75,29 @@ def command(
 
 
 def _of_file(
-    topic: Path, prompts: Path, encoder: str | None, threshold: float | None
+    topic: Path, prompts: Path, encoder: str | None, threshold: Wanted
 ) -> tuple[Sweep, ScannerSettings, str]:
     """The sweep over a prompt file, what measured it, and the file's name."""
-    from guardtui.advice.sweep import sweep
-    from guardtui.cli.inputs import load_inputs, say_findings
-    from guardtui.domain.evaluation import should_trigger
-    from guardtui.scanners.base import Progress
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
-
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
-    scanner = LocalScanner(encoder=encoder or ENCODERS[0], threshold=threshold)
-
-    def progress(now: Progress) -> None:
-        diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
-
-    verdicts = scanner.scan_now(definition, prompt_set, progress)
+    scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
+    verdicts = scanner.scan_now(definition, prompt_set, show_progress)
     diagnostics.progress("")
     assert verdicts is not None  # noqa: S101 - nothing stops it
     duty = should_trigger(prompt_set.expected, definition.intent)
-    curve = sweep(verdicts.score, duty, definition.intent)
+    curve = sweep(verdicts.score, duty, definition.intent, prompt_set.keys)
     return curve, scanner.settings, prompt_set.source
 
 
 def _of_large_set(
-    topic: Path, prompts: Path, encoder: str | None, threshold: float | None
+    topic: Path, prompts: Path, encoder: str | None, threshold: Wanted
 ) -> tuple[Sweep, ScannerSettings, str]:
     """The same over a folder of shards, from their sorted scores; shards not evaluated are now."""
-    import numpy as np
-
-    from guardtui.advice.sweep import sweep
-    from guardtui.cli.shards import cut_prompts, evaluate_locally, topic_for
-
     flags = ShardFlags()
     large = cut_prompts(flags, prompts, None, topic)
     definition = topic_for(topic, large)
-    merged = evaluate_locally(flags, large, definition, encoder, threshold, None)
+    settled = threshold_for_shards(encoder, threshold, topic)
+    merged, _ = evaluate_locally(flags, large, definition, encoder, settled, threshold, None)
     assert merged is not None  # noqa: S101 - all shards were asked for
     should, other = merged.sorted_scores()
     duty = np.arange(len(should) + len(other)) < len(should)

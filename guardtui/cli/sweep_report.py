@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from guardtui.advice.sweep import Best, CrossValidated, Sweep
-    from guardtui.domain.evaluation import ScannerSettings
-    from guardtui.domain.metrics import Metrics
-    from guardtui.domain.statistics import Interval
+import polars as pl
+
+from guardtui.advice.curves import LEAST_POINTS, curve_points, thinned
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import measured_by
+from guardtui.domain.metrics import RATE_TITLES, Metrics
+from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.sweep import Best, CrossValidated, Sweep
+from guardtui.reports.json_report import RATE_KEYS
 
 SCHEMA_VERSION = 1
 
@@ -44,8 +48,8 @@ class Found:
         return threshold
 
     @property
-    def nearest(self) -> int | None:
-        """Where no threshold keeps the floors, the cut that misses them by the least."""
+    def nearest(self) -> float | None:
+        """Where no threshold keeps the floors, the one that misses them by the least."""
         if self.best is not None:
             return None
         return self.sweep.nearest(min_tpr=self.min_tpr, min_tnr=self.min_tnr)
@@ -65,10 +69,6 @@ def render(found: Found, format_name: str) -> str:
 
 def _csv(found: Found) -> str:
     """Every distinct threshold, lowest first; an undefined rate is an empty cell."""
-    import polars as pl
-
-    from guardtui.reports.json_report import RATE_KEYS
-
     sweep = found.sweep
     rates = {key: getattr(sweep, name) for name, key in RATE_KEYS.items()}
     tp, fp = sweep.tp, sweep.fp
@@ -77,8 +77,6 @@ def _csv(found: Found) -> str:
 
 
 def _document(found: Found) -> dict[str, Any]:
-    from guardtui.advice.curves import curve_points
-
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
     kept = (here,) if best is None else (here, best.place)
@@ -100,7 +98,7 @@ def _document(found: Found) -> dict[str, Any]:
         "best": None,
         "nearest": None
         if nearest is None
-        else {"threshold": sweep.setting(nearest), **_figures(sweep.metrics(nearest))},
+        else {"threshold": nearest, **_figures(sweep.metrics(sweep.place(nearest)))},
         "curve": [
             {
                 "threshold": point.threshold,
@@ -132,9 +130,6 @@ def _validated(validated: CrossValidated) -> dict[str, Any]:
 
 
 def _figures(metrics: Metrics) -> dict[str, Any]:
-    from guardtui.domain.statistics import rate_intervals
-    from guardtui.reports.json_report import RATE_KEYS
-
     intervals = {
         RATE_KEYS[name]: None if one is None else {"low": one.low, "high": one.high}
         for name, one in rate_intervals(metrics).items()
@@ -143,8 +138,6 @@ def _figures(metrics: Metrics) -> dict[str, Any]:
 
 
 def _rates(metrics: Metrics) -> dict[str, float | None]:
-    from guardtui.reports.json_report import RATE_KEYS
-
     return {key: getattr(metrics, name) for name, key in RATE_KEYS.items()}
 
 
@@ -156,9 +149,6 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 
 
 def _table(found: Found) -> Iterator[str]:
-    from guardtui.advice.curves import LEAST_POINTS, thinned
-    from guardtui.domain.guardrail import measured_by
-
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
     yield measured_by(found.settings)
@@ -183,12 +173,10 @@ def _table(found: Found) -> Iterator[str]:
                 folds = len(validated.thresholds)
                 yield f"  the floors were out of reach in {validated.unmet} of {folds} folds"
     elif nearest is not None:
-        yield f"no threshold{floors}; nearest {_short(sweep.setting(nearest))}"
-        yield _worth("", sweep.metrics(nearest))
+        yield f"no threshold{floors}; nearest {_short(nearest)}"
+        yield _worth("", sweep.metrics(sweep.place(nearest)))
     yield "(95 % intervals; what is in sample flatters the threshold it has chosen)"
     yield ""
-    from guardtui.domain.metrics import RATE_TITLES
-
     names = list(RATE_TITLES)
     head = "".join(f"{RATE_TITLES[name]:>11}" for name in names)
     yield f"   {'threshold':<10}{head}{'FP':>8}{'FN':>8}"
@@ -201,6 +189,8 @@ def _table(found: Found) -> Iterator[str]:
         sign = "›" if place in marked else " "
         told = f"  {marked[place]}" if place in marked else ""
         threshold = found.current if place == here else sweep.setting(place)
+        if best is not None and place == best.place != here:
+            threshold = best.threshold
         yield f" {sign} {_short(threshold):<10}{rates}{metrics.fp:>8}{metrics.fn:>8}{told}"
     yield ""
     yield _PROXY
@@ -213,9 +203,6 @@ def _floors(found: Found) -> str:
 
 
 def _worth(name: str, metrics: Metrics) -> str:
-    from guardtui.domain.metrics import RATE_TITLES
-    from guardtui.domain.statistics import rate_intervals
-
     intervals = rate_intervals(metrics)
     shown = [
         f"{RATE_TITLES[rate]} {_number(getattr(metrics, rate))}{_span(intervals[rate])}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
+from guardtui.app.tenant_topics import Listing, read_listing
 from guardtui.cli import diagnostics, topics_apply, topics_delete, topics_revert
+from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
     failures_told,
-    known_revisions,
     load_settings,
     open_management,
     profile_option,
@@ -20,13 +22,12 @@ from guardtui.cli.airs_service import (
 )
 from guardtui.cli.options import FILE, tenant_option
 from guardtui.cli.output import write
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Topic
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-    from guardtui.scanners.airs.places import Place
-    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
+from guardtui.domain.topic import Intent, Topic
+from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.http.errors import inert
+from guardtui.scanners.airs import lifecycle
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.models import CustomTopic
 
 SCHEMA_VERSION = 1
 
@@ -55,24 +56,24 @@ def list_(profile: str | None, tenant: str | None, as_json: bool) -> None:
     With a profile also the action and the revision that it pins of each.
     """
     settings = load_settings(profile=profile, tenant=tenant)
-    topics, row = run_async(_read(settings))
-    pins = [[] if row is None else _pins(row, topic) for topic in topics]
+    listing = run_async(_read(settings))
+    row = listing.profile
     if as_json:
         document = {
             "schema_version": SCHEMA_VERSION,
             "profile": None
             if row is None
             else {"name": row.profile_name, "revision": row.revision, "id": row.profile_id},
-            "topics": [_entry(topic, pinned) for topic, pinned in zip(topics, pins, strict=True)],
+            "topics": [_entry(listing, topic) for topic in listing.topics],
         }
         write(json.dumps(document, indent=2) + "\n")
         return
     header = ("name", "revision", "id", *(("in the profile",) if row is not None else ()))
-    write(table([_cells(one, pin, row) for one, pin in zip(topics, pins, strict=True)], header))
-    if not topics:
+    write(table([_cells(listing, topic) for topic in listing.topics], header))
+    if not listing.topics:
         diagnostics.note("there are no topics yet: 'guardtui topics create FILE' makes one")
-    if row is not None:
-        _say_strangers(row, topics)
+    for name in listing.strangers():
+        diagnostics.warn(f"the profile names a topic that is not there: {name}")
 
 
 @command.command("get")
@@ -87,15 +88,13 @@ def get(name: str, profile: str | None, tenant: str | None, as_json: bool) -> No
     NAME is the topic's name or its id.
     """
     settings = load_settings(profile=profile, tenant=tenant)
-    topics, row = run_async(_read(settings))
-    topic = topics_delete.named(topics, name)
-    pins = [] if row is None else _pins(row, topic)
+    listing = run_async(_read(settings))
+    topic = topics_delete.named(listing.topics, name)
     if as_json:
         write(json.dumps(topic.model_dump(mode="json"), indent=2) + "\n")
     else:
-        write(_topic_file(topic, pins))
-    if row is not None:
-        _say_pins(row, topic, pins, _texts(settings))
+        write(_topic_file(topic, listing.intent(topic)))
+    _say_pins(listing, topic)
     if not topic.active:
         diagnostics.warn("the topic is not active: it matches nothing")
 
@@ -108,9 +107,6 @@ def create(topic: Path, tenant: str | None) -> None:
 
     A topic of that name must not exist: 'guardtui topics apply' changes one.
     """
-    from guardtui.cli.airs_scans import require_sendable
-    from guardtui.files.topic_files import load_topic
-
     definition = load_topic(topic).topic
     require_sendable(definition)
     settings = load_settings(tenant=tenant)
@@ -120,31 +116,19 @@ def create(topic: Path, tenant: str | None) -> None:
 
 
 async def _create(settings: AirsSettings, topic: Topic) -> CustomTopic:
-    from guardtui.scanners.airs import lifecycle
-
     with failures_told():
         async with open_management(settings) as client:
             return await lifecycle.create(client, topic)
 
 
-async def _read(settings: AirsSettings) -> tuple[list[CustomTopic], SecurityProfile | None]:
-    """All topics by name, and the profile where one is named. Raises `InputError`, `AirsError`."""
-    from guardtui.scanners.airs import lifecycle
-
+async def _read(settings: AirsSettings) -> Listing:
+    """Read all topics, and the profile if one is named. Raises `InputError`, `AirsError`."""
     with failures_told():
         async with open_management(settings) as client:
-            topics = await client.topics()
-            row = await lifecycle.newest(client, settings.profile) if settings.profile else None
-    return sorted(topics, key=lambda one: (one.topic_name.casefold(), one.topic_id)), row
+            return await read_listing(client, settings.profile, must_exist=True)
 
 
-def _pins(row: SecurityProfile, topic: CustomTopic) -> list[tuple[Place, str, int]]:
-    from guardtui.scanners.airs.places import pinned
-
-    return list(pinned(row.policy, topic.topic_id))
-
-
-def _entry(topic: CustomTopic, pins: list[tuple[Place, str, int]]) -> dict[str, Any]:
+def _entry(listing: Listing, topic: CustomTopic) -> dict[str, Any]:
     return {
         "name": topic.topic_name,
         "revision": topic.revision,
@@ -154,69 +138,41 @@ def _entry(topic: CustomTopic, pins: list[tuple[Place, str, int]]) -> dict[str, 
         "examples": list(topic.examples),
         "pins": [
             {"place": str(place), "action": action, "revision": revision}
-            for place, action, revision in pins
+            for place, action, revision in listing.pins(topic)
         ],
     }
 
 
-def _cells(
-    topic: CustomTopic, pins: list[tuple[Place, str, int]], row: SecurityProfile | None
-) -> list[str]:
-    from guardtui.http.errors import inert
-
+def _cells(listing: Listing, topic: CustomTopic) -> list[str]:
     cells = [inert(topic.topic_name), str(topic.revision), inert(topic.topic_id)]
-    if row is None:
+    if listing.profile is None:
         return cells
-    told = [
+    pins = listing.pins(topic)
+    texts = [
         f"{inert(action)}, revision {revision}" + (f" ({place})" if len(pins) > 1 else "")
         for place, action, revision in pins
     ]
-    return [*cells, "; ".join(told) or "-"]
+    return [*cells, "; ".join(texts) or "-"]
 
 
-def _say_strangers(row: SecurityProfile, topics: list[CustomTopic]) -> None:
-    """Warn of what the profile names that the tenant does not have."""
-    from guardtui.http.errors import inert
-    from guardtui.scanners.airs.places import guardrails, members
-
-    known = {one.topic_id.lower() for one in topics}
-    for _, item in guardrails(row.policy):
-        for _, member in members(item):
-            if str(member.get("topic_id")).lower() not in known:
-                name = inert(str(member.get("topic_name")))[:60]
-                diagnostics.warn(f"the profile names a topic that is not there: {name}")
-
-
-def _texts(settings: AirsSettings) -> ServiceRevisions:
-    """The texts of topic revisions that were seen at this service."""
-    from guardtui.scanners.airs.topic_revisions import ServiceRevisions
-
-    return ServiceRevisions(str(settings.management_endpoint), known_revisions())
-
-
-def _say_pins(
-    row: SecurityProfile,
-    topic: CustomTopic,
-    pins: list[tuple[Place, str, int]],
-    texts: ServiceRevisions,
-) -> None:
-    from guardtui.http.errors import inert
-    from guardtui.scanners.airs.topic_revisions import text_hash
-
-    name = inert(row.profile_name)[:60]
+def _say_pins(listing: Listing, topic: CustomTopic) -> None:
+    row = listing.profile
+    if row is None:
+        return
+    profile = f"profile {inert(row.profile_name)[:60]} (revision {row.revision})"
+    pins = listing.pins(topic)
     if not pins:
-        diagnostics.note(f"profile {name} (revision {row.revision}) does not have this topic")
+        diagnostics.note(f"{profile} does not have this topic")
     for place, action, revision in pins:
-        said = f"profile {name} (revision {row.revision}): {inert(action)}, pinned at "
-        said += f"revision {revision} ({place})"
+        text = f"{profile}: {inert(action)}, pinned at revision {revision} ({place})"
         newest = f"revision {topic.revision}"
         if revision == topic.revision:
-            diagnostics.note(said)
-        elif texts.text(topic.topic_id, revision) == text_hash(topic):
-            diagnostics.note(f"{said}: the same text as the newest, {newest}")
+            diagnostics.note(text)
+        elif not listing.is_older(topic, revision):
+            diagnostics.note(f"{text}: the same text as the newest, {newest}")
         else:
             diagnostics.warn(
-                f"{said}: what is printed is the newest, {newest}, "
+                f"{text}: what is printed is the newest, {newest}, "
                 "as the service gives no older text"
             )
 
@@ -224,15 +180,8 @@ def _say_pins(
 _NO_INTENT = "intent: block\n"
 
 
-def _topic_file(topic: CustomTopic, pins: list[tuple[Place, str, int]]) -> str:
-    """The YAML of a topic file. Without a pin that tells the intent, none is written."""
-    from tempfile import TemporaryDirectory
-
-    from guardtui.domain.topic import Intent, Topic
-    from guardtui.files.topic_files import TopicFile, save_topic
-
-    intents = {action for _, action, _ in pins} & set(Intent)
-    intent = Intent(intents.pop()) if len(intents) == 1 else None
+def _topic_file(topic: CustomTopic, intent: Intent | None) -> str:
+    """Return the YAML of a topic file; without an intent, none is written."""
     definition = Topic(
         name=topic.topic_name,
         description=topic.description,

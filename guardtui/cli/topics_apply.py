@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.app.profile_changes import Placement, ProfileChanges, ShowChanges
 from guardtui.cli import diagnostics
+from guardtui.cli.airs_scans import require_sendable
 from guardtui.cli.airs_service import (
-    agreed,
     agreement_options,
     connect,
     failures_told,
@@ -18,18 +19,20 @@ from guardtui.cli.airs_service import (
     profile_option,
     revert_line,
     run_async,
-    say_plan,
-    warn_of_news,
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import FILE, address_options
+from guardtui.cli.terminal_author import TerminalAuthor
 from guardtui.cli.topics_wait import is_live, wait_options
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Topic
-    from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.lifecycle import Applied, Plan
-    from guardtui.scanners.airs.places import Place
+from guardtui.domain.topic import Topic
+from guardtui.files.topic_files import load_topic
+from guardtui.http.errors import ServiceError
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.lifecycle import Applied, Plan
+from guardtui.scanners.airs.places import Place
+from guardtui.session.applied import AppliedLog
+from guardtui.session.store import SessionStore
 
 _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", re.IGNORECASE)
 
@@ -68,8 +71,6 @@ def apply_(
     Shows what it will do, asks, does it, and waits until scans are judged by it. What was before
     is remembered beside the file: 'guardtui topics revert' goes back to it.
     """
-    from guardtui.cli.airs_scans import require_sendable
-
     definition = _definition(topic)
     require_sendable(definition)
     where = None if place is None else _parsed_place(place)
@@ -78,31 +79,35 @@ def apply_(
     )
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
-        plan = run_async(connection.look(definition, place=where, set_default=set_default))
-    if plan is None:
-        raise InputError("AIRS needs a service account to change topics")
-    title = f"profile {connection.place}, revision {plan.profile.revision}:"
-    say_plan(title, plan.changes or ("has this definition already",), plan.warnings)
-    if dry_run:
-        return Exit.DONE
-    row = plan.profile
-    if plan.changes:
-        if not agreed("Apply?", yes):
-            return Exit.INTERRUPTED
-        done = _apply(connection, topic, definition, plan, where, set_default)
-        row = done.profile
-        diagnostics.note(f"applied: revision {row.revision} of the profile")
-        if done.changes != plan.changes:
-            diagnostics.note("\n".join(f"  {change}" for change in done.changes))
-        warn_of_news(done, plan)
-    if no_wait:
-        return Exit.DONE
-    return is_live(connection, definition, row, wait_limit)
+    author = TerminalAuthor(yes=yes)
+
+    async def work() -> int:
+        changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
+        placement = Placement(where, set_default)
+        with failures_told():
+            plan = await changes.plan(connection, definition, placement)
+        if plan is None:
+            raise InputError("AIRS needs a service account to change topics")
+        question = ShowChanges.of(connection, plan)
+        author.show(question)
+        if dry_run:
+            return Exit.DONE
+        row = plan.profile
+        if plan.changes:
+            if not await author.ask(question):
+                return Exit.INTERRUPTED
+            done = await _apply(changes, connection, topic, definition, plan, placement)
+            row = done.profile
+            diagnostics.note(f"applied: revision {row.revision} of the profile")
+            if done.changes != plan.changes:
+                diagnostics.note("\n".join(f"  {change}" for change in done.changes))
+            author.warn([text for text in done.warnings if text not in plan.warnings])
+        return Exit.DONE if no_wait else await is_live(connection, definition, row, wait_limit)
+
+    return run_async(work())
 
 
 def _definition(path: Path) -> Topic:
-    from guardtui.files.topic_files import load_topic
-
     file = load_topic(path)
     if not file.intent_given:
         raise InputError(
@@ -113,36 +118,27 @@ def _definition(path: Path) -> Topic:
 
 
 def _parsed_place(text: str) -> Place:
-    from guardtui.scanners.airs.places import Place
-
     found = _PLACE.fullmatch(text.strip())
     if found is None:
         raise click.UsageError(f"--place {text[:60]!r} is no place: write 'entry 1, prompt'")
     return Place(entry=int(found[1]) - 1, direction=found[2].lower())
 
 
-def _apply(
+async def _apply(
+    changes: ProfileChanges,
     connection: AirsConnection,
     path: Path,
     topic: Topic,
     plan: Plan,
-    place: Place | None,
-    set_default: bool,
+    placement: Placement,
 ) -> Applied:
-    """Do it, with the way back kept before each step. Raises `InputError`, `AirsError`."""
-    from guardtui.http.errors import ServiceError
-    from guardtui.scanners.airs.errors import AirsError
-    from guardtui.session.applied import AppliedLog, ChangeJournal
-    from guardtui.session.store import SessionStore
-
+    """Apply it, with the way back kept before each step. Raises `InputError`, `AirsError`."""
     # Before anything is sent: where no way back can be kept, nothing is to be changed.
-    journal = ChangeJournal(AppliedLog(SessionStore(path), connection.key))
+    journal = changes.journal(connection)
     remedy = f"\n  '{revert_line(path, connection)}' takes back what was done of it"
     try:
-        return run_async(
-            connection.apply(topic, plan, place=place, set_default=set_default, journal=journal)
-        )
-    except KeyboardInterrupt:
+        return await changes.apply(connection, topic, plan, placement, journal)
+    except asyncio.CancelledError:
         diagnostics.note(
             "broken off in the middle: the topic or the profile may be changed" + remedy
             if journal.kept

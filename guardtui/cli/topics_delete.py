@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
 
 import click
 
+from guardtui.app.ports import Confirm
+from guardtui.app.tenant_topics import Holder, holder_lines, holders, is_address
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
-    agreed,
     agreement_options,
     failures_told,
     load_settings,
@@ -18,12 +20,13 @@ from guardtui.cli.airs_service import (
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import tenant_option
+from guardtui.cli.terminal_author import TerminalAuthor
+from guardtui.http.errors import ServiceError, inert
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.models import CustomTopic
 
-if TYPE_CHECKING:
-    from guardtui.scanners.airs.credentials import AirsSettings
-    from guardtui.scanners.airs.models import CustomTopic
-
-_LISTED = 10
+_HOLDERS = 10
+_REVISIONS = 5
 
 
 @click.command("delete")
@@ -44,41 +47,47 @@ def delete(
 
     Refused while any revision of a profile names it, old ones too, unless with --force.
     """
-    if force and not _is_address(updated_by):
+    if force and not is_address(updated_by):
         raise click.UsageError("--force needs --updated-by EMAIL, an address: who does it")
     if updated_by and not force:
         raise click.UsageError("--updated-by is for --force only: leave it out")
     settings = load_settings(tenant=tenant)
-    topic, holders, newest = run_async(_look(settings, name))
-    shown = _shown(topic)
-    if holders and not force:
-        raise InputError(
-            f"{shown} is not deleted: profiles name it\n{_lines(holders, newest)}\n"
-            "  take it out of them and delete their old revisions, or give --force with "
-            "--updated-by EMAIL"
-        )
-    diagnostics.note(f"{shown}, revision {topic.revision}, is deleted for good")
-    if holders:
-        diagnostics.warn(f"it is taken out of these profiles:\n{_lines(holders, newest)}")
-    if dry_run:
+    author = TerminalAuthor(yes=yes)
+
+    async def work() -> int:
+        with failures_told():
+            async with open_management(settings) as client:
+                topic = named(await client.topics(), name)
+                held = await holders(client, topic)
+        shown = f"topic {inert(topic.topic_name)[:60]}"
+        if held and not force:
+            raise InputError(
+                f"{shown} is not deleted: profiles name it\n{_lines(held)}\n"
+                "  take it out of them and delete their old revisions, or give --force with "
+                "--updated-by EMAIL"
+            )
+        diagnostics.note(f"{shown}, revision {topic.revision}, is deleted for good")
+        if held:
+            diagnostics.warn(f"it is taken out of these profiles:\n{_lines(held)}")
+        if dry_run:
+            return Exit.DONE
+        if not await author.ask(Confirm("Delete it?", "Delete", "Leave")):
+            return Exit.INTERRUPTED
+        try:
+            said = await _delete(settings, topic, updated_by if force else "")
+        except asyncio.CancelledError:
+            diagnostics.note(
+                f"broken off: whether {shown} is deleted, 'guardtui topics list' tells"
+            )
+            raise
+        diagnostics.note(said)
         return Exit.DONE
-    if not agreed("Delete it?", yes):
-        return Exit.INTERRUPTED
-    try:
-        said = run_async(_delete(settings, topic, updated_by if force else ""))
-    except KeyboardInterrupt:
-        diagnostics.note(f"broken off: whether {shown} is deleted, 'guardtui topics list' tells")
-        raise
-    diagnostics.note(said)
-    return Exit.DONE
+
+    return run_async(work())
 
 
 def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
     """The topic of this name or id. Raises `InputError` with names that are like it."""
-    from difflib import get_close_matches
-
-    from guardtui.http.errors import inert
-
     for one in topics:
         if name == one.topic_name:
             return one
@@ -95,55 +104,12 @@ def named(topics: Sequence[CustomTopic], name: str) -> CustomTopic:
     )
 
 
-def _is_address(text: str) -> bool:
-    name, sign, host = text.partition("@")
-    return bool(name and sign and host) and text.isprintable() and not set(text) & set(" ,;<>")
-
-
-def _shown(topic: CustomTopic) -> str:
-    from guardtui.http.errors import inert
-
-    return f"topic {inert(topic.topic_name)[:60]}"
-
-
-async def _look(
-    settings: AirsSettings, name: str
-) -> tuple[CustomTopic, dict[str, list[int]], dict[str, int]]:
-    """The topic, by profile the revisions that name it, newest first, and each one's newest."""
-    from guardtui.scanners.airs.places import references
-
-    with failures_told():
-        async with open_management(settings) as client:
-            topic = named(await client.topics(), name)
-            rows = await client.profiles()
-    newest: dict[str, int] = {}
-    holders: dict[str, list[int]] = {}
-    for row in sorted(rows, key=lambda one: -one.revision):
-        newest.setdefault(row.profile_name, row.revision)
-        if references(row.policy, topic.topic_id):
-            holders.setdefault(row.profile_name, []).append(row.revision)
-    return topic, holders, newest
-
-
-def _lines(holders: dict[str, list[int]], newest: dict[str, int]) -> str:
-    from guardtui.http.errors import inert
-
-    lines = []
-    for name, revisions in sorted(holders.items())[:_LISTED]:
-        in_effect = revisions[0] == newest[name]
-        numbers = f"{revisions[0]}{' (in effect)' if in_effect else ''}"
-        numbers += "".join(f", {one}" for one in revisions[1:5])
-        more = f" and {len(revisions) - 5} more" if len(revisions) > 5 else ""
-        lines.append(f"  {inert(name)[:60]}: revision {numbers}{more}")
-    if len(holders) > _LISTED:
-        lines.append(f"  and {len(holders) - _LISTED} more profiles")
-    return "\n".join(lines)
+def _lines(held: Sequence[Holder]) -> str:
+    return "\n".join(f"  {line}" for line in holder_lines(held, _HOLDERS, _REVISIONS))
 
 
 async def _delete(settings: AirsSettings, topic: CustomTopic, updated_by: str) -> str:
-    """Delete it, and what the service says. Raises `InputError`, `AirsError`."""
-    from guardtui.http.errors import ServiceError
-
+    """Delete it and return what the service says. Raises `InputError`, `AirsError`."""
     with failures_told("the topic was not deleted"):
         async with open_management(settings) as client:
             if updated_by:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.app.profile_changes import ProfileChanges, ShowChanges
+from guardtui.app.way_back import StepBack, UnreadableWayError, steps_back
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import (
-    agreed,
     agreement_options,
     connect,
     failures_told,
@@ -17,18 +18,16 @@ from guardtui.cli.airs_service import (
     profile_option,
     revert_line,
     run_async,
-    say_plan,
-    warn_of_news,
 )
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import FILE, address_options
+from guardtui.cli.terminal_author import TerminalAuthor
 from guardtui.cli.topics_wait import is_live, wait_options
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Topic
-    from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.lifecycle import Before, Reverted
-    from guardtui.session.applied import AppliedLog, JournalEntry
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.lifecycle import Reverted
+from guardtui.session.applied import AppliedLog
+from guardtui.session.recorded import has_session
+from guardtui.session.store import SessionStore
 
 
 @click.command("revert")
@@ -61,39 +60,41 @@ def revert(
     with failures_told():
         connection = connect(settings, scans=not (no_wait or dry_run))
     log = _log(topic, connection)
-    entries = log.entries()
-    left = [entry.id for entry in entries]
-    runs = _runs(_ways(entries, topic, connection), everything)
-    done = None
-    for number, run in enumerate(runs):
-        way = run[0]
-        for later in run[1:]:
-            way = way.then(later)
-        with failures_told(_so_far(number)):
-            shown = run_async(connection.look_back(way))
-        title = f"profile {connection.place}, revision {shown.profile.revision}:"
-        say_plan(title, shown.changes or ("is as it was before already",), shown.warnings)
-        if dry_run:
-            continue
-        if shown.changes and not agreed("Go back?", yes):
-            return Exit.INTERRUPTED
-        done = _revert(connection, topic, way, _so_far(number))
-        _forget(log, left[-len(run) :], run, done)
-        del left[-len(run) :]
-        if number + 1 < len(runs):
-            runs[number + 1][-1] = runs[number + 1][-1].after(way, done)
-        diagnostics.note(f"reverted: revision {done.profile.revision} of the profile")
-        warn_of_news(done, shown)
-    if done is None or no_wait:
-        return Exit.DONE
-    return is_live(connection, _probe(runs[-1][0]), done.profile, wait_limit, as_expected=False)
+    steps = _steps(log, topic, connection, everything)
+    author = TerminalAuthor(yes=yes)
+
+    async def work() -> int:
+        changes = ProfileChanges(lambda _: log)
+        done = None
+        for number, step in enumerate(steps):
+            with failures_told(_so_far(number)):
+                shown = await connection.look_back(step.way)
+            question = ShowChanges.of(connection, shown, reverts=True)
+            author.show(question)
+            if dry_run:
+                continue
+            if shown.changes and not await author.ask(question):
+                return Exit.INTERRUPTED
+            done = await _revert(changes, connection, topic, step, _so_far(number))
+            if number + 1 < len(steps):
+                steps[number + 1] = steps[number + 1].after(step, done)
+            diagnostics.note(f"reverted: revision {done.profile.revision} of the profile")
+            author.warn([text for text in done.warnings if text not in shown.warnings])
+        if done is None or no_wait:
+            return Exit.DONE
+        probe = steps[-1].probe
+        return await is_live(connection, probe, done.profile, wait_limit, as_expected=False)
+
+    return run_async(work())
 
 
-def _revert(connection: AirsConnection, path: Path, way: Before, so_far: str) -> Reverted:
+async def _revert(
+    changes: ProfileChanges, connection: AirsConnection, path: Path, step: StepBack, so_far: str
+) -> Reverted:
     try:
         with failures_told(f"{so_far}; not all was taken back" if so_far else "not taken back"):
-            return run_async(connection.revert(way))
-    except KeyboardInterrupt:
+            return await changes.revert(connection, step)
+    except asyncio.CancelledError:
         diagnostics.note(
             "broken off: the profile may be as before, and the topic's text not yet\n"
             f"  '{revert_line(path, connection)}' again takes back what is left"
@@ -102,11 +103,7 @@ def _revert(connection: AirsConnection, path: Path, way: Before, so_far: str) ->
 
 
 def _log(path: Path, connection: AirsConnection) -> AppliedLog:
-    """What was applied by this file; looking makes no session."""
-    from guardtui.session.applied import AppliedLog
-    from guardtui.session.recorded import has_session
-    from guardtui.session.store import SessionStore
-
+    """Return the journal of what was applied by this file; looking makes no session."""
     if not has_session(path):
         raise _nothing(path, connection)
     return AppliedLog(SessionStore(path), connection.key)
@@ -120,61 +117,23 @@ def _nothing(path: Path, connection: AirsConnection) -> InputError:
     )
 
 
-def _ways(entries: list[JournalEntry], path: Path, connection: AirsConnection) -> list[Before]:
-    from pydantic import ValidationError
-
-    from guardtui.scanners.airs.lifecycle import Before
-
+def _steps(
+    log: AppliedLog, path: Path, connection: AirsConnection, everything: bool
+) -> list[StepBack]:
+    """Return the steps to take, newest first. Raises `InputError` where there is none."""
+    entries = log.entries()
     try:
-        ways = [Before.model_validate(entry.way) for entry in entries]
-    except ValidationError as error:
+        steps = steps_back(entries if everything else entries[-1:])
+    except UnreadableWayError as error:
         raise InputError(
             f"{path}: what was remembered of an apply cannot be read, so nothing was changed\n"
             "  put the definition of before into the file and apply it"
         ) from error
-    if not ways:
+    if not steps:
         raise _nothing(path, connection)
-    return ways
-
-
-def _runs(ways: list[Before], everything: bool) -> list[list[Before]]:
-    """The ways to go, newest first: each a run of changes of one topic in one place."""
-    if not everything:
-        return [ways[-1:]]
-    runs: list[list[Before]] = []
-    for way in reversed(ways):
-        if runs and _spot(runs[-1][0]) == _spot(way):
-            runs[-1].insert(0, way)
-        else:
-            runs.append([way])
-    return runs
-
-
-def _spot(way: Before) -> tuple[str, str, str]:
-    return way.profile_name, way.topic_id, str(way.undo.place)
-
-
-def _forget(log: AppliedLog, entry_ids: list[int], run: list[Before], done: Reverted) -> None:
-    """Drop the ways that were gone; the one before learns what came of them."""
-    from guardtui.scanners.airs.lifecycle import Before
-
-    def amend(earlier: dict[str, Any]) -> dict[str, Any]:
-        return Before.model_validate(earlier).after(run[0], done).model_dump(mode="json")
-
-    log.drop(entry_ids, amend)
+    return steps
 
 
 def _so_far(number: int) -> str:
     """What was done before something went wrong; "" for nothing."""
     return f"{number} of the steps back {'was' if number == 1 else 'were'} done" if number else ""
-
-
-def _probe(way: Before) -> Topic:
-    """A topic to probe with: the one that is back, or its name where there was none."""
-    from guardtui.domain.topic import Topic
-
-    before = way.topic or {}
-    examples = before.get("examples") or ()
-    return Topic(
-        name=way.topic_name, description=way.topic_name, examples=tuple(map(str, examples))
-    )

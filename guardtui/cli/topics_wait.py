@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from guardtui.cli import diagnostics
-from guardtui.cli.airs_service import failures_told, run_async
+from guardtui.cli.airs_service import failures_told
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import Seconds
-
-if TYPE_CHECKING:
-    from guardtui.domain.topic import Topic
-    from guardtui.scanners.airs.connection import AirsConnection
-    from guardtui.scanners.airs.live import Live
-    from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.domain.topic import Topic
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.live import Live
+from guardtui.scanners.airs.models import SecurityProfile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,7 +36,7 @@ def wait_options(function: Function) -> Function:
     )(function)
 
 
-def is_live(
+async def is_live(
     connection: AirsConnection,
     topic: Topic,
     row: SecurityProfile,
@@ -56,10 +55,10 @@ def is_live(
     diagnostics.progress("waiting until scans are judged by it")
     try:
         with failures_told("it is in the profile, but whether scans know it was not learned"):
-            live = run_async(
-                connection.wait(topic, row, limit=limit, as_expected=as_expected, told=told)
+            live = await connection.wait(
+                topic, row, limit=limit, as_expected=as_expected, told=told
             )
-    except KeyboardInterrupt:
+    except asyncio.CancelledError:
         diagnostics.progress("")
         diagnostics.note("it is in the profile; the wait for scans was broken off")
         raise
@@ -78,7 +77,7 @@ def _told(live: Live, limit: float) -> int:
             "  the probe is the first example of the topic: another topic may let it through"
         )
         return Exit.DONE
-    if live.revision_seen is None and live.last is not None and live.last.triggered is not None:
+    if live.revision_seen is None and live.last is not None and live.last.decided:
         diagnostics.warn(
             f"whether scans know it cannot be learned: {live.reason}\n"
             "  wait 15 seconds or so before you scan"

@@ -6,20 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.profile import NO_ALLOW, any_of, decided
 from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 OVERLAP = 0.5
 """Two topics overlap when of the prompts that either matches, at least this share matches both."""

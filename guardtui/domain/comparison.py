@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
-from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, metrics_of
+from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.verdicts import Outcome, Triggered, outcomes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 ABSENT = -1
 """Baseline outcome of a prompt that the baseline did not have."""
@@ -91,7 +87,8 @@ class Comparison:
     of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
     why the two cannot be compared without care. `no_verdict` counts prompts that got none in one
     of the two, `open` those that one of them did not ask. `then` and `now` are the outcomes of both
-    by the labels of now, int8 [N].
+    by the labels of now, int8 [N]. `evaluations` are the two, the baseline first, and `alignment`
+    is that of their prompts.
     """
 
     changes: NDArray[np.int8]
@@ -107,6 +104,38 @@ class Comparison:
     caveats: tuple[str, ...]
     then: NDArray[np.int8] = field(repr=False)
     now: NDArray[np.int8] = field(repr=False)
+    evaluations: tuple[Evaluation, Evaluation] = field(repr=False)
+    alignment: Alignment = field(repr=False)
+
+    @cached_property
+    def separation(self) -> SeparationChange | None:
+        """The change of separation on the prompts of both, by the labels of now.
+
+        None where a scanner has no scores, where the two are not one engine, and for tiny classes.
+        """
+        baseline, current = self.evaluations
+        old, new = baseline.settings, current.settings
+        if old.identity != new.identity or None in (old.threshold, new.threshold):
+            return None
+        index, before = self.alignment.index, baseline.verdicts.score
+        if index is None and np.array_equal(baseline.expected, current.expected):
+            pair = baseline.placements, current.placements
+            if not np.array_equal(np.isnan(before), np.isnan(current.verdicts.score)):
+                return None
+        else:
+            if index is not None:
+                if not len(before):
+                    return None
+                before = np.where(index >= 0, before[index], np.float32(np.nan))
+            shared = ~(np.isnan(before) | np.isnan(current.verdicts.score))
+            label = current.expected[shared]
+            pair = (
+                placements(before[shared], label),
+                placements(current.verdicts.score[shared], label),
+            )
+        if pair[0] is None or pair[1] is None:
+            return None
+        return separation_change(pair[0], pair[1])
 
     @cached_property
     def significance(self) -> Significance:
@@ -191,6 +220,8 @@ def compare(
         caveats=_caveats(baseline, current, counts, alignment.removed),
         then=then,
         now=current.codes,
+        evaluations=(baseline, current),
+        alignment=alignment,
     )
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.separation import Placements, Separation, placements, separation
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts, outcomes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,7 @@ class ScannerSettings:
 
     `identity` names engine, model and version: verdicts of different identities cannot be
     compared without saying so. `threshold` is a score from 0 to 1 (None where the scanner has
-    none) and `threshold_source` is `default`, `by hand`, `calibrated` or empty. `revision` says
+    none) and `threshold_source` is `shipped`, `by hand`, `fitted to …` or empty. `revision` says
     what of a remote guardrail judged; it changes with every definition and hinders no comparison.
     """
 
@@ -33,6 +29,23 @@ class ScannerSettings:
     threshold: float | None = None
     threshold_source: str = ""
     revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationKey:
+    """What an evaluation belongs to: definition, scanner settings and prompt set.
+
+    Whether a result is still about what is being edited is decided by comparing keys.
+    `prompt_set` is `PromptSet.fingerprint`.
+    """
+
+    topic: Topic
+    settings: ScannerSettings
+    prompt_set: str
+
+    def same_subject(self, topic: Topic, prompt_set: str) -> bool:
+        """Whether it is of this definition and these prompts, by whatever scanner."""
+        return self.topic == topic and self.prompt_set == prompt_set
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +64,11 @@ class Evaluation:
     verdicts: Verdicts
 
     @property
+    def key(self) -> EvaluationKey:
+        """What it belongs to."""
+        return EvaluationKey(self.topic, self.settings, self.prompt_set)
+
+    @property
     def should_trigger(self) -> NDArray[np.bool_]:
         """Labels as the guardrail's duty, bool [N]: `expected`, or its opposite for allow."""
         return should_trigger(self.expected, self.topic.intent)
@@ -64,6 +82,18 @@ class Evaluation:
     def metrics(self) -> Metrics:
         """Counts and rates over all prompts."""
         return metrics_of(self.codes)
+
+    @cached_property
+    def placements(self) -> Placements | None:
+        """How the scores place the two classes; None without a threshold, scores or a class."""
+        if self.settings.threshold is None:
+            return None
+        return placements(self.verdicts.score, self.expected)
+
+    @cached_property
+    def separation(self) -> Separation | None:
+        """How well the scores tell the classes apart, whatever the threshold; None as above."""
+        return None if self.placements is None else separation(self.placements)
 
 
 def should_trigger(expected: NDArray[np.bool_], intent: Intent) -> NDArray[np.bool_]:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
-
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

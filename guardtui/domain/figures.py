@@ -13,6 +13,14 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def threshold_text(value: float) -> str:
+    """Return a threshold with the decimals it was set with, at least two; of a long one three."""
+    for decimals in range(2, 10):
+        if abs(value - round(value, decimals)) < 1e-10:
+            return f"{value:.{decimals}f}"
+    return f"{value:.3f}"
+
+
 def capitalized(sentence: str) -> str:
     """Return the sentence with its first letter in upper case and the others as they are."""
     return f"{sentence[:1].upper()}{sentence[1:]}"

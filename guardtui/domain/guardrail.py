@@ -11,7 +11,7 @@ UNKNOWN = "an unknown scanner"
 """What measured an evaluation whose scanner is not recorded."""
 
 _LONGEST = 200  # characters of a text that is not ours
-_LABELS = {"local": "engine (stand-in)", "airs": "AIRS", "judge": "judge"}
+_NAMES = {"airs": "AIRS", "judge": "Judge"}
 
 
 def _shown(text: str) -> str:
@@ -22,12 +22,24 @@ def _short(text: str) -> str:
     return display_start(text, 20)
 
 
+def remote_name(name: str, default: str | None = None) -> str:
+    """Return the display name of a remote scanner; of others the default, or their own name."""
+    return _NAMES.get(name, name if default is None else default)
+
+
+def remote_subject(name: str) -> str:
+    """Return the name of a remote scanner as a sentence begins with it."""
+    return "The judge" if name == "judge" else remote_name(name)
+
+
 def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
     """Return the guardrail in a word or two, for the cell or the head of a column.
 
     `quote` makes the name of a scanner that is not ours inert, as the format needs it.
     """
-    return _LABELS.get(settings.name) or quote(settings.name)
+    if settings.name == "local":
+        return "engine (stand-in)"
+    return remote_name("airs") if settings.name == "airs" else quote(settings.name)
 
 
 def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
@@ -35,7 +47,7 @@ def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _sho
 
     `quote` makes text that is not ours inert, as the format needs it: `AIRS, profile prod,
     revision 3`, or `the embedded engine (a stand-in for the real guardrail), encoder minilm,
-    threshold 0.620 (default)`.
+    threshold 0.620 (shipped)`.
     """
     # Scanners that call a service begin their identity with their own name.
     identity = settings.identity.removeprefix(f"{settings.name}, ")
@@ -44,7 +56,7 @@ def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _sho
         start = "the embedded engine (a stand-in for the real guardrail)"
         parts = [start, f"encoder {quote(first.partition('-')[0])}"]
     elif settings.name == "airs":
-        parts = ["AIRS", f"profile {quote(first.removeprefix('profile '))}"]
+        parts = [remote_name("airs"), f"profile {quote(first.removeprefix('profile '))}"]
     elif settings.name == "judge":
         parts = [f"a judge: {quote(first)}"]
     else:

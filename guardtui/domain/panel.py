@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.agreement import Agreement, agreement
-from guardtui.domain.late import late
 from guardtui.domain.verdicts import Triggered
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 
 @dataclass(frozen=True, eq=False)

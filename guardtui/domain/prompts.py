@@ -7,19 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import Intent, Topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 REQUIRED = ("prompt", "expected", "intent")
 PROMPT_BYTES = 1024 * 1024
@@ -57,8 +52,10 @@ class Finding:
     lines: tuple[int, ...] = ()
 
 
-class PromptSetError(ValueError):
+class PromptSetError(GuardtuiError, ValueError):
     """A prompt set that cannot be used. `findings` are the first 20 of `total` errors."""
+
+    exit_code = 2
 
     def __init__(self, source: str, findings: Sequence[Finding], total: int | None = None) -> None:
         self.source = source

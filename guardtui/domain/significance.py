@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.figures import change_interval_text, count_text
-from guardtui.domain.late import late
 from guardtui.domain.statistics import CONFIDENCE, mcnemar_p_value
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 SIGNIFICANT = 0.05
 """p-values of McNemar's test below this are significant."""

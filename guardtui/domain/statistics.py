@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.verdicts import Outcome
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 CONFIDENCE = 0.95
 

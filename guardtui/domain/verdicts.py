@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+import numpy as np
+from numpy.typing import NDArray
 
 
 class Triggered(IntEnum):
@@ -63,6 +58,51 @@ class Usage:
         )
 
 
+class Failure(Enum):
+    """What went wrong where a prompt got no verdict, as far as a scan acts on it."""
+
+    FAILED = auto()
+    """The call failed, or its answer cannot be used."""
+    UNSENT = auto()
+    """The prompt was never sent, which says nothing about the service."""
+    UNREACHABLE = auto()
+    """There was no connection."""
+    BUDGET = auto()
+    """The author's budget had no room for the call, which was not made."""
+    REFUSED = auto()
+    """The credential was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a scanner answered for one prompt.
+
+    Without a verdict `problem` says why, and `failure` what went wrong: None where the scanner
+    answered as it should and could not decide. `note` is what an author should know of the verdict,
+    `doubtful` whether it may not be the topic's, `reason` what a judge gave as its reason, with or
+    without a verdict. `topics` are the topics that stopped the prompt, `allowed_topics` matching
+    topics that let prompts through. `revision` names what judged and `scan_id` the call, where the
+    service tells them; `seconds` is the time of the call.
+    """
+
+    triggered: Triggered
+    note: str = ""
+    topics: tuple[str, ...] = ()
+    reason: str = ""
+    problem: str = ""
+    failure: Failure | None = None
+    doubtful: bool = False
+    allowed_topics: tuple[str, ...] = ()
+    revision: str = ""
+    scan_id: str = ""
+    seconds: float | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is a verdict."""
+        return self.triggered >= Triggered.NO
+
+
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """The verdicts of one evaluation; all columns have shape [N], in the prompt set's order.
@@ -72,7 +112,8 @@ class Verdicts:
     for single rows why there is no verdict (for an open row only where the scan ended before it),
     `notes` what is doubtful about one, `stopped_by` which topics of a profile stopped it, where
     that is known, `reasons` what a judge gave as its reason, `used` what asking for these cost,
-    now. `repeats` are the answers of K epochs, int8 [K, N], that these were made from.
+    now. `repeats` are the answers of K epochs, int8 [K, N], that these were made from. For the rows
+    `beyond_budget` there is no verdict since the author's budget was spent.
     """
 
     triggered: NDArray[np.int8]
@@ -84,6 +125,7 @@ class Verdicts:
     reasons: Mapping[int, str] = field(default_factory=dict)
     used: Usage | None = None
     repeats: NDArray[np.int8] | None = None
+    beyond_budget: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return int(self.triggered.shape[0])
@@ -129,6 +171,70 @@ class Verdicts:
             reasons=texts(self.reasons, newer.reasons),
             used=newer.used if self.used is None else self.used + (newer.used or Usage()),
             repeats=_merged_repeats(self.repeats, newer.repeats, asked),
+            beyond_budget=(self.beyond_budget - later) | (newer.beyond_budget & later),
+        )
+
+
+class VerdictColumns:
+    """Verdicts of a scan under way, collected by rows; at first every row is NOT_ASKED."""
+
+    def __init__(self, count: int) -> None:
+        self._triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
+        self._not_asked: dict[int, str] = {}
+        self._errors: dict[int, str] = {}
+        self._notes: dict[int, str] = {}
+        self._topics: dict[int, tuple[str, ...]] = {}
+        self._reasons: dict[int, str] = {}
+        self._beyond_budget: set[int] = set()
+
+    @property
+    def errors(self) -> int:
+        """Number of rows without a verdict; those that were not asked do not count."""
+        return len(self._errors)
+
+    @property
+    def not_asked(self) -> NDArray[np.bool_]:
+        """Rows that are NOT_ASKED, bool [N]."""
+        rows: NDArray[np.bool_] = self._triggered == Triggered.NOT_ASKED
+        return rows
+
+    def put(self, rows: Sequence[int], verdict: Verdict, note: str = "") -> None:
+        """Set the verdict of rows, and what an author should know of it."""
+        self._triggered[rows] = verdict.triggered
+        for row in rows:
+            self._errors.pop(row, None)
+            self._not_asked.pop(row, None)
+        self._beyond_budget.difference_update(rows)
+        if verdict.failure is Failure.BUDGET:
+            self._beyond_budget.update(rows)
+        if verdict.triggered is Triggered.NO_VERDICT:
+            self._errors.update(dict.fromkeys(rows, verdict.problem))
+        elif verdict.triggered is Triggered.NOT_ASKED:
+            self._not_asked.update(dict.fromkeys(rows, verdict.problem))
+        if note:
+            self._notes.update(dict.fromkeys(rows, note))
+        if verdict.topics:
+            self._topics.update(dict.fromkeys(rows, verdict.topics))
+        if verdict.reason:
+            self._reasons.update(dict.fromkeys(rows, verdict.reason))
+
+    def explain_not_asked(self, row: int, problem: str) -> None:
+        """Say why a row was not asked, unless that is known."""
+        self._not_asked.setdefault(row, problem)
+
+    def verdicts(self, used: Usage | None = None) -> Verdicts:
+        """The verdicts so far; later ones do not change them."""
+        count = len(self._triggered)
+        return Verdicts(
+            triggered=self._triggered.copy(),
+            score=np.full(count, np.nan, np.float32),
+            matched=np.full(count, -1, np.int16),
+            errors=self._not_asked | self._errors,
+            notes=dict(self._notes),
+            stopped_by=dict(self._topics),
+            reasons=dict(self._reasons),
+            used=used,
+            beyond_budget=frozenset(self._beyond_budget),
         )
 
 

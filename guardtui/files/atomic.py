@@ -13,7 +13,7 @@ import stat
 import time
 from pathlib import Path
 
-from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.files.problems import FileError, from_os_error
 
 BACKUPS_KEPT = 10
 
@@ -22,7 +22,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
     """Replace the content of a file, or make it; links are followed, and its mode stays.
 
     The new content is complete on disk before it takes the old one's place. With `backup_folder`
-    the old content is copied there first (the last 10 are kept). Raises FileProblem, and then the
+    the old content is copied there first (the last 10 are kept). Raises FileError, and then the
     file is as it was. A device, a pipe or an open descriptor (/dev/stdout) is written into; there,
     a reader that stops early is no error.
     """
@@ -30,7 +30,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
-            raise FileProblem(path, "this is a folder", "name a file in it")
+            raise FileError(path, "this is a folder", "name a file in it")
         if (number := descriptor_of(path)) is not None:
             # Even a file that stands behind it: it goes on where its owner has got to.
             _write_into(os.dup(number), data)
@@ -41,7 +41,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
             return
         if target.exists():
             if not os.access(target, os.W_OK):
-                raise FileProblem(path, "the file is read-only", "make it writable and try again")
+                raise FileError(path, "the file is read-only", "make it writable and try again")
             if backup_folder is not None:
                 _back_up(target, backup_folder)
         # Known before it exists, so that a signal in between leaves none behind.
@@ -58,7 +58,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
-        raise FileProblem(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "this is no file name") from error
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -118,11 +118,11 @@ def _write_into(handle: int, data: bytes) -> None:
 
 
 def refuse_overwriting(output: Path, *inputs: Path) -> None:
-    """Raise FileProblem when `output` is one of the files that a command reads."""
+    """Raise FileError when `output` is one of the files that a command reads."""
     for path in inputs:
         with contextlib.suppress(OSError, ValueError):
             if (path.is_file() or path.is_fifo()) and path.samefile(output):
-                raise FileProblem(
+                raise FileError(
                     output,
                     f"this is what is read ({path}): it would be lost"
                     if path != output

@@ -11,17 +11,13 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
+import polars as pl
+
 from guardtui.files.chats import ChatMessage, last_user_text, read_chat, read_question
 from guardtui.files.json_places import json_members
-from guardtui.files.problems import SIZE_LIMIT, FileProblem, decode
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
+from guardtui.files.problems import SIZE_LIMIT, FileError, decode
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93
@@ -32,6 +28,8 @@ _PROTOCOL = "attachment://"
 _AT_ONCE = 500
 """Samples that are unpacked together."""
 
+_UNREADABLE = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError)
+"""What `zipfile` raises on damage; NotImplementedError where a version or a method is damaged."""
 _WRITE_AGAIN = "copy it again, or write it anew with 'inspect log convert'"
 _NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
 
@@ -151,7 +149,7 @@ def is_inspect_log(path: Path, content: bytes) -> bool:
     if content.startswith(_ZIP):
         try:
             names = zipfile.ZipFile(io.BytesIO(content)).namelist()
-        except (zipfile.BadZipFile, ValueError, EOFError, OSError):
+        except _UNREADABLE:
             return path.suffix.lower() == ".eval"
         return any(name in names for name in _HEADERS)
     # Version, status and eval stand first, so that a reader of headers finds them.
@@ -167,25 +165,25 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
     by releases of now, with deflate by older ones. A `.json` is one object with a list `samples`.
     Source: inspect_ai 0.3.285, `inspect_ai.log._recorders.eval` and `.json`.
 
-    Raises FileProblem telling file and place.
+    Raises FileError telling file and place.
     """
     if content.startswith(_ZIP):
         header, samples = _zipped(path, content)
     elif path.suffix.lower() == ".eval":
-        raise FileProblem(path, "this is no .eval log: it is no zip archive", _NO_LOG)
+        raise FileError(path, "this is no .eval log: it is no zip archive", _NO_LOG)
     else:
         header, samples = _written(path, content)
     if not isinstance(header.get("eval"), dict):
-        raise FileProblem(path, "this is no log of inspect_ai: it has no 'eval'", _NO_LOG)
+        raise FileError(path, "this is no log of inspect_ai: it has no 'eval'", _NO_LOG)
     version = header.get("version", 1)
     if type(version) is not int or version > 2:
         problem = f"the log has version {version!s:.20}, this guardtui reads up to 2"
-        raise FileProblem(path, problem, "convert it with an older release of inspect_ai")
+        raise FileError(path, problem, "convert it with an older release of inspect_ai")
     if not samples:
         problem = "the log has no samples"
         if header.get("status") == "started":
             problem += " yet: its evaluation is still running, or was ended"
-        raise FileProblem(path, problem, "run the evaluation with samples logged")
+        raise FileError(path, problem, "run the evaluation with samples logged")
     samples.sort(key=_order)
     numbered = (
         LogSample(number, one.value, one.place, one.line)
@@ -203,7 +201,7 @@ def _order(sample: LogSample) -> tuple[int, int, int, str]:
 
 
 def _checked(path: Path, value: object, place: str, line: int | None = None) -> LogSample:
-    """A sample with an id and an epoch. Raises FileProblem."""
+    """A sample with an id and an epoch. Raises FileError."""
     problem = ""
     if not isinstance(value, dict):
         problem = "is no JSON object"
@@ -213,7 +211,7 @@ def _checked(path: Path, value: object, place: str, line: int | None = None) -> 
         problem = "has no epoch that is a number from 1 on"
     else:
         return LogSample(0, value, place, line)
-    raise FileProblem(path, f"{place} {problem}", _WRITE_AGAIN, line)
+    raise FileError(path, f"{place} {problem}", _WRITE_AGAIN, line)
 
 
 def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
@@ -224,7 +222,7 @@ def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         problem = "this is no JSON, or half of it"
-        raise FileProblem(path, problem, _WRITE_AGAIN, line) from error
+        raise FileError(path, problem, _WRITE_AGAIN, line) from error
     samples = []
     for number, (line, value) in enumerate(found, start=1):
         _require_whole_characters(path, value, f"sample {number}", line)
@@ -236,14 +234,14 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
     """Header and samples of a zip of JSON files."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+    except _UNREADABLE as error:
         problem = "this is no zip archive, or half of one"
-        raise FileProblem(path, problem, _WRITE_AGAIN) from error
+        raise FileError(path, problem, _WRITE_AGAIN) from error
     members = archive.NameToInfo  # of several with one name the last
     total = sum(member.file_size for member in members.values())
     if total > SIZE_LIMIT:
         problem = f"unpacked it has {total / 1024**3:.1f} GiB, more than the 1 GiB allowed"
-        raise FileProblem(path, problem, "split the log")
+        raise FileError(path, problem, "split the log")
     header: dict[str, Any] = {}
     for name in _HEADERS:
         if name in members:
@@ -263,30 +261,30 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
 def _object(
     path: Path, content: bytes, member: zipfile.ZipInfo, known: bytes | None
 ) -> dict[str, Any]:
-    """What is in a member, whose bytes may be known. Raises FileProblem."""
+    """What is in a member, whose bytes may be known. Raises FileError."""
     place = f"{member.filename!r:.200} in it"
     try:
         value = json.loads(_unpacked(content, member) if known is None else known)
     except _UnknownMethodError as error:
         problem = f"{place} is compressed by a method that is not known ({member.compress_type})"
-        raise FileProblem(path, problem, "convert it: inspect log convert --to json") from error
+        raise FileError(path, problem, "convert it: inspect log convert --to json") from error
     except (ValueError, RecursionError) as error:
         problem = f"{place} is damaged: it is no JSON, or not what was packed"
-        raise FileProblem(path, problem, _WRITE_AGAIN) from error
+        raise FileError(path, problem, _WRITE_AGAIN) from error
     if not isinstance(value, dict):
-        raise FileProblem(path, f"{place} is no JSON object", _WRITE_AGAIN)
+        raise FileError(path, f"{place} is no JSON object", _WRITE_AGAIN)
     _require_whole_characters(path, value, place, None)
     return value
 
 
 def _require_whole_characters(path: Path, value: object, place: str, line: int | None) -> None:
-    """Raise FileProblem for half of a surrogate pair, which can stand in JSON as an escape."""
+    """Raise FileError for half of a surrogate pair, which can stand in JSON as an escape."""
     try:
         for text in _texts(value):
             text.encode()
     except UnicodeEncodeError as error:
         problem = f"{place} holds half of a surrogate pair, which is no character"
-        raise FileProblem(path, problem, "remove it from the log", line) from error
+        raise FileError(path, problem, "remove it from the log", line) from error
 
 
 _READ = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 _DECODER = json.JSONDecoder()
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -102,7 +102,7 @@ def json_lines(text: str) -> Iterator[tuple[int, Any]]:
 def load_yaml(path: Path, text: str) -> Any:
     """A YAML document, read safely: tags make no objects; mappings and lists know their lines.
 
-    Raises FileProblem.
+    Raises FileError.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
@@ -114,12 +114,12 @@ def load_yaml(path: Path, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         remedy = "mend the YAML: quote texts that hold : # or quotes"
-        raise FileProblem(path, problem, remedy, mark.line + 1 if mark else None) from error
+        raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
     except Exception as error:  # its reader raises many kinds for odd tags, dates and characters
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
         problem = "this YAML holds something that cannot be read"
-        raise FileProblem(path, problem, "put dates and numbers in quotes", line) from error
+        raise FileError(path, problem, "put dates and numbers in quotes", line) from error
 
 
 def line_of(parent: Any, place: Any, otherwise: int = 1) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guardtui.files.json_places import json_list
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 NO_OBJECT = "this line is no JSON object: is the file half-written?"
 NO_OBJECT_IN_ARRAY = "this element of the array is no JSON object"
@@ -19,7 +19,7 @@ _REMEDY = "write an array of objects, or an object in each line (JSON Lines)"
 def json_rows(path: Path, text: str) -> Iterator[tuple[int, object]]:
     """Yield the line and the value of each row; None for a line that is not JSON.
 
-    An array must be read as a whole: FileProblem tells where it is damaged.
+    An array must be read as a whole: FileError tells where it is damaged.
     """
     yield from _array(path, text) if text.lstrip().startswith("[") else _lines(path, text)
 
@@ -36,7 +36,7 @@ def holds_lone_surrogate(text: str) -> bool:
 def _lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
     if "\n" not in text.rstrip() and re.search(r"\}\s*\r\s*\{", text):
         problem = "its lines end with carriage returns only"
-        raise FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
+        raise FileError(path, problem, "save it with line feeds, as programs do since 2001")
     first = True
     # Only a line feed ends a line: str.splitlines would also split at odd separators in prompts.
     for number, line in enumerate(text.split("\n"), start=1):
@@ -47,7 +47,7 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
         except (ValueError, RecursionError):
             if first and _is_one_object(text):
                 problem = "this is one JSON object, where rows are expected"
-                raise FileProblem(path, problem, _REMEDY) from None
+                raise FileError(path, problem, _REMEDY) from None
             value = None
         first = False
         yield number, value
@@ -65,7 +65,7 @@ def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
         yield from json_list(text)
     except json.JSONDecodeError as error:
         problem = f"the JSON array breaks off or is damaged: {error.msg} (column {error.colno})"
-        raise FileProblem(path, problem, "fix the JSON", error.lineno) from error
+        raise FileError(path, problem, "fix the JSON", error.lineno) from error
     except (ValueError, RecursionError) as error:
         problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-        raise FileProblem(path, problem, "fix the JSON") from error
+        raise FileError(path, problem, "fix the JSON") from error

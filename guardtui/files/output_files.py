@@ -107,7 +107,7 @@ class OutputSet:
 def load_outputs(path: Path) -> OutputSet:
     """Read and check outputs; the file's ending tells its format, CSV without one.
 
-    A log of inspect_ai is known by its content. Raises FileProblem when it cannot be read,
+    A log of inspect_ai is known by its content. Raises FileError when it cannot be read,
     OutputFileError for its rows, all errors together.
     """
     return parse_outputs(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from guardtui.domain.late import late
+import polars as pl
+
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.files.json_rows import (
     NO_OBJECT,
@@ -16,14 +17,9 @@ from guardtui.files.json_rows import (
     json_rows,
 )
 from guardtui.files.parquet import parse_parquet
-from guardtui.files.problems import FileProblem, decode
+from guardtui.files.problems import FileError, decode
 from guardtui.files.prompt_files import read_rows
 from guardtui.files.table_formats import Format, detect_format, unpack
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
 
 Columns: TypeAlias = dict[str, list[Any]]
 """Values by the name of the column, in the order of the file."""
@@ -39,7 +35,7 @@ def read_table(
 ) -> tuple[Columns, list[int], list[Finding]]:
     """Return the columns, the line of each row, and the errors of rows that cannot be read.
 
-    `needed` are columns that tell the delimiter, as in `read_rows`. Raises FileProblem when the
+    `needed` are columns that tell the delimiter, as in `read_rows`. Raises FileError when the
     file cannot be read at all.
     """
     content = unpack(path, content)
@@ -98,7 +94,7 @@ def _parquet(path: Path, content: bytes) -> tuple[Columns, list[int], list[Findi
     frame = parse_parquet(path, content)
     names = [name.strip() for name in frame.columns]
     if len(set(names)) != len(names):
-        raise FileProblem(path, "a column stands twice", "rename one of them")
+        raise FileError(path, "a column stands twice", "rename one of them")
     columns: Columns = {}
     for name, column in zip(names, frame.columns, strict=True):
         values = frame[column]
@@ -107,7 +103,7 @@ def _parquet(path: Path, content: bytes) -> tuple[Columns, list[int], list[Findi
             try:
                 values = values.cast(pl.String)
             except pl.exceptions.PolarsError as error:
-                raise FileProblem(
+                raise FileError(
                     path, f"the column {name!r} holds neither text nor numbers",
                     "write plain columns",
                 ) from error  # fmt: skip

@@ -5,23 +5,18 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
-from guardtui.files.problems import ContentProblem, FileProblem
+import polars as pl
+
+from guardtui.files.problems import ContentError, FileError
 from guardtui.files.trial_read import PARQUET, PARQUET_FILE, remember_sound, survives
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
 
 MAGIC = b"PAR1"
 """The first and the last four bytes of every Parquet file."""
 
 
 def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
-    """Return the rows of a Parquet file called `path` with this content. Raises FileProblem."""
+    """Return the rows of a Parquet file called `path` with this content. Raises FileError."""
     # Without its last bytes it was cut off, and no process is needed to tell.
     if not (content.startswith(MAGIC) and content.endswith(MAGIC) and survives(PARQUET, content)):
         raise _damaged(path)
@@ -32,11 +27,11 @@ def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
 
 
 def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return all columns as String [N]. Raises FileProblem for those that have no text form."""
+    """Return all columns as String [N]. Raises FileError for those that have no text form."""
     try:
         return frame.select(pl.all().cast(pl.String))
     except pl.exceptions.PolarsError as error:
-        raise FileProblem(
+        raise FileError(
             path, "a column holds neither text nor numbers", "write plain columns"
         ) from error
 
@@ -44,7 +39,7 @@ def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
 def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file of any size, so many at a time, all columns String.
 
-    Raises FileProblem.
+    Raises FileError.
     """
     if not survives(PARQUET_FILE, b"", str(path), str(rows)):
         raise _damaged(path)
@@ -52,11 +47,11 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
         scan = pl.scan_parquet(path, glob=False).select(pl.all().cast(pl.String))
         count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
         if not count:
-            raise ContentProblem(path, "the file has no rows", "add prompts to it")
+            raise ContentError(path, "the file has no rows", "add prompts to it")
         for start in range(0, count, rows):
             yield scan.slice(start, rows).collect()
     except pl.exceptions.PolarsError as error:
-        raise FileProblem(
+        raise FileError(
             path,
             "this is no Parquet file of plain columns, or a damaged one",
             "write the file again",
@@ -78,7 +73,7 @@ def parquet_notes(content: bytes) -> dict[str, str]:
     return {name: text for name, text in known.items() if name != "ARROW:schema"}
 
 
-def _damaged(path: Path) -> FileProblem:
-    return FileProblem(
+def _damaged(path: Path) -> FileError:
+    return FileError(
         path, "this is no Parquet file, or a damaged one", "write or copy the file again"
     )

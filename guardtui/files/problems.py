@@ -11,12 +11,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.errors import GuardtuiError
+
 SIZE_LIMIT = 1024**3
 """Bytes from which on a file is refused before it is read."""
 
 
-class FileProblem(Exception):  # noqa: N818 - it says what it is
+class FileError(GuardtuiError):
     """A file cannot be used. The text names file, line (from 1) and remedy."""
+
+    exit_code = 2
 
     can_force = False
     """Whether writing over the file all the same can help."""
@@ -28,20 +32,18 @@ class FileProblem(Exception):  # noqa: N818 - it says what it is
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}" + (f"\n  {remedy}" if remedy else ""))
 
-    def __reduce__(self) -> tuple[Callable[..., FileProblem], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., FileError], tuple[Any, ...]]:
         # An exception is sent to another process as its text alone, of which it cannot be made.
         return _made_again, (type(self), self.args, dict(vars(self)))
 
 
-def _made_again(
-    kind: type[FileProblem], text: tuple[Any, ...], told: Mapping[str, Any]
-) -> FileProblem:
+def _made_again(kind: type[FileError], text: tuple[Any, ...], told: Mapping[str, Any]) -> FileError:
     problem = kind.__new__(kind, *text)
     vars(problem).update(told)
     return problem
 
 
-class ContentProblem(FileProblem):
+class ContentError(FileError):
     """The file can be read, but what is in it cannot be used."""
 
     can_force = True
@@ -59,12 +61,12 @@ _REMEDIES = {
 }
 
 
-def from_os_error(path: Path | str, error: OSError) -> FileProblem:
+def from_os_error(path: Path | str, error: OSError) -> FileError:
     """The problem behind an error of the operating system."""
     problem, remedy = _REMEDIES.get(
         error.errno or 0, (error.strerror or type(error).__name__, "see whether it is accessible")
     )
-    return FileProblem(path, problem, remedy)
+    return FileError(path, problem, remedy)
 
 
 def read_bytes(
@@ -73,16 +75,16 @@ def read_bytes(
     """Content of a file that exists, is no folder, not empty, and not larger than `limit` bytes.
 
     With `pipes` also what a pipe brings until its writer closes it. `if_empty` is the remedy for
-    an empty one. Raises FileProblem.
+    an empty one. Raises FileError.
     """
     try:
         if path.is_dir():
-            raise FileProblem(path, *_REMEDIES[errno.EISDIR])
+            raise FileError(path, *_REMEDIES[errno.EISDIR])
         status = path.stat()
         if stat.S_ISFIFO(status.st_mode) and pipes:
             content = _piped(path, limit)
         elif not stat.S_ISREG(status.st_mode):
-            raise FileProblem(path, "this is no ordinary file", "name an ordinary file")
+            raise FileError(path, "this is no ordinary file", "name an ordinary file")
         elif status.st_size > limit:
             raise _too_large(path, status.st_size, limit)
         else:
@@ -90,32 +92,32 @@ def read_bytes(
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
-        raise FileProblem(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "this is no file name") from error
     return _not_empty(path, content, if_empty)
 
 
 def read_standard_input(name: Path, *, if_empty: str = "", limit: int = SIZE_LIMIT) -> bytes:
-    """Content of standard input until its end, called `name` in messages. Raises FileProblem."""
+    """Content of standard input until its end, called `name` in messages. Raises FileError."""
     if sys.stdin is None or sys.stdin.closed:
-        raise FileProblem(name, "it is closed", "pipe a file into the command")
+        raise FileError(name, "it is closed", "pipe a file into the command")
     try:
         content = sys.stdin.buffer.read(limit + 1)
     except OSError as error:
         raise from_os_error(name, error) from error
     if len(content) > limit:
-        raise FileProblem(name, f"more than the {limit / 1024**3:.3g} GiB allowed", "split it")
+        raise FileError(name, f"more than the {limit / 1024**3:.3g} GiB allowed", "split it")
     return _not_empty(name, content, if_empty)
 
 
 def _not_empty(path: Path, content: bytes, if_empty: str) -> bytes:
     if not content.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise ContentProblem(path, "the file is empty", if_empty)
+        raise ContentError(path, "the file is empty", if_empty)
     return content
 
 
-def _too_large(path: Path, size: int, limit: int) -> FileProblem:
+def _too_large(path: Path, size: int, limit: int) -> FileError:
     problem = f"{size / 1024**3:.1f} GiB is more than the {limit / 1024**3:.3g} GiB allowed"
-    return FileProblem(path, problem, "split the file")
+    return FileError(path, problem, "split the file")
 
 
 def _piped(path: Path, limit: int) -> bytes:
@@ -139,19 +141,19 @@ def _piped(path: Path, limit: int) -> bytes:
 
 
 def decode(path: Path, content: bytes) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark. Raises FileProblem."""
+    """The text of a file in UTF-8, with or without a byte order mark. Raises FileError."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ContentProblem(path, "this is UTF-16", "save it as UTF-8")
+        raise ContentError(path, "this is UTF-16", "save it as UTF-8")
     zero = content.find(b"\0")
     if zero >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise ContentProblem(path, "this is no text: it holds a NUL byte", "name a text file", line)
+        raise ContentError(path, "this is no text: it holds a NUL byte", "name a text file", line)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        raise ContentProblem(
+        raise ContentError(
             path,
             f"not UTF-8: byte 0x{byte:02x} at offset {error.start}",
             "save it as UTF-8; it looks like Latin-1 or Windows-1252",

@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import FileError, decode, read_bytes
 
 _LARGEST = 1024 * 1024
 _KEYS = ("name", "default", "prompts", "topics")
@@ -49,25 +49,25 @@ def is_profile(path: Path) -> bool:
         return False
     try:
         return bool(_TOPICS.search(decode(path, read_bytes(path, limit=_LARGEST))))
-    except FileProblem:
+    except FileError:
         return False
 
 
 def load_profile(path: Path) -> ProfileFile:
-    """Read a profile file. Raises FileProblem naming the line."""
+    """Read a profile file. Raises FileError naming the line."""
     document = _parse(path, decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST)))
     for key in document:
         if key not in _KEYS:
             known = ", ".join(_KEYS)
-            raise FileProblem(
+            raise FileError(
                 path, f"unknown key {str(key)[:40]!r}", f"known are {known}", _line(document, key)
             )
     entries = document.get("topics")
     if not isinstance(entries, list) or not entries:
-        raise FileProblem(path, "topics is no list", _REMEDY, _line(document, "topics"))
+        raise FileError(path, "topics is no list", _REMEDY, _line(document, "topics"))
     default = document.get("default")
     if default not in (None, "allow", "block"):
-        raise FileProblem(
+        raise FileError(
             path,
             f"default is {str(default)[:40]!r}",
             "write allow or block: what happens to a prompt that no topic matches",
@@ -75,7 +75,7 @@ def load_profile(path: Path) -> ProfileFile:
         )
     name = document.get("name")
     if name is not None and not isinstance(name, str):
-        raise FileProblem(path, "name is no text", "put it in quotes", _line(document, "name"))
+        raise FileError(path, "name is no text", "put it in quotes", _line(document, "name"))
     return ProfileFile(
         path,
         tuple(_entry(path, entries, place) for place in range(len(entries))),
@@ -92,14 +92,14 @@ def _entry(path: Path, entries: Any, place: int) -> ProfileTopic:
         for key in entry:
             if key not in _ENTRY_KEYS:
                 remedy = "an entry has the keys topic and prompts"
-                raise FileProblem(path, f"unknown key {str(key)[:40]!r}", remedy, line)
+                raise FileError(path, f"unknown key {str(key)[:40]!r}", remedy, line)
         prompts = _path(path, entry.get("prompts"), line)
         entry = entry.get("topic")
     else:
         prompts = None
     topic = _path(path, entry, line)
     if topic is None:
-        raise FileProblem(path, "this entry names no topic file", _REMEDY, line)
+        raise FileError(path, "this entry names no topic file", _REMEDY, line)
     return ProfileTopic(topic, prompts, line)
 
 
@@ -107,7 +107,7 @@ def _path(path: Path, value: object, line: int | None) -> Path | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise FileProblem(path, "this is no file name", "write the path of a file", line)
+        raise FileError(path, "this is no file name", "write the path of a file", line)
     return path.parent / value
 
 
@@ -125,11 +125,11 @@ def _parse(path: Path, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         line = mark.line + 1 if mark else None
-        raise FileProblem(path, problem, "mend the YAML", line) from error
+        raise FileError(path, problem, "mend the YAML", line) from error
     except Exception as error:  # the reader of YAML raises many kinds for odd tags and characters
-        raise FileProblem(
+        raise FileError(
             path, "this YAML holds something that cannot be read", "keep to plain texts and lists"
         ) from error
     if not isinstance(document, Mapping):
-        raise FileProblem(path, "this is no mapping of keys", _REMEDY, 1)
+        raise FileError(path, "this is no mapping of keys", _REMEDY, 1)
     return document

@@ -10,21 +10,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from guardtui.domain.late import late
+import numpy as np
+
 from guardtui.domain.prompts import PromptSetError
 from guardtui.files.parquet import parquet_blocks
-from guardtui.files.problems import ContentProblem, FileProblem, from_os_error
+from guardtui.files.problems import ContentError, FileError, from_os_error
 from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, split_mark
 from guardtui.files.table_formats import Format, detect_format, is_packed
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 BLOCK_BYTES = 16 * 1024 * 1024
 """Bytes of text in one block: a fraction of a second to read, some 200 MB of memory meanwhile."""
@@ -42,7 +36,7 @@ BLOCK_ROWS = 100_000
 def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
     """The rows of a prompt file in their order, some at a time; lines are those of the file.
 
-    Raises FileProblem when it cannot be read and `PromptSetError` for rows that cannot.
+    Raises FileError when it cannot be read and `PromptSetError` for rows that cannot.
     """
     with _open(path) as file:
         start = file.peek(_START_BYTES)
@@ -62,7 +56,7 @@ def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
 
 
 def file_digest(path: Path) -> str:
-    """Sha256 (64 hex digits) of a file's bytes. Raises FileProblem."""
+    """Sha256 (64 hex digits) of a file's bytes. Raises FileError."""
     with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -77,7 +71,7 @@ def _open(path: Path) -> Iterator[BufferedReader]:
     except ValueError as error:
         if "null byte" not in str(error):
             raise
-        raise FileProblem(repr(str(path)), "this is no file name") from error
+        raise FileError(repr(str(path)), "this is no file name") from error
 
 
 def _whole(path: Path) -> Iterator[RawRows]:
@@ -95,9 +89,9 @@ def _packed(path: Path, file: BufferedReader, size: int) -> Iterator[RawRows]:
             else:
                 yield from _whole(path)
     except EOFError as error:
-        raise FileProblem(path, "this gzip file is cut off", "copy the file again") from error
+        raise FileError(path, "this gzip file is cut off", "copy the file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise FileProblem(path, "this is a damaged gzip file", "copy the file again") from error
+        raise FileError(path, "this is a damaged gzip file", "copy the file again") from error
 
 
 def _parquet(path: Path) -> Iterator[RawRows]:
@@ -119,7 +113,7 @@ def _text(
         if read and (not cut or not (begun or content[:cut].strip())):
             # Not a whole row yet, or nothing but empty lines so far.
             if len(content) > LONGEST_ROW:
-                raise FileProblem(
+                raise FileError(
                     path,
                     f"a row is longer than {LONGEST_ROW >> 20} MiB",
                     "is a quote opened here that is never closed?",
@@ -130,7 +124,7 @@ def _text(
         block, rest = content[:cut], content[cut:]
         filled = bool(block.strip(b" \t\r\n"))
         if not begun and not filled:
-            raise ContentProblem(path, "the file is empty", "guardtui sample prints an example")
+            raise ContentError(path, "the file is empty", "guardtui sample prints an example")
         if filled:
             yield _rows(path, block, header, line)
         if not begun and kind is Format.DELIMITED:
@@ -147,7 +141,7 @@ def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
     shift = line - header.count(b"\n")
     try:
         rows = read_rows(path, header + block)
-    except FileProblem as problem:
+    except FileError as problem:
         if problem.line is None or not shift:
             raise
         raise type(problem)(

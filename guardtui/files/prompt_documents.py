@@ -10,22 +10,17 @@ from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import FALSE, TRUE, PromptSet
 from guardtui.files.parquet import parquet_bytes, parquet_notes, parse_parquet
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import Layout, RawRows, split_mark
 from guardtui.files.table_formats import Format, detect_format
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 Rows: TypeAlias = "NDArray[np.intp]"
 """Rows of a prompt set by their place, ascending."""
@@ -65,7 +60,7 @@ def opposite(cell: str) -> str:
 def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) -> Document:
     """The file with this unpacked content, of which `found` was read and `prompts` made.
 
-    Raises FileProblem for a file that is only read.
+    Raises FileError for a file that is only read.
     """
     kind = detect_format(path, content)
     if kind is Format.WORKBOOK:
@@ -79,7 +74,7 @@ def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) 
     return _JsonLines(path, content, found.raw, prompts)
 
 
-def refusal_of(path: Path) -> FileProblem | None:
+def refusal_of(path: Path) -> FileError | None:
     """Return why a prompt file is read but never written, or None where it can be edited."""
     try:
         with path.open("rb") as file:
@@ -89,9 +84,9 @@ def refusal_of(path: Path) -> FileProblem | None:
     return _read_only(path) if detect_format(path, start) is Format.WORKBOOK else None
 
 
-def _read_only(path: Path) -> FileProblem:
+def _read_only(path: Path) -> FileError:
     name, new = quote(path.name), quote(f"{path.stem}.csv")
-    return FileProblem(
+    return FileError(
         path,
         "prompts in an Excel workbook cannot be edited here",
         f"edit them in Excel, or make a CSV of it and open that: guardtui convert {name} -o {new}",
@@ -407,7 +402,7 @@ class _Parquet(Document):
             return filled.cast(kind)
         except pl.exceptions.PolarsError as error:
             shown = ", ".join(dict.fromkeys(repr(value)[:40] for value in filled))
-            raise FileProblem(
+            raise FileError(
                 self.path,
                 f"the column {name} holds {kind}, which {shown[:80]} is not",
                 "nothing was written",

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import Document, Rows, column_of, document_of
 from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
 from guardtui.files.table_formats import is_packed, pack, unpack
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +31,7 @@ class EditedPrompts:
     after: bytes
 
 
-class PromptsChanged(FileProblem):
+class PromptsChangedError(FileError):
     """Another program wrote the prompt file since it was read."""
 
     def __init__(
@@ -56,17 +50,17 @@ def edit_prompts(
 
     The new content is read back before it is written; the file is replaced as a whole, after a
     copy of it was put into `backup_folder`. What gzip packed is packed again. Raises
-    `PromptsChanged` when the file is not what `prompts` was read from, and FileProblem when the
+    `PromptsChangedError` when the file is not what `prompts` was read from, and FileError when the
     edit cannot be made or would leave a file that is no prompt set. The file is then as it was.
     """
     before = read_bytes(path)
     try:
         content = unpack(path, before)
         found = read_rows(path, content)
-    except FileProblem as problem:
-        raise PromptsChanged(path) from problem
+    except FileError as problem:
+        raise PromptsChangedError(path) from problem
     if found.unread or not _same(found, prompts):
-        raise PromptsChanged(path)
+        raise PromptsChangedError(path)
     document = document_of(path, content, found, prompts)
     after, texts, labels, count = _edited(path, prompts, edit, document)
     if not count:
@@ -77,13 +71,13 @@ def edit_prompts(
         result = parse_prompts(path, after, prompts.intent)
     except PromptSetError as error:
         why = f"this edit would leave no usable prompt set: {error.findings[0].message}"
-        raise FileProblem(path, why, "nothing was written") from error
+        raise FileError(path, why, "nothing was written") from error
     if not (result.prompts.equals(texts) and np.array_equal(result.expected, labels)):
-        raise FileProblem(
+        raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"
         )
     if read_bytes(path) != before:  # in the time that reading took
-        raise PromptsChanged(path)
+        raise PromptsChangedError(path)
     write_atomically(path, after, backup_folder=backup_folder)
     return EditedPrompts(result, count, before, after)
 
@@ -142,7 +136,7 @@ def _edited(
         return document.relabelled(rows), texts, labels, len(rows)
     if isinstance(edit, Remove):
         if len(rows) == len(prompts):
-            raise FileProblem(path, "no prompt would be left", "nothing was written")
+            raise FileError(path, "no prompt would be left", "nothing was written")
         stay = np.ones(len(prompts), bool)
         stay[rows] = False
         return document.removed(rows), texts.filter(pl.Series(stay)), labels[stay], len(rows)
@@ -157,7 +151,7 @@ def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
     rows = np.flatnonzero(np.isin(prompts.keys, wanted))
     if len(rows) != len(keys):
         missing = len(keys) - len(rows)
-        raise FileProblem(
+        raise FileError(
             path,
             f"{missing} of the {len(keys)} prompts to be changed are no longer there",
             "choose them anew: nothing was written",
@@ -168,13 +162,11 @@ def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
 def _check_text(path: Path, edit: Add) -> None:
     for text in (edit.prompt, *edit.others.values()):
         if "\0" in text:
-            raise FileProblem(
-                path, "the new prompt holds a NUL, which no text file can", "remove it"
-            )
+            raise FileError(path, "the new prompt holds a NUL, which no text file can", "remove it")
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise FileProblem(
+            raise FileError(
                 path, "the new prompt holds half of a surrogate pair", "remove it"
             ) from error
 
@@ -194,7 +186,7 @@ def _known_columns(
         if column is None or column in found:
             problem = "has no column" if column is None else "has only one column"
             have = ", ".join(extra) or "none"
-            raise FileProblem(
+            raise FileError(
                 path, f"the file {problem} {name!r}", f"columns besides the three required: {have}"
             )
         found[column] = value

@@ -8,9 +8,11 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import (
     HEADER,
     Finding,
@@ -30,22 +32,14 @@ from guardtui.files.json_rows import (
 )
 from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import (
-    ContentProblem,
-    FileProblem,
+    ContentError,
+    FileError,
     decode,
     read_bytes,
     read_standard_input,
 )
 from guardtui.files.table_formats import Format, detect_format, detect_separator, unpack
 from guardtui.files.workbooks import read_workbook
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
@@ -82,14 +76,14 @@ STANDARD_INPUT = Path("standard input")
 def load_prompts(path: Path, intent: Intent | None = None) -> PromptSet:
     """Read and validate a prompt set in any `Format`; the path `-` is standard input.
 
-    `intent` is the topic's, and holds where the file has no column `intent`. Raises FileProblem
+    `intent` is the topic's, and holds where the file has no column `intent`. Raises FileError
     when the file cannot be read, PromptSetError for its rows, all errors together.
     """
     return parse_prompts(*read_prompt_bytes(path), intent)
 
 
 def read_prompt_bytes(path: Path) -> tuple[Path, bytes]:
-    """Return the name of a prompt file for messages, and its content. Raises FileProblem."""
+    """Return the name of a prompt file for messages, and its content. Raises FileError."""
     if str(path) == "-":
         return STANDARD_INPUT, read_standard_input(STANDARD_INPUT, if_empty=_IF_EMPTY)
     return path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY)
@@ -146,7 +140,7 @@ class RawRows:
 
 
 def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> RawRows:
-    """The rows of a file called `path`, from its content. Raises FileProblem.
+    """The rows of a file called `path`, from its content. Raises FileError.
 
     `needed` are columns, in lower case, that the header of a delimited file has with the right
     delimiter; without any it is the usual one of the file's ending.
@@ -154,7 +148,7 @@ def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> 
     content = unpack(path, content)
     if is_inspect_log(path, content):
         remedy = f"make one of it: guardtui convert {path} --output prompts.csv"
-        raise FileProblem(path, "this is a log of inspect_ai, no prompt set", remedy)
+        raise FileError(path, "this is a log of inspect_ai, no prompt set", remedy)
     kind = detect_format(path, content)
     if kind is Format.PARQUET:
         return RawRows(*_parquet(path, content), [], header="the file")
@@ -210,10 +204,10 @@ def _json(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list
     return frame, np.array(lines, np.uint32), errors
 
 
-def _returns_only(path: Path) -> FileProblem:
+def _returns_only(path: Path) -> FileError:
     """Line ends as Macintoshes wrote them until 2001."""
     problem = "its lines end with carriage returns only"
-    return FileProblem(path, problem, "save it with line feeds, as programs do since 2001")
+    return FileError(path, problem, "save it with line feeds, as programs do since 2001")
 
 
 def _json_problem(row: dict[str, object], *, escapes: bool) -> str:
@@ -242,7 +236,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     Structure is read off the bytes, values by polars.
     """
     if not content:
-        raise ContentProblem(path, "the file is empty", _IF_EMPTY)
+        raise ContentError(path, "the file is empty", _IF_EMPTY)
     data = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
     _check_quotes(path, data, quotes, ord(separator))
@@ -265,7 +259,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
         if not content[starts[row] : stops[row]].strip():
             filled[row] = False  # blanks only: as good as empty
     if not filled.any():
-        raise ContentProblem(path, "the file is empty", _IF_EMPTY)
+        raise ContentError(path, "the file is empty", _IF_EMPTY)
     width = int(fields[filled][0])
     even = filled & (fields == width)
     ragged = _ragged(line_of[filled & ~even], fields[filled & ~even], width, separator)
@@ -282,16 +276,16 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
             separator=separator,
         )
     except pl.exceptions.PolarsError as error:
-        raise FileProblem(path, "this is no CSV", "write it with a CSV writer") from error
+        raise FileError(path, "this is no CSV", "write it with a CSV writer") from error
     if frame.height != len(starts):
-        raise FileProblem(
+        raise FileError(
             path,
             f"{len(starts)} rows were counted and {frame.height} read",
             "write it with a CSV writer: line feeds, quotes doubled",
         )
     names = [str(name).strip() for name in frame.row(0)]
     if len(set(names)) != len(names):
-        raise FileProblem(path, "a column stands twice in the header", "rename one of them", 1)
+        raise FileError(path, "a column stands twice in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
     layout = Layout(starts, stops, separators, separator)
     header = HEADER if separator == "," else f"the header, separated by {_NAMED[separator]}s,"
@@ -317,7 +311,7 @@ def _check_quotes(
     if len(bad_open) or len(bad_close):
         first = min(np.concatenate((bad_open, bad_close)).tolist())
         line = int(np.count_nonzero(data[:first] == _NEWLINE)) + 1
-        raise FileProblem(
+        raise FileError(
             path,
             "a quote stands inside of a field",
             'put the whole field in quotes and double those inside: "say ""hi"""',
@@ -325,7 +319,7 @@ def _check_quotes(
         )
     if len(quotes) % 2:
         line = int(np.count_nonzero(data[: quotes[-1]] == _NEWLINE)) + 1
-        raise FileProblem(
+        raise FileError(
             path,
             "the quote that opens here is never closed",
             "close it; is the file half-written?",

@@ -6,21 +6,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import polars as pl
+
 from guardtui.domain.prompts import REQUIRED, PromptSetError
 from guardtui.domain.text import display_text, hidden_characters, spreadsheet_text
 from guardtui.domain.topic import Intent
 from guardtui.files.parquet import parquet_bytes
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts, read_rows
 from guardtui.files.table_formats import Format, format_of, separator_of
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 
@@ -40,7 +35,7 @@ def prompt_set_bytes(
     other columns of CSV and TSV what could act is made inert, as in reports. In JSON Lines
     characters that do not show are escaped. With `one_class` it may be half a set, of one label.
 
-    Raises FileProblem when the format cannot carry a text, and PromptSetError for all that makes
+    Raises FileError when the format cannot carry a text, and PromptSetError for all that makes
     it no valid set: it is read back before it is given out.
     """
     kind = format_of(path)
@@ -58,7 +53,7 @@ def prompt_set_bytes(
             raise
         read = read_rows(path, content).raw["prompt"].to_list()
     if read != list(prompts):
-        raise FileProblem(path, "a prompt would not be read back as it is", "use --to parquet")
+        raise FileError(path, "a prompt would not be read back as it is", "use --to parquet")
     return content
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import read_prompt_bytes, read_rows
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 COLUMN = "topic"
 
@@ -63,21 +57,21 @@ class SharedPrompts:
 
 
 def load_shared(path: Path) -> SharedPrompts:
-    """Read a prompt file for several topics. Raises FileProblem naming the line."""
+    """Read a prompt file for several topics. Raises FileError naming the line."""
     path, content = read_prompt_bytes(path)
     rows = read_rows(path, content, (COLUMN, "prompt", "expected"))
     if rows.unread:
         first = rows.unread[0]
         line = first.lines[0] if first.lines else None
-        raise FileProblem(path, first.message, f"{len(rows.unread)} rows cannot be read", line)
+        raise FileError(path, first.message, f"{len(rows.unread)} rows cannot be read", line)
     columns = [name for name in rows.raw.columns if name.strip().lower() == COLUMN]
     if len(columns) != 1:
         problem = "there is no column topic" if not columns else "the column topic is there twice"
-        raise FileProblem(path, problem, _REMEDY, 1)
+        raise FileError(path, problem, _REMEDY, 1)
     raw = rows.raw.with_columns(pl.col(columns[0]).fill_null("").str.strip_chars())
     unnamed = (raw[columns[0]] == "").to_numpy()
     if unnamed.any():
         line = int(rows.lines[int(np.argmax(unnamed))])
-        raise FileProblem(path, "this row names no topic", _REMEDY, line)
+        raise FileError(path, "this row names no topic", _REMEDY, line)
     names = tuple(raw[columns[0]].unique(maintain_order=True).to_list())
     return SharedPrompts(path, raw, rows.lines, columns[0], names)

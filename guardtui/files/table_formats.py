@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from guardtui.files.parquet import MAGIC
-from guardtui.files.problems import SIZE_LIMIT, ContentProblem, FileProblem
+from guardtui.files.problems import SIZE_LIMIT, ContentError, FileError
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -120,7 +120,7 @@ def _fields(header: str, separator: str) -> list[str]:
 def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
     """Return what gzip packed, or the content itself if it did not.
 
-    Raises FileProblem for a damaged file, one that is cut off, an empty one, and one of more than
+    Raises FileError for a damaged file, one that is cut off, an empty one, and one of more than
     `limit` bytes, which is not unpacked any further.
     """
     if not content.startswith(_GZIP):
@@ -129,17 +129,17 @@ def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             unpacked = file.read(limit + 1)
     except EOFError as error:
-        raise FileProblem(path, "this gzip file is cut off", "copy the file again") from error
+        raise FileError(path, "this gzip file is cut off", "copy the file again") from error
     except (OSError, zlib.error) as error:
-        raise FileProblem(path, "this is a damaged gzip file", "copy the file again") from error
+        raise FileError(path, "this is a damaged gzip file", "copy the file again") from error
     if len(unpacked) > limit:
-        raise FileProblem(
+        raise FileError(
             path,
             f"it unpacks to more than the {limit / 1024**3:.3g} GiB allowed",
             "split the file",
         )
     if not unpacked.strip(_BYTE_ORDER_MARK + b" \t\r\n"):
-        raise ContentProblem(path, "the file is empty", "guardtui sample prints an example")
+        raise ContentError(path, "the file is empty", "guardtui sample prints an example")
     return unpacked
 
 

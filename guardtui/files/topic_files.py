@@ -20,7 +20,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import ContentProblem, FileProblem, decode, read_bytes
+from guardtui.files.problems import ContentError, FileError, decode, read_bytes
 
 _LARGEST = 1024 * 1024
 _KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
@@ -31,7 +31,7 @@ _JSON_REMEDY = (
 _KEYS = ("name", "description", "examples", "intent")
 
 
-class ChangedOnDisk(FileProblem):
+class ChangedOnDiskError(FileError):
     """Someone else wrote the file since it was read."""
 
     can_force = True
@@ -44,7 +44,7 @@ class ChangedOnDisk(FileProblem):
         )
 
 
-class GoneFromDisk(FileProblem):
+class GoneFromDiskError(FileError):
     """The file was deleted or moved since it was read."""
 
     can_force = True
@@ -73,10 +73,10 @@ class TopicFile:
 
 
 def load_topic(path: Path) -> TopicFile:
-    """Read a topic file. Raises FileProblem naming all that is wrong with it."""
+    """Read a topic file. Raises FileError naming all that is wrong with it."""
     content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
-        raise FileProblem(path, "more than 1 MiB: this is no topic file", "name a topic file")
+        raise FileError(path, "more than 1 MiB: this is no topic file", "name a topic file")
     text = decode(path, content)
     topic, intent_given = _topic_of(path, _parse(path, text), text)
     return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given, content)
@@ -87,44 +87,45 @@ def save_topic(
 ) -> TopicFile:
     """Write a definition into its file: only what differs changes, and the old one is backed up.
 
-    Without `force` raises `ChangedOnDisk` when another program wrote the file since, `GoneFromDisk`
-    when it is no longer there; with it a file that is gone is made anew with all that stood in it.
-    Raises FileProblem when it cannot be written; the file is then as it was.
+    Without `force` raises `ChangedOnDiskError` when another program wrote the file since,
+    `GoneFromDiskError` when it is no longer there; with it a file that is gone is made anew with
+    all that stood in it.
+    Raises FileError when it cannot be written; the file is then as it was.
     """
     path = file.path
     document: MutableMapping[str, Any] = {}
     old, before = Topic(), ""
     gone = not path.exists()
     if gone and file.stamp and not force:
-        raise GoneFromDisk(path)
+        raise GoneFromDiskError(path)
     if not gone or file.content:
         try:
             content = file.content if gone else read_bytes(path)
-        except ContentProblem:
+        except ContentError:
             if not force:
                 raise
             content = b""
         if not force and hashlib.sha256(content).hexdigest() != file.stamp:
-            raise ChangedOnDisk(path)
+            raise ChangedOnDiskError(path)
         try:
             before = decode(path, content)
             document = _parse(path, before)
             old, _ = _topic_of(path, document, before)
-        except FileProblem:
+        except FileError:
             if not force:
                 raise
             document, old, before = {}, Topic(), ""
     try:
         "".join((topic.name, topic.description, *topic.examples)).encode()
     except UnicodeEncodeError as error:
-        raise FileProblem(
+        raise FileError(
             path, "a text holds half of a character (a lone surrogate)", "remove it"
         ) from error
     data = _changed(path, document, old, topic, before)
     if data is None and force:
         data = _changed(path, {}, Topic(), topic, "")
     if data is None:
-        raise ContentProblem(
+        raise ContentError(
             path,
             "what else stands in it cannot be kept beside this definition",
             "mend the file by hand, or write over it",
@@ -142,7 +143,7 @@ def _changed(
         data = _dump(path, document, before)
         after = data.decode()
         same = _topic_of(path, _parse(path, after), after)[0] == new
-    except FileProblem:
+    except FileError:
         return None
     return data if same else None
 
@@ -177,31 +178,31 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
             loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
         problem = f"this is no JSON: {error.msg} (column {error.colno})"
-        raise FileProblem(path, problem, _JSON_REMEDY, error.lineno) from error
+        raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         remedy = "mend the YAML: quote texts that hold : # or quotes"
-        raise FileProblem(path, problem, remedy, line) from error
+        raise FileError(path, problem, remedy, line) from error
     except Exception as error:  # the reader of YAML raises many kinds for odd tags and comments
         kind = "JSON" if _is_json(path) else "YAML"
         if isinstance(error, RecursionError):
-            raise FileProblem(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
+            raise FileError(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
         # What the reader of characters and the makers of dates and numbers stumble over.
         position = getattr(error, "position", None)
         if isinstance(position, int):
             line = text.count("\n", 0, position) + 1
             problem = f"this {kind} holds a character that may not stand in it"
-            raise FileProblem(path, problem, "remove it", line) from error
+            raise FileError(path, problem, "remove it", line) from error
         problem = f"this {kind} holds a value that cannot be read"
         line = None if _is_json(path) else _unreadable_line(text)
         remedy = "put dates and numbers in quotes, and leave out tags (!!…)"
-        raise FileProblem(path, problem, remedy, line) from error
+        raise FileError(path, problem, remedy, line) from error
     if loaded is None and not _is_json(path):
-        raise FileProblem(path, "nothing but comments stands in it", _KEYS_REMEDY)
+        raise FileError(path, "nothing but comments stands in it", _KEYS_REMEDY)
     if not isinstance(loaded, MutableMapping):
-        raise FileProblem(path, "this is no mapping of keys to texts", _KEYS_REMEDY, 1)
+        raise FileError(path, "this is no mapping of keys to texts", _KEYS_REMEDY, 1)
     return loaded
 
 
@@ -252,10 +253,10 @@ def _json_key_lines(text: str) -> dict[str, int]:
 
 def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tuple[Topic, bool]:
     """The topic of a parsed file with this text, and whether it names an intent."""
-    problems: list[FileProblem] = []
+    problems: list[FileError] = []
 
     def wrong(key: str, problem: str, remedy: str) -> None:
-        problems.append(FileProblem(path, problem, remedy, _line(document, key, text)))
+        problems.append(FileError(path, problem, remedy, _line(document, key, text)))
 
     texts = {}
     for key in ("name", "description"):
@@ -280,13 +281,13 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
         wrong("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
     if not problems and not any(key in document for key in ("name", "description", "examples")):
         remedy = "write name, description, examples and intent"
-        problems.append(FileProblem(path, "this is no topic: it has none of its keys", remedy))
+        problems.append(FileError(path, "this is no topic: it has none of its keys", remedy))
     if len(problems) == 1:
         raise problems[0]
     if problems:
         first = problems[0]
         rest = "\n".join(map(str, problems[1:]))
-        raise FileProblem(path, first.problem, f"{first.remedy}\n{rest}", first.line)
+        raise FileError(path, first.problem, f"{first.remedy}\n{rest}", first.line)
     topic = Topic(
         name=texts["name"],
         description=texts["description"],
@@ -333,6 +334,6 @@ def _dump(path: Path, document: MutableMapping[str, Any], before: str) -> bytes:
         _yaml(before).dump(document, stream)
         return stream.getvalue()
     except (UnicodeEncodeError, YAMLError) as error:
-        raise FileProblem(
+        raise FileError(
             path, "a text holds characters that UTF-8 cannot carry", "remove them"
         ) from error

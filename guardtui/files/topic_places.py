@@ -8,7 +8,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import FileError, decode, read_bytes
 
 _FIELDS = ("name", "description", "examples", "intent")
 
@@ -33,7 +33,7 @@ def field_lines(path: Path) -> dict[str, int]:
         if isinstance(examples, CommentedSeq):
             for number in range(len(examples)):
                 lines[f"examples.{number + 1}"] = examples.lc.item(number)[0] + 1
-    except FileProblem:
+    except FileError:
         return {}
     except Exception:  # noqa: BLE001 - the reader of YAML raises many kinds, and this is a help only
         return lines

@@ -6,19 +6,13 @@ import io
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
-from guardtui.files.problems import SIZE_LIMIT, ContentProblem, FileProblem
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.files.problems import SIZE_LIMIT, ContentError, FileError
 from guardtui.files.trial_read import WORKBOOK, survives
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 _AS_CSV = "save the sheet as CSV (UTF-8)"
 
@@ -27,10 +21,10 @@ def read_workbook(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.
     """Return the first sheet of a workbook, all columns String [N], and the row numbers.
 
     The first row that is not empty is the header. Numbers and truth values are texts as in CSV,
-    cells with a formula their last result. Raises FileProblem.
+    cells with a formula their last result. Raises FileError.
     """
     if find_spec("fastexcel") is None:
-        raise FileProblem(
+        raise FileError(
             path,
             "this is an Excel workbook, and the extra that reads it is not installed",
             f"pip install 'guardtui[excel]', or {_AS_CSV}",
@@ -60,7 +54,7 @@ def _below_header(path: Path, sheet: pl.DataFrame) -> tuple[pl.DataFrame, NDArra
         filled |= (column.fill_null("").str.strip_chars() != "").to_numpy()
     rows = np.flatnonzero(filled)
     if not len(rows):
-        raise ContentProblem(path, "the first sheet is empty", "put the rows into the first sheet")
+        raise ContentError(path, "the first sheet is empty", "put the rows into the first sheet")
     header = [str(name or "").strip() for name in sheet.row(int(rows[0]))]
     body = sheet[rows[1:]]
     named = {}
@@ -69,13 +63,13 @@ def _below_header(path: Path, sheet: pl.DataFrame) -> tuple[pl.DataFrame, NDArra
             continue
         if not name or name in named:
             problem = f"two columns are called {name!r:.60}" if name else "a column has no name"
-            raise FileProblem(path, problem, "give each column of the sheet its own name")
+            raise FileError(path, problem, "give each column of the sheet its own name")
         named[name] = column
     return pl.DataFrame(named), (rows[1:] + 1).astype(np.uint32)
 
 
 def _check_size(path: Path, content: bytes) -> None:
-    """Raise FileProblem for what is no zip archive, or unpacks to more than is allowed."""
+    """Raise FileError for what is no zip archive, or unpacks to more than is allowed."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -83,10 +77,10 @@ def _check_size(path: Path, content: bytes) -> None:
         raise _damaged(path) from error
     if size > SIZE_LIMIT:
         problem = f"it unpacks to {size / 1024**3:.1f} GiB, more than the 1 GiB allowed"
-        raise FileProblem(path, problem, "split the file")
+        raise FileError(path, problem, "split the file")
 
 
-def _damaged(path: Path) -> FileProblem:
-    return FileProblem(
+def _damaged(path: Path) -> FileError:
+    return FileError(
         path, "this is no Excel workbook (.xlsx), or a damaged one", f"copy it again, or {_AS_CSV}"
     )

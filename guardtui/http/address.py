@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 
 _LONGEST = 2048
@@ -18,7 +19,7 @@ _PATH = re.compile(r"[A-Za-z0-9._~:/@!$&'()*+,;=%-]*")
 _DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 
-class AddressError(ValueError):
+class AddressError(GuardtuiError, ValueError):
     """A text is no address that may be called; says what would be one. Never shows credentials."""
 
 

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.retries import asked_wait
 from guardtui.http.secret import LONGEST, Secret, redacted
@@ -24,15 +25,15 @@ _REASONS = {
 }
 
 
-class TooLarge(Exception):  # noqa: N818 - it says what it is
+class AnswerTooLargeError(GuardtuiError):
     """More bytes than allowed."""
 
 
 def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
     """The body without its Content-Encoding, which services send although none is asked for.
 
-    Raises TooLarge before more than `largest` bytes are unpacked, and ValueError for an encoding
-    that is unknown or not kept to.
+    Raises AnswerTooLargeError before more than `largest` bytes are unpacked, and ValueError for an
+    encoding that is unknown or not kept to.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
@@ -45,7 +46,7 @@ def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
     except zlib.error:
         raise ValueError("it is said to be compressed, but is not") from None
     if len(plain) > largest:
-        raise TooLarge
+        raise AnswerTooLargeError
     if not unpacker.eof:
         raise ValueError("its compressed form is cut off")
     return plain

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import random
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-import httpcore
 import httpx
 
 import guardtui
 from guardtui.http.address import Endpoint
-from guardtui.http.answers import TooLarge, plain_body, read_failure, read_success
+from guardtui.http.answers import AnswerTooLargeError, plain_body, read_failure, read_success
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.json_body import json_body
-from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit
+from guardtui.http.limits import AdaptiveLimit, PauseTooLongError, Permit
 from guardtui.http.retries import ONCE, Retries
 from guardtui.http.secret import Credential, Secret
 from guardtui.http.trace import trace
-from guardtui.http.wire import Connection, proxy_for
 
 LARGEST = 16 * 1024**2
 """Bytes of an answer from which on it is refused."""
 _CONNECT = 15.0
 """Seconds after which there is no connection."""
+_ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
 """Attempts to reach a service that was never reached: more likely a wrong address than a fault."""
 _OWN_HEADERS = {
@@ -39,6 +40,8 @@ _OWN_HEADERS = {
     "accept-encoding": "identity",
     "user-agent": f"guardtui/{guardtui.__version__}",
 }
+
+logging.getLogger("httpx").setLevel(logging.WARNING)  # its lines would show the queries of URLs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,8 @@ class RemoteClient:
         self._environment = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
         self._preparing = asyncio.Lock()
-        self._proxy: httpcore.Proxy | None = None
-        self._idle: list[Connection] = []
-        self._busy: set[Connection] = set()
+        self._idle: list[httpx.AsyncClient] = []
+        self._busy: set[httpx.AsyncClient] = set()
         self._reached = False
         self._closed = False
         self.date = ""
@@ -119,7 +121,6 @@ class RemoteClient:
         headers: Mapping[str, str] | None = None,
         retry: Retries | bool = True,
         timeout: float | None = None,
-        permit: Permit | None = None,
     ) -> Reply:
         """What the service answers to a JSON value (or a form) sent to a path below its URL.
 
@@ -127,9 +128,8 @@ class RemoteClient:
         callers that sign it.
         `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
         repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
-        A service that was never reached is tried three times at most. A `permit` of this client's
-        limit is used for the first attempt. Raises ServiceError for every failure of the service or
-        of the way to it, and ValueError for what cannot be sent at all.
+        A service that was never reached is tried three times at most. Raises ServiceError for every
+        failure of the service or of the way to it, and ValueError for what cannot be sent at all.
         """
         call = self._call(method, path, json, content, form, params, credential, headers, timeout)
         if self._tls is None:
@@ -137,8 +137,7 @@ class RemoteClient:
         policy = self._retries if retry is True else ONCE if retry is False else retry
         start, attempt = math.inf, 0
         while True:
-            ready = permit or await self._permit(policy.total - max(0, self._clock.now() - start))
-            permit = None
+            ready = await self._permit(policy.total - max(0, self._clock.now() - start))
             if isinstance(ready, ServiceError):
                 ready.attempts = attempt
                 raise ready
@@ -154,7 +153,7 @@ class RemoteClient:
             if not self._reached and attempt >= _FIRST_CONTACT:
                 wait = None
             if wait is None or self._clock.now() - start + wait > policy.total:
-                # Made by `_attempt` and raised here, outside of any `except`: what httpcore raised
+                # Made by `_attempt` and raised here, outside of any `except`: what httpx raised
                 # holds the request with its headers, and must not hang on to this as its context.
                 raise outcome
             if outcome.retry_after is None or wait != outcome.retry_after:
@@ -217,15 +216,14 @@ class RemoteClient:
         return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
 
     async def _prepare(self) -> None:
-        """Load the certificates, and see whether the proxy of the environment can be used."""
+        """Load the certificates and the proxy of the environment. Raises ServiceError."""
         async with self._preparing:
             if self._tls is not None:
                 return
             try:
                 tls = await asyncio.to_thread(_trusted, self.endpoint, self._environment)
                 problem = "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY"
-                if self._environment:
-                    self._proxy = await asyncio.to_thread(proxy_for, self.endpoint)
+                self._idle.append(self._connection(tls))
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
             except (ValueError, ImportError, httpx.InvalidURL):
@@ -238,7 +236,7 @@ class RemoteClient:
     async def _permit(self, patience: float) -> Permit | ServiceError:
         try:
             return await self.limit.acquire(max(0.0, patience))
-        except PauseTooLong as pause:
+        except PauseTooLongError as pause:
             seconds = pause.seconds
         return ServiceError(
             Kind.LIMITED,
@@ -272,15 +270,16 @@ class RemoteClient:
         """Status and JSON of a 2xx answer; any failure as the error it is, not raised."""
         connection, kept = self._take(), False
         try:
+            request = httpx.Request(
+                call.method, call.url, headers=call.headers, content=call.content
+            )
             async with asyncio.timeout(call.timeout):
-                status, headers, body = await connection.exchange(
-                    call.method,
-                    call.url,
-                    call.headers,
-                    call.content,
-                    connect=_CONNECT,
-                    largest=self._largest,
-                )
+                response = await connection.send(request, stream=True)
+                try:
+                    body = await _body(response, self._largest)
+                finally:
+                    await response.aclose()
+            status, headers = response.status_code, response.headers
             self.date = headers.get("date", "")
             body = plain_body(body, headers.get("content-encoding", ""), self._largest)
             kept = True
@@ -288,35 +287,58 @@ class RemoteClient:
                 return read_failure(status, body, headers, self._clock.wall(), call.secrets)
             data = read_success(status, body, headers.get("content-type", ""))
             return data if isinstance(data, ServiceError) else (status, data)
-        except TooLarge:
+        except AnswerTooLargeError:
             megabytes = self._largest / 1024**2
             return ServiceError(
                 Kind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
-        except Exception as error:  # noqa: BLE001 - httpcore lets errors of all its layers through
+        except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
             return _described(error, self.endpoint, call)
         finally:
             await self._give_back(connection, kept)
 
-    def _take(self) -> Connection:
-        """A pool of one connection, from a stack of them.
+    def _connection(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
+        """Make a client with one connection, opened when it is needed.
 
         A pool of many looks at all its connections for each request, which at 32 of them costs more
-        than the request itself.
+        than the request itself. Raises ValueError, ImportError or httpx.InvalidURL for a proxy of
+        the environment that cannot be used.
         """
+        return httpx.AsyncClient(
+            verify=tls,
+            trust_env=self._environment,
+            limits=_ONE_CONNECTION,
+            timeout=httpx.Timeout(None, connect=_CONNECT, pool=_CONNECT),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )
+
+    def _take(self) -> httpx.AsyncClient:
         if self._closed or self._tls is None:
             raise RuntimeError("the client is closed")
-        connection = self._idle.pop() if self._idle else Connection(self._tls, self._proxy)
+        connection = self._idle.pop() if self._idle else self._connection(self._tls)
         self._busy.add(connection)
         return connection
 
-    async def _give_back(self, connection: Connection, kept: bool) -> None:
+    async def _give_back(self, connection: httpx.AsyncClient, kept: bool) -> None:
         """Keep it for the next call; after a failure nobody knows what it holds."""
         self._busy.discard(connection)
         if kept and not self._closed:
             self._idle.append(connection)
         else:
             await connection.aclose()
+
+
+async def _body(response: httpx.Response, largest: int) -> bytes:
+    """Read a body as it comes, still encoded. Raises AnswerTooLargeError beyond `largest` bytes."""
+    announced = response.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > largest:
+        raise AnswerTooLargeError
+    body = bytearray()
+    async for part in response.aiter_raw():
+        body += part
+        if len(body) > largest:
+            raise AnswerTooLargeError
+    return bytes(body)
 
 
 def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
@@ -339,9 +361,9 @@ def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceErro
 def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str, bool]:
     """Kind, message, and whether repeating cannot help."""
     reason = str(error)
-    if isinstance(error, httpcore.ConnectTimeout | httpcore.PoolTimeout):
+    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
         return Kind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False
-    if isinstance(error, TimeoutError | httpcore.TimeoutException):
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
         return Kind.TIMEOUT, f"no complete answer from {where} within {timeout:g} s", False
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         problem = reason.partition("verify failed: ")[2].partition(" (_ssl")[0]
@@ -349,11 +371,11 @@ def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str,
         return Kind.UNREACHABLE, f"{where} has no valid certificate: {problem}; {remedy}", True
     if "WRONG_VERSION_NUMBER" in reason:
         return Kind.UNREACHABLE, f"{where} does not speak https: is it an http:// address?", True
-    if isinstance(error, httpcore.ConnectError | httpcore.ProxyError):
+    if isinstance(error, httpx.RemoteProtocolError) and "location header" in reason:
+        return Kind.REDIRECT, f"{where} redirects to an address that is not a URL", True
+    if isinstance(error, httpx.ConnectError | httpx.ProxyError):
         return Kind.UNREACHABLE, f"cannot connect to {where}: {reason}", False
-    if isinstance(
-        error, httpcore.UnsupportedProtocol | httpx.InvalidURL | httpcore.LocalProtocolError
-    ):
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.LocalProtocolError):
         return Kind.REQUEST, f"this cannot be sent to {where}: {reason}", True
     if isinstance(error, ValueError):
         return Kind.CONTENT, f"the answer cannot be used: {reason}", True

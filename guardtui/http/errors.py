@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 from guardtui.http.secret import LONGEST, Secret, redacted
 
@@ -41,7 +42,7 @@ class Kind(Enum):
     """An error of the caller's own code, not of the service."""
 
 
-class ServiceError(Exception):
+class ServiceError(GuardtuiError):
     """A remote call failed. `message` is one short line, safe to show anywhere.
 
     `status` is that of HTTP, if one came; `retry_after` the seconds the service asked to wait;

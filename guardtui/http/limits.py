@@ -7,8 +7,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.http.clock import CLOCK, Clock, Timer
 
 DEFAULT_ALLOWED = 5
@@ -44,7 +44,7 @@ class Rate:
         return cls(int(value)) if value >= 1 else cls(1, 1 / value)
 
 
-class PauseTooLong(Exception):  # noqa: N818 - it says what it is
+class PauseTooLongError(GuardtuiError):
     """The service asked for a pause that goes beyond the patience of a call, in seconds."""
 
     def __init__(self, seconds: float) -> None:
@@ -79,41 +79,6 @@ class Totals:
     sent: int = 0
     refused: int = 0
     retried: int = 0
-
-
-class Gauge(Protocol):
-    """What a run looks at: the limit of one service, or of many endpoints together."""
-
-    @property
-    def allowed(self) -> int:
-        """How many requests may be under way at most."""
-
-    @property
-    def current(self) -> int:
-        """How many may be under way at present."""
-
-    @property
-    def in_flight(self) -> int:
-        """How many are."""
-
-    @property
-    def paused(self) -> float:
-        """Seconds until anything is sent again; 0 when nothing hinders it."""
-
-    @property
-    def held(self) -> bool:
-        """Whether `hold` keeps everything back."""
-
-    @property
-    def totals(self) -> Totals:
-        """What happened so far."""
-
-    @property
-    def clock(self) -> Clock:
-        """The time it goes by."""
-
-    def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on."""
 
 
 class Permit:
@@ -209,16 +174,6 @@ class AdaptiveLimit:
         return max(0.0, self._paused_until - self.clock.now())
 
     @property
-    def free(self) -> int:
-        """How many more permits may be out at present."""
-        return max(0, self.current - self._in_flight)
-
-    @property
-    def due(self) -> float:
-        """Seconds until a permit may be given, as far as time alone is concerned; 0 for now."""
-        return max(0.0, self._due() - self.clock.now())
-
-    @property
     def held(self) -> bool:
         """Whether `hold` keeps all permits back."""
         return self._held
@@ -238,7 +193,7 @@ class AdaptiveLimit:
     async def acquire(self, patience: float = math.inf) -> Permit:
         """A permit, when it is this caller's turn.
 
-        Raises PauseTooLong as soon as a pause would last longer than `patience` seconds from now.
+        Raises PauseTooLongError as soon as a pause would last longer than `patience` seconds.
         """
         now = self.clock.now()
         free = not self._held and self._in_flight < self.current
@@ -260,20 +215,13 @@ class AdaptiveLimit:
                 self._waiters.remove(waiter)
                 self._serve()
 
-    def take(self) -> Permit | None:
-        """A permit if there is one this very moment and nobody waits for it."""
-        now = self.clock.now()
-        if self._held or self._waiters or not self.free or self._due() > now:
-            return None
-        return self._give(now)
-
     def _due(self) -> float:
         paced = -math.inf if self._pace is None else self._pace.due()
         return max(self._paused_until, self._given_at + _SPREAD, paced)
 
     def _check_patience(self, waiter: _Waiter) -> None:
         if self._paused_until > waiter.until and not waiter.future.done():
-            waiter.future.set_exception(PauseTooLong(self.paused))
+            waiter.future.set_exception(PauseTooLongError(self.paused))
 
     def _give(self, now: float) -> Permit:
         if self._pace is not None:

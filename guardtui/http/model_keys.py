@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.secret import Secret
@@ -24,7 +25,7 @@ _FORM = f"write {KEYS_VARIABLE}='https://host=VARIABLE http://localhost:8000={NO
 _SHOWN = 8
 
 
-class ModelKeyError(ValueError):
+class ModelKeyError(GuardtuiError, ValueError):
     """A key is missing, or it is not clear whose it is. Never shows a key."""
 
 
@@ -41,21 +42,18 @@ class ModelKeys:
 
     `GUARDTUI_MODEL_KEYS` maps origins to variables that hold their keys. `GUARDTUI_MODEL_KEY` is
     for runs whose models all have one origin, and `OPENAI_API_KEY` for https://api.openai.com.
-    `urls` are those of all models that are known from the start, `served` those whose key is given
-    elsewhere. Raises ModelKeyError for a mapping that cannot be read.
+    `urls` are those of all models that are known from the start. Raises ModelKeyError for a mapping
+    that cannot be read.
     """
 
     def __init__(
         self,
         environment: Mapping[str, str] | None = None,
         urls: Iterable[str] = (),
-        *,
-        served: Iterable[str] = (),
     ) -> None:
         self._variables = os.environ if environment is None else environment
         self._mapped = _mapping(self._variables.get(KEYS_VARIABLE, ""))
         self._asking = dict.fromkeys(map(origin_of, urls))
-        self._served = set(map(origin_of, served))
 
     def find(self, url: str) -> ModelKey:
         """The key for a model at this URL, which is one of the run from now on.
@@ -66,7 +64,7 @@ class ModelKeys:
         origin = origin_of(url)
         self._asking.setdefault(origin)
         if missing := self._unclear():
-            raise ModelKeyError(_whose(missing, self._count))
+            raise ModelKeyError(_whose(missing, len(self._asking)))
         variable = self._variable(origin)
         if variable in ("", NO_KEY):
             return ModelKey()
@@ -81,10 +79,6 @@ class ModelKeys:
         except ValueError as error:
             raise ModelKeyError(str(error)) from None
 
-    @property
-    def _count(self) -> int:
-        return len(self._asking.keys() | self._served)
-
     def _has(self, variable: str) -> bool:
         return bool(self._variables.get(variable, "").strip())
 
@@ -92,14 +86,14 @@ class ModelKeys:
         """The variable with the key of an origin; "" for none."""
         if origin in self._mapped:
             return self._mapped[origin]
-        if self._has(KEY_VARIABLE) and self._count == 1:
+        if self._has(KEY_VARIABLE) and len(self._asking) == 1:
             return KEY_VARIABLE
         openai = origin == OPENAI_ORIGIN and self._has(OPENAI_VARIABLE)
         return OPENAI_VARIABLE if openai else ""
 
     def _unclear(self) -> list[str]:
         """Origins that `GUARDTUI_MODEL_KEY` may belong to, where there are several."""
-        if not self._has(KEY_VARIABLE) or self._count == 1:
+        if not self._has(KEY_VARIABLE) or len(self._asking) == 1:
             return []
         return [origin for origin in self._asking if not self._variable(origin)]
 

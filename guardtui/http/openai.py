@@ -115,17 +115,10 @@ class ChatModel:
             clock=clock,
         )
 
-    elsewhere = False
-    """Whether a call that failed can be made in another place: there is but one."""
-
     @property
     def limit(self) -> AdaptiveLimit:
         """The limit that its calls keep to."""
         return self.client.limit
-
-    def one_call(self) -> ChatModel:
-        """What makes one call and its repetitions."""
-        return self
 
     async def generate(self, input: str | Sequence[MessageLike]) -> Completion:  # noqa: A002
         """What the model answers to a prompt, or to messages. Raises ServiceError.

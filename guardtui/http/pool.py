@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from guardtui.http.errors import Kind, ServiceError
-from guardtui.http.limits import Gauge
+from guardtui.http.limits import AdaptiveLimit
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ class Snapshot:
 class Counters:
     """What happens in one run over a limit; made before it, and asked by whoever draws it."""
 
-    def __init__(self, limit: Gauge) -> None:
+    def __init__(self, limit: AdaptiveLimit) -> None:
         self._limit, self._clock = limit, limit.clock
         totals = limit.totals
         self._before = (totals.sent, totals.retried, totals.refused)
@@ -95,7 +95,7 @@ class _End:
 async def run_all(
     items: Iterable[Item],
     call: Callable[[Item], Awaitable[Result]],
-    limit: Gauge,
+    limit: AdaptiveLimit,
     *,
     counters: Counters | None = None,
 ) -> AsyncGenerator[tuple[int, Result | ServiceError], None]:

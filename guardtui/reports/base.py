@@ -13,14 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
+from guardtui.domain.figures import threshold_text
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
+from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
 from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import SAMPLE, PromptSet, prompt_keys
 from guardtui.domain.statistics import rate_errors
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
@@ -50,8 +54,10 @@ _BUILT_IN = {
 }
 
 
-class ReportError(Exception):
+class ReportError(GuardtuiError):
     """There is no such format, or its writer cannot be loaded; the message is for the author."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,7 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
+    `fit` is what the threshold was fitted by, None where it was not.
     `figures` are what metrics of the user's own say. With `every_mistake` the lists of a table do
     not end early.
     `survey` is what is known of groups of alike prompts, None where nobody looked.
@@ -123,6 +130,7 @@ class ReportInput:
     places: NDArray[np.intp] | None = None
     figures: tuple[OwnFigure, ...] = ()
     every_mistake: bool = False
+    fit: ThresholdFit | None = None
 
     @property
     def baseline_name(self) -> str:
@@ -164,6 +172,27 @@ class ReportInput:
                 yes = (verdicts.repeats == Triggered.YES).sum(axis=0)
                 share = (yes / known.sum(axis=0)).astype(np.float32)
         return rate_errors(self.evaluation.codes, self.evaluation.should_trigger, share, clusters)
+
+    @cached_property
+    def held_out(self) -> Metrics | None:
+        """Metrics with each prompt judged by a threshold that its label had no part in.
+
+        None where the threshold was not fitted to these labels.
+        """
+        return None if self.fit is None else held_out_metrics(self.fit, self.evaluation)
+
+    @property
+    def operating_text(self) -> str:
+        """The fitted threshold, what it was fitted to, and coverage cross-validated; else ""."""
+        fit = self.fit
+        if fit is None or not is_fitted_with(self.evaluation, fit):
+            return ""
+        kept = f" of {display_start(fit.prompts, 200)}, in the session" if fit.prompts else ""
+        held_out = "" if self.held_out is None else rate_text(self.held_out.coverage)
+        return (
+            f"threshold {threshold_text(fit.threshold)}, {fit.source}{kept} "
+            f"(shipped {threshold_text(fit.shipped)})"
+        ) + (f"; coverage cross-validated {held_out}" if held_out else "")
 
     @property
     def epochs_text(self) -> str:
@@ -432,7 +461,7 @@ def load_writer(name: str) -> Writer:
 
 
 def write_report(name: str, report: ReportInput, path: Path) -> None:
-    """Write a report to a file, atomically; raises `ReportError`, and `FileProblem`."""
+    """Write a report to a file, atomically; raises `ReportError`, and `FileError`."""
     from guardtui.files.atomic import write_atomically
 
     text = load_writer(name)(report)

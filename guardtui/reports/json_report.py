@@ -83,6 +83,8 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "scanner": scanner_of(settings),
         "threshold": settings.threshold,
         "threshold_source": settings.threshold_source,
+        "operating_point": _operating_point(report),
+        "separation": _separation(report),
         "definition": definition_of(report.topic),
         "companions": [definition_of(topic) for topic in report.companions],
         "sample": report.sample,
@@ -90,6 +92,38 @@ def _document(report: ReportInput) -> dict[str, Any]:
         "prompt_set_fingerprint": evaluation.prompt_set,
         "iterations": [_iteration(iteration) for iteration in report.iterations],
         "generator": {"name": "guardtui", "version": __version__},
+    }
+
+
+def _operating_point(report: ReportInput) -> dict[str, Any] | None:
+    """What the threshold was fitted by; None where it was not fitted.
+
+    `kept` says whether it is that of the session, fitted to the prompt file `prompts`.
+    """
+    fit = report.fit
+    if fit is None:
+        return None
+    return {
+        "threshold": fit.threshold,
+        "shipped": fit.shipped,
+        "labels": fit.labels,
+        "kept": bool(fit.prompts),
+        "prompts": fit.prompts or None,
+        "cross_validated": None if report.held_out is None else rates_of(report.held_out),
+    }
+
+
+def _separation(report: ReportInput) -> dict[str, Any] | None:
+    """The area under the ROC curve; None for a scanner without scores."""
+    found, comparison = report.evaluation.separation, report.comparison
+    if found is None:
+        return None
+    change = comparison and comparison.separation
+    interval = found.interval
+    return {
+        "area": found.area,
+        "interval": interval and {"low": interval.low, "high": interval.high},
+        "change": change and {"change": change.value, "low": change.low, "high": change.high},
     }
 
 

@@ -154,6 +154,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
         yield f"| {RATE_TITLES[name]} | {rate_text(getattr(metrics, name))} | {delta} | {bounds} |"
+        if name == "coverage":
+            yield from _separation(report)
     for figure in report.figures:
         problem = code_span(figure.problem, cell=True) if figure.problem else ""
         yield f"| {code_span(figure.name, cell=True)} | {figure.text} | | {problem} |"
@@ -163,6 +165,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         f"no verdict {metrics.errors}{f', open {metrics.open}' if metrics.open else ''}.",
         "",
     )
+    if report.operating_text:
+        yield from (f"Operating point: {code_span(report.operating_text)}.", "")
     if missing := missing_text(report):
         yield from (f"{missing}.", "")
     if used := usage_text(report.evaluation.verdicts.used):
@@ -177,6 +181,16 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     if comparison.caveats:
         yield from (f"- caution: {code_span(caveat)}" for caveat in comparison.caveats)
         yield ""
+
+
+def _separation(report: ReportInput) -> Iterator[str]:
+    separation, comparison = report.evaluation.separation, report.comparison
+    if separation is None:
+        return
+    interval, change = separation.interval, comparison and comparison.separation
+    bounds = f"{interval.low:.3f} – {interval.high:.3f}" if interval else ""
+    delta = delta_text(change.value) if change else ""
+    yield f"| separation | {rate_text(separation.area)} | {delta} | {bounds} |"
 
 
 def _plain(changes: Iterable[str]) -> str:

@@ -65,6 +65,8 @@ def _head(report: ReportInput) -> Iterator[str]:
         threshold = f", threshold {settings.threshold:.3f}{source}"
     revision = f", revision {settings.revision}" if settings.revision else ""
     yield f"scanner    {display_text(settings.identity + revision)}{threshold}"
+    if report.operating_text:
+        yield f"fitted     {report.operating_text}"
 
 
 def _metrics(report: ReportInput) -> Iterator[str]:
@@ -76,6 +78,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         delta = delta_text(comparison.deltas.get(name)) if comparison else ""
         value = rate_text(getattr(metrics, name))
         yield f"{RATE_TITLES[name]:<10} {value:<5}  {delta:<6}  {bounds}".rstrip()
+        if name == "coverage":
+            yield from _separation(report)
     for figure in report.figures:
         name = display_start(figure.name, _NAME_CHARACTERS)
         problem = f"  {display_start(figure.problem, _CHARACTERS)}" if figure.problem else ""
@@ -91,6 +95,16 @@ def _metrics(report: ReportInput) -> Iterator[str]:
         yield f"asked: {used}"
     if report.epochs_text:
         yield display_text(report.epochs_text)
+
+
+def _separation(report: ReportInput) -> Iterator[str]:
+    separation, comparison = report.evaluation.separation, report.comparison
+    if separation is None:
+        return
+    interval, change = separation.interval, comparison and comparison.separation
+    bounds = f"[{interval.low:.3f} – {interval.high:.3f}]" if interval else ""
+    delta = delta_text(change.value) if change else ""
+    yield f"separation {rate_text(separation.area):<5}  {delta:<6}  {bounds}".rstrip()
 
 
 def _comparison(report: ReportInput) -> Iterator[str]:

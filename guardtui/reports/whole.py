@@ -25,7 +25,7 @@ def report_of(
 ) -> ReportInput:
     """A report on a merged run, of which only prompts that are listed have texts.
 
-    Raises FileProblem.
+    Raises FileError.
     """
     evaluation, large = merged.evaluation, merged.run.large
     listed = places = None

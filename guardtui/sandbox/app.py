@@ -25,7 +25,7 @@ from guardtui.sandbox.faults import Struck
 from guardtui.sandbox.judging import Engine, Judge
 from guardtui.sandbox.limits import RollingLimit
 from guardtui.sandbox.management import Management
-from guardtui.sandbox.replies import Asked, Refused, Reply, error_reply
+from guardtui.sandbox.replies import Asked, RefusedError, Reply, error_reply
 from guardtui.sandbox.scan import Scans
 from guardtui.sandbox.settings import Settings
 from guardtui.sandbox.state_file import StateFile
@@ -48,7 +48,7 @@ Defect = Callable[[BaseException], None]
 class Sandbox:
     """One server with its tenant. Not started until `start`; ends with `stop`.
 
-    Raises `FileProblem` for a state that cannot be used, and `ScannerError` for the engine.
+    Raises `FileError` for a state that cannot be used, and `ScannerError` for the engine.
     """
 
     def __init__(
@@ -134,13 +134,13 @@ class Sandbox:
         try:
             endpoint, parameters = routes.find(request.method, path)
             answer, outcome = await self._carry_out(request, endpoint, parameters, group)
-        except Refused as refused:
+        except RefusedError as refused:
             answer, outcome = _json(error_reply(group, refused)), str(refused.status)
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception as error:  # noqa: BLE001 - a defect is told, and the server goes on
             self._defect(error)
-            answer, outcome = _json(error_reply(group, Refused(500))), "500"
+            answer, outcome = _json(error_reply(group, RefusedError(500))), "500"
         finally:
             stats.left()
             stats.answered(endpoint, outcome)
@@ -187,13 +187,13 @@ class Sandbox:
             if group == "token":
                 return self._tokens.management_token(asked)
             return self._management.answer(asked)
-        except Refused as refused:
+        except RefusedError as refused:
             return error_reply(group, refused)
 
     async def _asked(
         self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str]
     ) -> Asked:
-        """Read a request; raises `Refused` for a credential or a body that will not do."""
+        """Read a request; raises `RefusedError` for a credential or a body that will not do."""
         query = request.query if request.query_string else {}
         asked = Asked(endpoint, query, request.headers, None, parameters)
         scan = endpoint in self._scan_handlers
@@ -202,7 +202,7 @@ class Sandbox:
         if request.method not in ("POST", "PUT"):
             return asked
         if scan and request.content_type != "application/json":
-            raise Refused(415)
+            raise RefusedError(415)
         body = await _body(request, SYNC_BYTES if endpoint == "sync" else OTHER_BYTES)
         content: Any
         if endpoint == "token":
@@ -211,7 +211,7 @@ class Sandbox:
             try:
                 content = json.loads(body) if body or scan else None
             except (ValueError, RecursionError) as error:
-                raise Refused(400, detail="the body is no JSON") from error
+                raise RefusedError(400, detail="the body is no JSON") from error
         return Asked(endpoint, query, request.headers, content, parameters)
 
     def _over_limit(self, endpoint: str) -> Reply | None:
@@ -279,15 +279,15 @@ class Sandbox:
     async def _controlled(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
         try:
             if not _is_loopback(request.remote):
-                raise Refused(403, "only from this machine")
+                raise RefusedError(403, "only from this machine")
             body = None
             if request.method == "POST":
                 try:
                     body = json.loads(await _body(request, OTHER_BYTES))
                 except ValueError as error:
-                    raise Refused(400, "the body is no JSON") from error
+                    raise RefusedError(400, "the body is no JSON") from error
             return _json(self.control.answer(request.method, name, request.query, body))
-        except Refused as refused:
+        except RefusedError as refused:
             return _json(Reply({"error": refused.message}, refused.status))
 
 
@@ -323,10 +323,10 @@ def _is_own(request: web.BaseRequest) -> bool:
 
 
 async def _body(request: web.BaseRequest, limit: int) -> bytes:
-    """The body, of at most `limit` bytes; raises `Refused` (413)."""
+    """The body, of at most `limit` bytes; raises `RefusedError` (413)."""
     length = request.content_length
     if length is not None and length > limit:
-        raise Refused(413)
+        raise RefusedError(413)
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
@@ -337,7 +337,7 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     async for part in request.content.iter_any():
         size += len(part)
         if size > limit:
-            raise Refused(413)
+            raise RefusedError(413)
         parts.append(part)
     return b"".join(parts)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from guardtui.sandbox.clock import Clock
 from guardtui.sandbox.faults import VERDICTS, WIRE, FaultPlan
-from guardtui.sandbox.replies import Refused, Reply
+from guardtui.sandbox.replies import RefusedError, Reply
 from guardtui.sandbox.settings import Settings, SettingsError, duration
 from guardtui.sandbox.stats import Stats, prompt_key
 
@@ -24,7 +24,7 @@ class Control:
         self._clock = clock
 
     def answer(self, method: str, name: str, query: Any, body: Any) -> Reply:
-        """The reply to /_sandbox/NAME; raises `Refused` (400, 404, 405)."""
+        """The reply to /_sandbox/NAME; raises `RefusedError` (400, 404, 405)."""
         handlers: dict[str, dict[str, Callable[[], Reply]]] = {
             "stats": {"GET": lambda: self._stats(query), "DELETE": self._forget},
             "faults": {
@@ -36,9 +36,9 @@ class Control:
         }
         if name not in handlers:
             known = ", ".join(f"{PREFIX}{one}" for one in handlers)
-            raise Refused(404, f"there are {known}")
+            raise RefusedError(404, f"there are {known}")
         if method not in handlers[name]:
-            raise Refused(405)
+            raise RefusedError(405)
         return handlers[name][method]()
 
     def _stats(self, query: Any) -> Reply:
@@ -59,11 +59,13 @@ class Control:
 
     def _change(self, body: Any) -> Reply:
         if not isinstance(body, dict):
-            raise Refused(400, 'an object of settings is needed, such as {"faults": ["429=0.2"]}')
+            raise RefusedError(
+                400, 'an object of settings is needed, such as {"faults": ["429=0.2"]}'
+            )
         try:
             self.settings = self.settings.changed(body)
         except SettingsError as error:
-            raise Refused(400, str(error)) from error
+            raise RefusedError(400, str(error)) from error
         if body.keys() & {"faults", "seed"}:
             # Counted and drawn anew, so that the same faults and seed give the same again.
             self.plan = FaultPlan(self.settings.faults, self.settings.seed)
@@ -78,5 +80,5 @@ class Control:
                 raise SettingsError('an object such as {"advance": "3s"} is needed')
             self._clock.advance(duration("advance", body["advance"]))
         except SettingsError as error:
-            raise Refused(400, str(error)) from error
+            raise RefusedError(400, str(error)) from error
         return self._time()

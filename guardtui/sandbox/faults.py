@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.sandbox.routes import ENDPOINTS, GROUPS
 
 WIRE = {
@@ -44,7 +45,7 @@ _SPEC = re.compile(r"(?P<kind>[a-z0-9-]+?)(?:@(?P<where>[a-z-]+))?=(?P<amount>[a
 _AFTER = re.compile(r"(?:[45]\d\d(?:-\w+)?|reset)-after")
 
 
-class FaultError(ValueError):
+class FaultError(GuardtuiError, ValueError):
     """A fault's text cannot be read; the message says what can be."""
 
 

@@ -6,9 +6,10 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.sandbox.policy import buckets, detectors, guardrails, pinned
 from guardtui.sandbox.tenant import ProfileRevision, TopicRevision
@@ -22,9 +23,6 @@ from guardtui.scanners.local.scoring import (
     topic_texts,
 )
 from guardtui.scanners.local.vectors import rounded
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Floats: TypeAlias = "NDArray[np.float32]"
 TopicAt = Callable[[str, int], TopicRevision]

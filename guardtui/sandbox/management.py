@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from guardtui.files.problems import FileProblem
-from guardtui.sandbox.replies import Asked, Refused, Reply
+from guardtui.files.problems import FileError
+from guardtui.sandbox.replies import Asked, RefusedError, Reply
 from guardtui.sandbox.settings import Settings
 from guardtui.sandbox.state_file import StateFile
 from guardtui.sandbox.tenant import Tenant
@@ -29,7 +29,7 @@ class Management:
         self._settings = settings
 
     def answer(self, asked: Asked) -> Reply:
-        """The reply of an endpoint; raises `Refused`."""
+        """The reply of an endpoint; raises `RefusedError`."""
         self._tokens.require_management(asked)
         handlers: dict[str, Callable[[Asked], Reply]] = {
             "scan-token": self._tokens.scan_token,
@@ -86,7 +86,7 @@ class Management:
 
     def _delete_profile(self, asked: Asked) -> Reply:
         if asked.endpoint != "profile-delete" and not asked.query.get("updated_by"):
-            raise Refused(400, detail="updated_by is needed")
+            raise RefusedError(400, detail="updated_by is needed")
         name = asked.parameters["id"]
         self._change(lambda: self._tenant.delete_profile(name))
         return self._deleted(asked, f"profile {name} was deleted")
@@ -105,7 +105,7 @@ class Management:
     def _list_profiles(self, asked: Asked) -> Reply:
         latest = asked.query.get("latest", "false").lower()
         if latest not in ("true", "false"):
-            raise Refused(400, detail="latest must be true or false")
+            raise RefusedError(400, detail="latest must be true or false")
         rows = self._tenant.latest() if latest == "true" else self._tenant.data.profiles
         return Reply(_page("ai_profiles", [one.shown() for one in self._ordered(rows)], asked))
 
@@ -117,13 +117,13 @@ class Management:
         return list(rows) if order == "oldest" else list(reversed(rows))
 
     def _change(self, work: Callable[[], Result]) -> Result:
-        """Do and keep it; what cannot be kept is undone. Raises `Refused`."""
+        """Do and keep it; what cannot be kept is undone. Raises `RefusedError`."""
         result = work()
         try:
             self._state.save(self._tenant.data)
-        except FileProblem as problem:
+        except FileError as problem:
             self._tenant.changed()
-            raise Refused(500, detail=f"the state cannot be written: {problem}") from problem
+            raise RefusedError(500, detail=f"the state cannot be written: {problem}") from problem
         return result
 
 
@@ -141,5 +141,5 @@ def _number(asked: Asked, name: str, default: int, least: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
-        raise Refused(400, detail=f"{name} is invalid")
+        raise RefusedError(400, detail=f"{name} is invalid")
     return int(text)

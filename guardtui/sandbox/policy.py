@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from guardtui.sandbox.replies import Refused
+from guardtui.sandbox.replies import RefusedError
 
 GUARDRAIL = "topic-guardrails"
 PER_CONTENT = "per_content_type"
@@ -85,44 +85,46 @@ def _items(section: Mapping[str, Any], name: str) -> list[Any]:
 def check(
     policy: Any, revisions: Mapping[str, int], *, empty_list: bool, emptied: bool = False
 ) -> None:
-    """Raise `Refused` (400) for a policy that the service would not take.
+    """Raise `RefusedError` (400) for a policy that the service would not take.
 
     `revisions` has the newest revision of each topic by its id. With `empty_list` a guardrail
     without any topic is taken; with `emptied` also a bucket that a forced deletion left empty.
     """
     if not isinstance(policy, dict):
-        raise Refused(400, detail="policy is no object")
+        raise RefusedError(400, detail="policy is no object")
     for _, item in guardrails(policy):
         if item.get("action") not in ("allow", "block"):
-            raise Refused(400, detail=f"{GUARDRAIL}: action must be allow or block")
+            raise RefusedError(400, detail=f"{GUARDRAIL}: action must be allow or block")
         groups = item.get("topic-list")
         if not isinstance(groups, list) or not (groups or empty_list):
-            raise Refused(400, detail=f"{GUARDRAIL}: topic-list is empty; leave the guardrail out")
+            raise RefusedError(
+                400, detail=f"{GUARDRAIL}: topic-list is empty; leave the guardrail out"
+            )
         count = 0
         for group in groups:
             if not isinstance(group, dict) or group.get("action") not in ("allow", "block"):
-                raise Refused(400, detail="topic-list: action must be allow or block")
+                raise RefusedError(400, detail="topic-list: action must be allow or block")
             members = group.get("topic")
             if emptied and members is None:
                 continue
             if not isinstance(members, list) or not members:
                 where = f"topic-list: the {group['action']} list"
-                raise Refused(400, detail=f"{where} is empty; leave it out")
+                raise RefusedError(400, detail=f"{where} is empty; leave it out")
             for member in members:
                 _check_member(member, revisions)
             count += len(members)
         if count > TOPICS_AT_MOST:
-            raise Refused(400, detail=f"{count} topics: at most {TOPICS_AT_MOST} in a profile")
+            raise RefusedError(400, detail=f"{count} topics: at most {TOPICS_AT_MOST} in a profile")
 
 
 def _check_member(member: Any, revisions: Mapping[str, int]) -> None:
     name = member.get("topic_id") if isinstance(member, dict) else None
     if not isinstance(name, str) or name.lower() not in revisions:
-        raise Refused(400, detail=f"there is no topic with the id {name}")
+        raise RefusedError(400, detail=f"there is no topic with the id {name}")
     revision = member.get("revision", 0)
     whole = isinstance(revision, int) and not isinstance(revision, bool)
     if not whole or not 0 <= revision <= revisions[name.lower()]:
-        raise Refused(400, detail=f"topic {name} has no revision {revision}")
+        raise RefusedError(400, detail=f"topic {name} has no revision {revision}")
 
 
 def pinned(member: Mapping[str, Any]) -> tuple[str, int]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from guardtui.domain.errors import GuardtuiError
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -34,7 +36,7 @@ class Reply:
     prompts: tuple[bytes, ...] = ()
 
 
-class Refused(Exception):  # noqa: N818 - it says what it is
+class RefusedError(GuardtuiError):
     """A request is answered with an error; `extra` joins the body.
 
     `detail` says what a developer wants to know beside the service's own words.
@@ -67,7 +69,7 @@ CANONICAL = {
 """What the scan service says for each status."""
 
 
-def error_reply(group: str, refused: Refused) -> Reply:
+def error_reply(group: str, refused: RefusedError) -> Reply:
     """The error in the form of its API: `scan`, `token`, or else the management's."""
     content: dict[str, Any]
     if group == "scan":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from guardtui.sandbox.replies import Refused
+from guardtui.sandbox.replies import RefusedError
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _MANAGEMENT = "/v1/mgmt"
@@ -67,7 +67,7 @@ def api_of(path: str) -> str:
 
 
 def find(method: str, path: str) -> tuple[str, dict[str, str]]:
-    """Endpoint and pieces of the path. Raises `Refused` with 404 or 405.
+    """Endpoint and pieces of the path. Raises `RefusedError` with 404 or 405.
 
     The management API may have the prefix /aisec, as in the service's own base URL.
     """
@@ -80,4 +80,4 @@ def find(method: str, path: str) -> tuple[str, dict[str, str]]:
             if method == allowed:
                 return name, match.groupdict()
             methods.append(allowed)
-    raise Refused(405 if methods else 404)
+    raise RefusedError(405 if methods else 404)

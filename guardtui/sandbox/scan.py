@@ -14,7 +14,7 @@ from guardtui.sandbox import trouble
 from guardtui.sandbox.clock import Clock
 from guardtui.sandbox.faults import FaultPlan
 from guardtui.sandbox.judging import Finding, Judge
-from guardtui.sandbox.replies import Asked, Refused, Reply
+from guardtui.sandbox.replies import Asked, RefusedError, Reply
 from guardtui.sandbox.settings import Settings
 from guardtui.sandbox.stats import Stats, prompt_key
 from guardtui.sandbox.tenant import ProfileRevision, Tenant
@@ -78,7 +78,7 @@ class Scans:
         self._scans: OrderedDict[str, list[_Row]] = OrderedDict()
 
     def sync(self, asked: Asked) -> Reply:
-        """The verdict on one request; raises `Refused` (400)."""
+        """The verdict on one request; raises `RefusedError` (400)."""
         request = self._request(asked.content)
         self._stats.asked(request.key)
         scan_id = str(uuid.uuid4())
@@ -90,15 +90,17 @@ class Scans:
         return Reply(verdict, prompts=() if struck else (request.key,))
 
     def batch(self, asked: Asked) -> Reply:
-        """Take a batch, for which there is one scan id; raises `Refused` (400)."""
+        """Take a batch, for which there is one scan id; raises `RefusedError` (400)."""
         items, settings = asked.content, self._settings()
         if not isinstance(items, list) or not 1 <= len(items) <= settings.max_batch:
-            raise Refused(400, detail=f"a list of 1 to {settings.max_batch} requests is needed")
+            raise RefusedError(
+                400, detail=f"a list of 1 to {settings.max_batch} requests is needed"
+            )
         numbers = [one.get("req_id") if isinstance(one, dict) else None for one in items]
         if not all(type(one) is int and 0 <= one < 2**32 for one in numbers):
-            raise Refused(400, detail="req_id must be a whole number below 2^32")
+            raise RefusedError(400, detail="req_id must be a whole number below 2^32")
         if len(set(numbers)) != len(numbers):
-            raise Refused(400, detail="a req_id is there twice")
+            raise RefusedError(400, detail="a req_id is there twice")
         requests = [self._request(one.get("scan_req")) for one in items]
         scan_id, now = str(uuid.uuid4()), self._clock.now()
         rows = []
@@ -122,7 +124,7 @@ class Scans:
         return Reply(content, prompts=tuple(request.key for request in requests))
 
     def results(self, asked: Asked) -> Reply:
-        """Rows of batches, in any order; an id that is not known has none. Raises `Refused`."""
+        """Rows of batches, in any order; unknown ids have none. Raises `RefusedError`."""
         rows = [
             self._result(scan_id, row)
             for scan_id in _ids(asked, "scan_ids", "")
@@ -132,7 +134,7 @@ class Scans:
         return Reply(rows)
 
     def reports(self, asked: Asked) -> Reply:
-        """Reports of what is complete, one for each request of a batch. Raises `Refused`."""
+        """Reports of what is complete, one for each request of a batch. Raises `RefusedError`."""
         now = self._clock.now()
         rows = [
             _report(scan_id, row)
@@ -158,18 +160,18 @@ class Scans:
 
     def _request(self, body: Any) -> ScanRequest:
         if not isinstance(body, dict):
-            raise Refused(400, detail="a scan request is no object")
+            raise RefusedError(400, detail="a scan request is no object")
         echoes: dict[str, str] = {}
         for name in ("tr_id", "session_id", "transaction_id"):
             value = body.get(name)
             if value is None:
                 continue
             if not isinstance(value, str) or len(value) > LABEL_AT_MOST:
-                raise Refused(400, detail=f"{name} is no text of at most {LABEL_AT_MOST}")
+                raise RefusedError(400, detail=f"{name} is no text of at most {LABEL_AT_MOST}")
             echoes[name] = value
         contents = body.get("contents")
         if not isinstance(contents, list) or not contents:
-            raise Refused(400, detail="contents are missing")
+            raise RefusedError(400, detail="contents are missing")
         for content in contents:
             _check_content(content)
         profile = self._profile(body.get("ai_profile"))
@@ -181,18 +183,18 @@ class Scans:
 
     def _profile(self, named: Any) -> ProfileRevision:
         if not isinstance(named, dict):
-            raise Refused(400, detail="ai_profile is missing")
+            raise RefusedError(400, detail="ai_profile is missing")
         profile_id, name = named.get("profile_id"), named.get("profile_name")
         found: ProfileRevision | None = None
         if isinstance(profile_id, str) and profile_id:
             try:
                 return self._tenant.profile(profile_id)
-            except Refused as error:
-                raise Refused(400, detail=str(error)) from error
+            except RefusedError as error:
+                raise RefusedError(400, detail=str(error)) from error
         if isinstance(name, str) and 0 < len(name) <= LABEL_AT_MOST:
             found = self._tenant.current(name)
         if found is None:
-            raise Refused(400, detail=f"there is no profile {name!r}")
+            raise RefusedError(400, detail=f"there is no profile {name!r}")
         return found
 
     def _verdict(self, request: ScanRequest, scan_id: str) -> dict[str, Any]:
@@ -249,21 +251,21 @@ def _last_content(request: Any) -> dict[str, Any]:
 
 def _check_content(content: Any) -> None:
     if not isinstance(content, dict):
-        raise Refused(400, detail="an element of contents is no object")
+        raise RefusedError(400, detail="an element of contents is no object")
     there = False
     for name in _TEXTS:
         if name in content:
             text = content[name]
             if not isinstance(text, str) or not text:
-                raise Refused(400, detail=f"{name} is empty")
+                raise RefusedError(400, detail=f"{name} is empty")
             there |= name != "context"
     event = content.get("tool_event")
     if event is not None:
         if not isinstance(event, dict) or not (event.get("input") or event.get("output")):
-            raise Refused(400, detail="tool_event has neither input nor output")
+            raise RefusedError(400, detail="tool_event has neither input nor output")
         there = True
     if not there:
-        raise Refused(400, detail="an element of contents has nothing to scan")
+        raise RefusedError(400, detail="an element of contents has nothing to scan")
 
 
 def _detected(finding: Finding) -> dict[str, bool]:
@@ -283,7 +285,7 @@ def _details(finding: Finding) -> dict[str, list[str]]:
 
 
 def _ids(asked: Asked, name: str, letter: str) -> list[str]:
-    """Scan ids from a list of ids joined by commas; raises `Refused` (400)."""
+    """Scan ids from a list of ids joined by commas; raises `RefusedError` (400)."""
     written = [one for one in asked.query.get(name, "").split(",") if one]
     ids = [one.removeprefix(letter) for one in written]
     proper = all(
@@ -291,7 +293,9 @@ def _ids(asked: Asked, name: str, letter: str) -> list[str]:
         for one, rest in zip(written, ids, strict=True)
     )
     if not 1 <= len(ids) <= IDS_AT_MOST or not proper:
-        raise Refused(400, detail=f"{name}: 1 to {IDS_AT_MOST} ids joined by commas are needed")
+        raise RefusedError(
+            400, detail=f"{name}: 1 to {IDS_AT_MOST} ids joined by commas are needed"
+        )
     return list(dict.fromkeys(one.lower() for one in ids))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.sandbox.faults import Fault, FaultError, parse_faults
 
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -20,7 +21,7 @@ CHOICES = {
 }
 
 
-class SettingsError(ValueError):
+class SettingsError(GuardtuiError, ValueError):
     """A setting has no usable value; the message names it and says what is possible."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileProblem, from_os_error, read_bytes
+from guardtui.files.problems import FileError, from_os_error, read_bytes
 from guardtui.sandbox.tenant import TenantData
 
 if sys.platform == "win32":
@@ -26,19 +26,19 @@ class StateFile:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Raises `FileProblem` when another server holds the file, or no lock can be made."""
+        """Raises `FileError` when another server holds the file, or no lock can be made."""
         self._path = path
         self._handle: int | None = None
         self._kept = b""
         if path is not None:
             target = path.resolve()  # a link and its file are one state
             if target.is_dir():
-                raise FileProblem(path, "this is a folder", "name a file in it")
+                raise FileError(path, "this is a folder", "name a file in it")
             self._lock = target.with_name(f"{target.name}.lock")
             self._handle = self._acquire(path)
 
     def load(self) -> TenantData | None:
-        """What was kept, or None when there is no file yet. Raises `FileProblem`."""
+        """What was kept, or None when there is no file yet. Raises `FileError`."""
         if self._path is None or not self._path.exists():
             return None
         try:
@@ -47,20 +47,20 @@ class StateFile:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise FileProblem(
+            raise FileError(
                 self._path,
                 f"this is no state of the sandbox: {where + ': ' if where else ''}{first['msg']}",
                 "name another file with --state, or delete this one to begin anew",
             ) from error
 
     def save(self, data: TenantData) -> None:
-        """Keep it. Raises `FileProblem`, and then the file is as it was, and `data` as in it."""
+        """Keep it. Raises `FileError`, and then the file is as it was, and `data` as in it."""
         if self._path is None:
             return
         content = data.model_dump_json(indent=1).encode() + b"\n"
         try:
             write_atomically(self._path, content)
-        except FileProblem:
+        except FileError:
             kept = TenantData.model_validate_json(self._kept)
             data.topics, data.profiles = kept.topics, kept.profiles
             raise
@@ -83,7 +83,7 @@ class StateFile:
         if _locked(handle) and _is_at(handle, self._lock):
             return handle
         os.close(handle)
-        raise FileProblem(
+        raise FileError(
             path,
             "another sandbox uses this state",
             "end the other one, or name another file with --state",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from guardtui.domain.topic import Topic, violations
 from guardtui.sandbox import policy as policies
 from guardtui.sandbox.clock import Clock
-from guardtui.sandbox.replies import Refused
+from guardtui.sandbox.replies import RefusedError
 
 TSG = "1"
 AUTHOR = "sandbox@guardtui.invalid"
@@ -105,7 +105,7 @@ class TenantData(BaseModel):
         for one in self.profiles:
             try:
                 policies.check(one.policy, self.revisions, empty_list=True, emptied=True)
-            except Refused as refused:
+            except RefusedError as refused:
                 where = f"profile {one.profile_name} revision {one.revision}"
                 raise ValueError(f"{where}: {refused}") from refused
         return self
@@ -143,14 +143,14 @@ class Tenant:
     # Topics
 
     def topic(self, topic_id: str) -> TopicRecord:
-        """A topic by its id; raises `Refused` (404)."""
+        """A topic by its id; raises `RefusedError` (404)."""
         for record in self.data.topics:
             if record.topic_id == topic_id.lower():
                 return record
-        raise Refused(404, detail=f"there is no topic with the id {topic_id}")
+        raise RefusedError(404, detail=f"there is no topic with the id {topic_id}")
 
     def create_topic(self, body: Any) -> TopicRecord:
-        """A new topic at revision 1; raises `Refused` (400, 409)."""
+        """A new topic at revision 1; raises `RefusedError` (400, 409)."""
         revision = self._topic_revision(body, 1, None)
         record = TopicRecord(
             topic_id=str(uuid.uuid4()),
@@ -163,7 +163,7 @@ class Tenant:
         return record
 
     def update_topic(self, topic_id: str, body: Any) -> TopicRecord:
-        """Replace a topic's text, as one more revision; raises `Refused` (400, 404, 409)."""
+        """Replace a topic's text, as one more revision; raises `RefusedError` (400, 404, 409)."""
         record = self.topic(topic_id)
         number = record.newest.revision + 1
         record.revisions.append(self._topic_revision(body, number, record.topic_id))
@@ -172,22 +172,22 @@ class Tenant:
 
     def _topic_revision(self, body: Any, number: int, topic_id: str | None) -> TopicRevision:
         if not isinstance(body, dict):
-            raise Refused(400, detail="the body is no object")
+            raise RefusedError(400, detail="the body is no object")
         name, description = body.get("topic_name"), body.get("description")
         examples = body.get("examples")
         if not isinstance(name, str) or not isinstance(description, str):
-            raise Refused(400, detail="topic_name and description are needed, as texts")
+            raise RefusedError(400, detail="topic_name and description are needed, as texts")
         if not isinstance(examples, list) or not all(isinstance(one, str) for one in examples):
-            raise Refused(400, detail="examples are needed, as a list of texts")
+            raise RefusedError(400, detail="examples are needed, as a list of texts")
         active = body.get("active", True)
         if not isinstance(active, bool):
-            raise Refused(400, detail="active must be true or false")
+            raise RefusedError(400, detail="active must be true or false")
         broken = violations(Topic(name=name, description=description, examples=tuple(examples)))
         if broken:
-            raise Refused(400, detail="; ".join(one.message for one in broken))
+            raise RefusedError(400, detail="; ".join(one.message for one in broken))
         for other in self.data.topics:
             if other.newest.topic_name == name and other.topic_id != topic_id:
-                raise Refused(409, detail=f"a topic named '{name}' already exists")
+                raise RefusedError(409, detail=f"a topic named '{name}' already exists")
         author = body.get("updated_by") or body.get("created_by")
         return TopicRevision(
             revision=number,
@@ -200,7 +200,7 @@ class Tenant:
         )
 
     def delete_topic(self, topic_id: str, *, force: bool) -> None:
-        """Delete a topic; raises `Refused` (404; 409 while a profile revision references it).
+        """Delete a topic; raises `RefusedError` (404; 409 while a profile revision references it).
 
         With `force` it is detached from every profile revision first.
         """
@@ -218,7 +218,7 @@ class Tenant:
                 }
                 for one in holders
             ]
-            raise Refused(409, detail=message, extra={"message": message, "payload": payload})
+            raise RefusedError(409, detail=message, extra={"message": message, "payload": payload})
         for one in holders:
             policies.detach(one.policy, record.topic_id)
         self.data.topics.remove(record)
@@ -227,10 +227,10 @@ class Tenant:
     # Profiles
 
     def profile(self, profile_id: str) -> ProfileRevision:
-        """One revision of a profile by its own id; raises `Refused` (404)."""
+        """One revision of a profile by its own id; raises `RefusedError` (404)."""
         found = self._by_id.get(profile_id.lower())
         if found is None:
-            raise Refused(404, detail=f"there is no profile with the id {profile_id}")
+            raise RefusedError(404, detail=f"there is no profile with the id {profile_id}")
         return found
 
     def current(self, name: str) -> ProfileRevision | None:
@@ -251,7 +251,7 @@ class Tenant:
         return list(newest.values())
 
     def create_profile(self, body: Any, *, empty_list: bool) -> ProfileRevision:
-        """A new profile at revision 1; raises `Refused` (400, 409)."""
+        """A new profile at revision 1; raises `RefusedError` (400, 409)."""
         name, active, policy = self._profile_body(body, empty_list)
         self._refuse_name(name, None)
         return self._add_profile(name, policy, active=active)
@@ -259,7 +259,7 @@ class Tenant:
     def update_profile(
         self, profile_id: str, body: Any, *, empty_list: bool, propagation: float
     ) -> ProfileRevision:
-        """One more revision with a new id; the others stay. Raises `Refused` (400, 404, 409).
+        """One more revision with a new id; the others stay. Raises `RefusedError` (400, 404, 409).
 
         Scans by name know it only after `propagation` seconds.
         """
@@ -270,25 +270,25 @@ class Tenant:
         return self._add_profile(name, policy, family, number, active=active, delay=propagation)
 
     def delete_profile(self, profile_id: str) -> None:
-        """Delete one revision of a profile; raises `Refused` (404)."""
+        """Delete one revision of a profile; raises `RefusedError` (404)."""
         self.data.profiles.remove(self.profile(profile_id))
         self.changed()
 
     def _profile_body(self, body: Any, empty_list: bool) -> tuple[str, bool, dict[str, Any]]:
         if not isinstance(body, dict):
-            raise Refused(400, detail="the body is no object")
+            raise RefusedError(400, detail="the body is no object")
         name, active = body.get("profile_name"), body.get("active", True)
         if not isinstance(name, str) or not 1 <= len(name) <= NAME_AT_MOST:
-            raise Refused(400, detail=f"profile_name must have 1 to {NAME_AT_MOST} characters")
+            raise RefusedError(400, detail=f"profile_name must have 1 to {NAME_AT_MOST} characters")
         if not isinstance(active, bool):
-            raise Refused(400, detail="active must be true or false")
+            raise RefusedError(400, detail="active must be true or false")
         policy = body.get("policy", {})
         policies.check(policy, self.data.revisions, empty_list=empty_list)
         return name, active, policy
 
     def _refuse_name(self, name: str, family: str | None) -> None:
         if any(one.profile_name == name and one.family != family for one in self.data.profiles):
-            raise Refused(409, detail=f"a profile named '{name}' already exists")
+            raise RefusedError(409, detail=f"a profile named '{name}' already exists")
 
     def _add_profile(
         self,

@@ -8,7 +8,7 @@ import secrets
 from typing import Any
 
 from guardtui.sandbox.clock import Clock
-from guardtui.sandbox.replies import Asked, Refused, Reply
+from guardtui.sandbox.replies import Asked, RefusedError, Reply
 from guardtui.sandbox.tenant import TSG
 
 API_KEY = "sandbox-key"
@@ -38,19 +38,21 @@ class Tokens:
             try:
                 pair = base64.b64decode(basic[6:].strip(), validate=True).decode("utf-8")
             except (binascii.Error, UnicodeDecodeError):
-                raise Refused(401, detail="the Basic credentials cannot be read") from None
+                raise RefusedError(401, detail="the Basic credentials cannot be read") from None
             client, _, secret = pair.partition(":")
         if form.get("grant_type") != "client_credentials":
-            raise Refused(
+            raise RefusedError(
                 400,
                 detail="grant_type must be client_credentials",
                 extra={"error": "unsupported_grant_type"},
             )
         if (client, secret) != (CLIENT, SECRET):
-            raise Refused(401, detail="Client authentication failed")
+            raise RefusedError(401, detail="Client authentication failed")
         scope = form.get("scope") or f"tsg_id:{TSG}"
         if f"tsg_id:{TSG}" not in scope.split():
-            raise Refused(400, detail=f"unknown scope: {scope}", extra={"error": "invalid_scope"})
+            raise RefusedError(
+                400, detail=f"unknown scope: {scope}", extra={"error": "invalid_scope"}
+            )
         token = self._new(self._management, LIFETIME)
         content = {
             "access_token": token,
@@ -64,11 +66,11 @@ class Tokens:
         """A bearer token for the scan API; `expires_in` is a text here, as the service has it."""
         body = asked.content if isinstance(asked.content, dict) else {}
         if body.get("client_id") != CLIENT:
-            raise Refused(400, detail=f"client_id must be {CLIENT}")
+            raise RefusedError(400, detail=f"client_id must be {CLIENT}")
         unit = asked.query.get("tokenTtlUnit", "hour").lower().removesuffix("s")
         interval = asked.query.get("tokenTtlInterval", "1")
         if unit not in _UNITS or not interval.isdigit() or not 0 < int(interval) <= 100_000:
-            raise Refused(400, detail="tokenTtlInterval or tokenTtlUnit is invalid")
+            raise RefusedError(400, detail="tokenTtlInterval or tokenTtlUnit is invalid")
         seconds = int(interval) * _UNITS[unit]
         content = {
             "access_token": self._new(self._scan, seconds),
@@ -85,24 +87,24 @@ class Tokens:
         body = asked.content if isinstance(asked.content, dict) else {}
         token = asked.query.get("token") or body.get("token")
         if self._scan.pop(str(token), None) is None:
-            raise Refused(404, detail="there is no such token")
+            raise RefusedError(404, detail="there is no such token")
         return Reply("the token is no longer valid")
 
     def require_management(self, asked: Asked) -> None:
-        """Raise `Refused` (401, or 403 for another tenant's path) without a valid token."""
+        """Raise `RefusedError` (401, or 403 for another tenant's path) without a valid token."""
         if not self._valid(self._management, asked):
-            raise Refused(401, detail="Unauthorized: no valid access token")
+            raise RefusedError(401, detail="Unauthorized: no valid access token")
         if asked.parameters.get("tsg", TSG) != TSG:
-            raise Refused(403, detail=f"the token is for the TSG {TSG}")
+            raise RefusedError(403, detail=f"the token is for the TSG {TSG}")
 
     def require_scan(self, asked: Asked) -> None:
-        """Raise `Refused`: 401 without a credential or with a bad token, 403 for a wrong key."""
+        """Raise `RefusedError`: 401 without a credential or a valid token, 403 for a wrong key."""
         key = asked.headers.get("x-pan-token")
         if key is not None:
             if key != API_KEY:
-                raise Refused(403)
+                raise RefusedError(403)
         elif not self._valid(self._scan, asked):
-            raise Refused(401)
+            raise RefusedError(401)
 
     def _new(self, tokens: dict[str, float], seconds: float) -> str:
         now = self._clock.now()

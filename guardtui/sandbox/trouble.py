@@ -7,7 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 from guardtui.sandbox.faults import Struck
-from guardtui.sandbox.replies import CANONICAL, Refused, Reply, error_reply
+from guardtui.sandbox.replies import CANONICAL, RefusedError, Reply, error_reply
 
 HTML = (
     b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head>"
@@ -58,7 +58,7 @@ def status_reply(group: str, struck: Struck, retry_after: float, now: float) -> 
     status = int(kind[:3])
     if status == 429:
         return limited(group, retry_after, now, hint)
-    reply = error_reply(group, Refused(status, CANONICAL.get(status, f"Error {status}")))
+    reply = error_reply(group, RefusedError(status, CANONICAL.get(status, f"Error {status}")))
     message = CANONICAL.get(status, f"Error {status}")
     if group == "scan" and status >= 500:
         forms = (
@@ -72,7 +72,7 @@ def status_reply(group: str, struck: Struck, retry_after: float, now: float) -> 
 
 def limited(group: str, seconds: float, now: float, hint: str = "429-body") -> Reply:
     """A 429 with its hint as a header, a header with a date, in the error, at the top, or none."""
-    reply = error_reply(group, Refused(429, CANONICAL[429]))
+    reply = error_reply(group, RefusedError(429, CANONICAL[429]))
     if hint == "429-header":
         reply.headers["Retry-After"] = str(math.ceil(seconds))
     elif hint == "429-date":

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
+from guardtui.domain.errors import GuardtuiError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from guardtui.domain.evaluation import ScannerSettings
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
-    from guardtui.domain.verdicts import Usage, Verdicts
+    from guardtui.domain.verdicts import Usage, Verdict, Verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Traffic:
     `in_flight` of at most `limit` are under way; `sent`, `retries` and `refused` (answers with
     status 429) are counted since the scan began; `paused` is how many seconds the service asked to
     wait, `held` whether the author did; `rate` is prompts per second over the last seconds; `used`
-    is what a model has cost so far; `endpoints` says how many work of how many, (0, 0) without any.
+    is what a model has cost so far.
     """
 
     in_flight: int = 0
@@ -37,7 +39,6 @@ class Traffic:
     held: bool = False
     rate: float = 0.0
     used: Usage | None = None
-    endpoints: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ Report = Callable[[Progress], None]
 """Takes the newest progress; called from any thread, so it only stores what it is given."""
 
 
-class ScannerError(Exception):
+class ScannerError(GuardtuiError):
     """The scan as a whole could not be done; the message is meant for the author."""
 
 
@@ -109,27 +110,13 @@ class RemoteScanner(Scanner, Protocol):
         """Send nothing more for now, or go on; what is under way is finished."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptVerdict:
-    """A remote scanner's verdict on one prompt.
-
-    `note` is what an author should know of it, `topics` are those that stopped the prompt, `reason`
-    is what the scanner gave as its reason.
-    """
-
-    triggered: bool
-    note: str = ""
-    topics: tuple[str, ...] = ()
-    reason: str = ""
-
-
 class VerdictCache(Protocol):
     """Verdicts that were given before, by `verdict_key`; errors are never among them."""
 
-    def find(self, key: bytes) -> KeptVerdict | None:
+    def find(self, key: bytes) -> Verdict | None:
         """The verdict under a key, or None."""
 
-    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
+    def keep(self, key: bytes, verdict: Verdict) -> None:
         """Keep a verdict, in the place of an older one; any end of the process keeps it."""
 
 

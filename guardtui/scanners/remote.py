@@ -5,27 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.verdicts import Triggered, Usage, Verdicts
+from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, VerdictColumns, Verdicts
 from guardtui.http.errors import Kind, ServiceError
-from guardtui.http.limits import Gauge
+from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.pool import Counters
-from guardtui.scanners.base import (
-    KeptVerdict,
-    Progress,
-    Report,
-    ScannerError,
-    Traffic,
-)
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.scanners.base import Progress, Report, ScannerError, Traffic
 
 GIVE_UP_AFTER = 20
 """Prompts in a row without a verdict, after which the others are not sent: scans are paid for."""
@@ -35,25 +25,29 @@ _LOOKED_UP = 500
 """Prompts looked up in the cache between two chances to be cancelled."""
 
 
-class Undecided(str):
-    """Why there is no verdict although all was answered as it should be: no sign of a failure."""
-
-    __slots__ = ()
-
-
-Settled: TypeAlias = "KeptVerdict | str | ServiceError"
-"""What came of a prompt: a verdict, or why there is none."""
-Results: TypeAlias = "AsyncGenerator[tuple[int, Settled], None]"
+Results: TypeAlias = "AsyncGenerator[tuple[int, Verdict | ServiceError], None]"
 """What came of texts, by their index, in the order of arrival."""
+
+
+def without_verdict(error: ServiceError) -> Verdict:
+    """What a call that failed leaves of a prompt; NOT_ASKED where the budget had no room for it."""
+    if error.kind is Kind.BUDGET:
+        triggered = Triggered.NO_VERDICT if error.attempts else Triggered.NOT_ASKED
+        return Verdict(triggered, problem=error.message, failure=Failure.BUDGET)
+    failure = _FAILURES.get(error.kind, Failure.FAILED if error.attempts else Failure.UNSENT)
+    return Verdict(Triggered.NO_VERDICT, problem=error.message, failure=failure)
+
+
+_FAILURES = {Kind.CREDENTIALS: Failure.REFUSED, Kind.UNREACHABLE: Failure.UNREACHABLE}
+_HOPELESS = (Failure.REFUSED, Failure.UNREACHABLE)
+"""The same for every prompt: if one of them comes first, no prompt will get a verdict."""
 
 
 class RemoteRun:
     """One scan under way, of all rows or of `rows` (intp [k]) in their order.
 
-    A text that stands in several rows is asked for once. `waiting` are the texts that nothing is
-    known of yet. `note` tells what an author should know of a verdict, `used` what a model has
-    cost, `endpoints` how many of how many work. By row are `errors`, `notes`, `stopped_by` and
-    `reasons`.
+    A text in several rows is sent once. `waiting` are the texts without a verdict so far. `note`
+    gives what an author should know of a verdict, `used` what a model has cost.
     """
 
     def __init__(
@@ -61,36 +55,29 @@ class RemoteRun:
         prompts: PromptSet,
         rows: NDArray[np.intp] | None,
         report: Report,
-        limit: Gauge,
+        limit: AdaptiveLimit,
         *,
-        note: Callable[[KeptVerdict], str] = lambda kept: kept.note,
+        note: Callable[[Verdict], str] = lambda verdict: verdict.note,
         used: Callable[[], Usage | None] = lambda: None,
-        endpoints: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         texts = prompts.prompts.to_list()
-        self._places: dict[str, list[int]] = {}
+        self._rows: dict[str, list[int]] = {}
         for row, text in enumerate(texts):
-            self._places.setdefault(text, []).append(row)
+            self._rows.setdefault(text, []).append(row)
         self._wanted = np.ones(len(texts), bool)
-        self.waiting = list(self._places)
+        self.waiting = list(self._rows)
         if rows is not None:
             self._wanted[:] = False
             self._wanted[rows] = True
             self.waiting = list(dict.fromkeys(texts[row] for row in rows.tolist()))
         self.counters = Counters(limit)
-        self.errors: dict[int, str] = {}
-        self.notes: dict[int, str] = {}
-        self.stopped_by: dict[int, tuple[str, ...]] = {}
-        self.reasons: dict[int, str] = {}
         self.verdicts = 0
         self._report, self._limit, self._note, self._used = report, limit, note, used
-        self._endpoints = endpoints
-        self._triggered = np.full(len(texts), Triggered.NOT_ASKED, np.int8)
-        self._left: dict[int, str] = {}  # why rows were not asked, where the scan ended early
+        self._columns = VerdictColumns(len(texts))
         self._total = int(np.count_nonzero(self._wanted))
         self._done = self._known = 0
         self._failed_in_a_row = self._unreached_in_a_row = 0
-        self._last_failure = ""
+        self._last_problem = ""
 
     @property
     def given_up(self) -> bool:
@@ -98,15 +85,15 @@ class RemoteRun:
         cut_off = self._unreached_in_a_row >= max(_UNREACHED, self._limit.allowed)
         return cut_off or self._failed_in_a_row >= GIVE_UP_AFTER
 
-    async def take_known(self, find: Callable[[str], KeptVerdict | str | None]) -> None:
+    async def take_known(self, find: Callable[[str], Verdict | None]) -> None:
         """Settle what is known of the texts that wait; the others stay waiting."""
         left = []
         for count, text in enumerate(self.waiting):
-            kept = find(text)
-            if kept is None:
+            verdict = find(text)
+            if verdict is None:
                 left.append(text)
             else:
-                self.settle(text, kept, known=True)
+                self.settle(text, verdict, known=True)
             if count % _LOOKED_UP == 0:
                 await asyncio.sleep(0)
         self.waiting = left
@@ -121,52 +108,37 @@ class RemoteRun:
                 return
             self.tell()
             async for index, result in results:
-                if isinstance(result, ServiceError) and not self.verdicts and _hopeless(result):
-                    raise ScannerError(f"nothing could be scanned: {result}")
-                self.settle(texts[index], result)
+                verdict = without_verdict(result) if isinstance(result, ServiceError) else result
+                if verdict.failure in _HOPELESS and not self.verdicts:
+                    raise ScannerError(f"nothing could be scanned: {verdict.problem}")
+                self.settle(texts[index], verdict)
                 if self.given_up:
                     break
 
-    def settle(self, text: str, what: Settled, *, known: bool = False) -> None:
-        """Write down what came of a text, in all its places."""
-        places = self._places[text]
-        if isinstance(what, KeptVerdict):
-            self._failed_in_a_row = self._unreached_in_a_row = 0
-            self.verdicts += 1
-            self._triggered[places] = what.triggered
-            for row in places:
-                self.errors.pop(row, None)
-                self._left.pop(row, None)
-            if note := self._note(what):
-                self.notes.update(dict.fromkeys(places, note))
-            if what.topics:
-                self.stopped_by.update(dict.fromkeys(places, what.topics))
-            if what.reason:
-                self.reasons.update(dict.fromkeys(places, what.reason))
-        elif isinstance(what, ServiceError) and what.kind is Kind.BUDGET and not what.attempts:
-            self._left.update(dict.fromkeys(places, what.message))
-            self.tell()
-            return
-        else:
-            # A prompt that was never sent says nothing about the service.
-            unsent = known or (isinstance(what, ServiceError) and not what.attempts)
-            if isinstance(what, Undecided) and not known:
-                self._failed_in_a_row = 0
-            elif not unsent:
-                self._failed_in_a_row += 1
-            unreached = isinstance(what, ServiceError) and what.kind is Kind.UNREACHABLE
-            self._unreached_in_a_row = self._unreached_in_a_row + 1 if unreached else 0
-            self._last_failure = what.message if isinstance(what, ServiceError) else what
-            self._triggered[places] = Triggered.NO_VERDICT
-            self.errors.update(dict.fromkeys(places, self._last_failure))
-        count = int(np.count_nonzero(self._wanted[places]))
-        self._done += count
-        self._known += count * known
+    def settle(self, text: str, verdict: Verdict, *, known: bool = False) -> None:
+        """Set the verdict of a text in all its rows; `known` says that it came from the cache."""
+        rows = self._rows[text]
+        self._columns.put(rows, verdict, self._note(verdict) if verdict.decided else "")
+        if verdict.triggered is not Triggered.NOT_ASKED:
+            self._count(verdict, known)
+            count = int(np.count_nonzero(self._wanted[rows]))
+            self._done += count
+            self._known += count * known
         self.tell()
 
-    def explain(self, text: str, reason: str) -> None:
-        """Keep what was said about a text that may have got no verdict."""
-        self.reasons.update(dict.fromkeys(self._places[text], reason))
+    def _count(self, verdict: Verdict, known: bool) -> None:
+        """Count verdicts, and failures in a row."""
+        if verdict.decided:
+            self.verdicts += 1
+            self._failed_in_a_row = self._unreached_in_a_row = 0
+            return
+        self._last_problem = verdict.problem
+        unreached = verdict.failure is Failure.UNREACHABLE
+        self._unreached_in_a_row = self._unreached_in_a_row + 1 if unreached else 0
+        # What was never sent says nothing about the service.
+        if not known and verdict.failure not in (Failure.UNSENT, Failure.BUDGET):
+            failed = verdict.failure is not None
+            self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
 
     def tell(self) -> None:
         """Tell how far it is."""
@@ -175,7 +147,7 @@ class RemoteRun:
                 "scanning",
                 self._done,
                 self._total,
-                len(self.errors),
+                self._columns.errors,
                 known=self._known,
                 traffic=self.traffic,
                 partial=self.partial,
@@ -195,37 +167,19 @@ class RemoteRun:
             held=self._limit.held,
             rate=now.rate,
             used=self._used(),
-            endpoints=self._endpoints(),
         )
 
     def partial(self) -> Verdicts:
         """The verdicts so far; rows that were not asked are NOT_ASKED, failed ones say why."""
-        triggered = self._triggered.copy()
-        total = len(triggered)
-        return Verdicts(
-            triggered=triggered,
-            score=np.full(total, np.nan, np.float32),
-            matched=np.full(total, -1, np.int16),
-            errors=self._left | self.errors,
-            notes=dict(self.notes),
-            stopped_by=dict(self.stopped_by),
-            reasons=dict(self.reasons),
-            used=self._used(),
-        )
+        return self._columns.verdicts(self._used())
 
     def finished(self) -> Verdicts:
         """The verdicts at the end; rows not asked since the run was given up say why."""
         if self.given_up:
-            reason = (
+            problem = (
                 f"not sent: {self._failed_in_a_row} prompts in a row got no verdict, "
-                f"the last: {self._last_failure}"
+                f"the last: {self._last_problem}"
             )
-            left = np.flatnonzero((self._triggered == Triggered.NOT_ASKED) & self._wanted)
-            for row in left.tolist():
-                self._left.setdefault(row, reason)
+            for row in np.flatnonzero(self._columns.not_asked & self._wanted).tolist():
+                self._columns.explain_not_asked(row, problem)
         return self.partial()
-
-
-def _hopeless(error: ServiceError) -> bool:
-    """Whether it is the same for every prompt: the key is refused, or nobody is there."""
-    return error.kind in (Kind.CREDENTIALS, Kind.UNREACHABLE)

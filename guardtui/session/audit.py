@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.domain.audit import Audit, Label, Member, labels_over, whole_profile
-from guardtui.domain.late import late
 from guardtui.domain.profile import matches_of
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.scanners.base import Progress, Report, Scanner
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 
 @dataclass(frozen=True, eq=False)

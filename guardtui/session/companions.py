@@ -6,24 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.profile import combine
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.base import Report, Scanner
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 SETTING = "companions"
 """Key of their paths among a session's settings."""
@@ -46,7 +42,7 @@ class Companion:
     path: str
     location: Path
     topic: Topic | None
-    problem: FileProblem | None = None
+    problem: FileError | None = None
     signature: _Signature = None
 
 
@@ -68,7 +64,7 @@ class Companions:
         return tuple(one.topic for one in self.files if one.topic is not None)
 
     @property
-    def problems(self) -> tuple[FileProblem, ...]:
+    def problems(self) -> tuple[FileError, ...]:
         """What is wrong with the others."""
         return tuple(one.problem for one in self.files if one.problem is not None)
 
@@ -108,7 +104,7 @@ def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = 
             _require_other(location, topic, seen, taken, len(files))
             seen.add(_identity(location))
             taken.append(topic.name)
-        except FileProblem as error:
+        except FileError as error:
             topic, problem = None, error
         files.append(Companion(path, location, topic, problem, signature))
     return Companions(topic_path, tuple(files))
@@ -131,16 +127,16 @@ def _require_other(
     location: Path, topic: Topic, seen: set[object], taken: Sequence[str], before: int
 ) -> None:
     if _identity(location) in seen:
-        raise FileProblem(location, "this file is measured already", "name another topic file")
+        raise FileError(location, "this file is measured already", "name another topic file")
     if topic.name in taken:
         name = display_start(topic.name, _NAME_CHARACTERS)
-        raise FileProblem(
+        raise FileError(
             location,
             f"another topic is called {name!r} already",
             "a profile tells its topics by their names: give this one another name",
         )
     if before >= AT_MOST - 1:
-        raise FileProblem(location, f"a profile holds {AT_MOST} topics", "leave this one out")
+        raise FileError(location, f"a profile holds {AT_MOST} topics", "leave this one out")
 
 
 def _identity(path: Path) -> object:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.verdicts import Triggered, Usage, Verdicts, is_answered
 from guardtui.scorer.types import Score, ScoreReducer, is_unscored, value_to_float
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 MOST_EPOCHS = 100
 EVEN = "the epochs say as often yes as no"
@@ -61,14 +57,16 @@ class Epochs:
             share = ((answers == Triggered.YES).sum(axis=0) / count).astype(np.float32)
         score = np.where(np.isnan(epochs[0].score), share, epochs[0].score)
         errors: dict[int, str] = {}
+        beyond_budget: set[int] = set()
         for row in np.flatnonzero(~is_answered(triggered)).tolist():
             if count[row]:
                 yes = int((answers[:, row] == Triggered.YES).sum())
                 errors[row] = f"{EVEN if 2 * yes == count[row] else NO_VALUE} ({yes}/{count[row]})"
             else:
-                reasons = (one.errors.get(row, "") for one in reversed(epochs))
-                if newest := next(filter(None, reasons), ""):
-                    errors[row] = newest
+                newest = next((one for one in reversed(epochs) if one.errors.get(row)), None)
+                if newest is not None:
+                    errors[row] = newest.errors[row]
+                    beyond_budget |= newest.beyond_budget & {row}
         notes = _first(epochs, triggered, "notes")
         differing = (known & (answers != triggered)).any(axis=0)
         for row in np.flatnonzero(differing & is_answered(triggered)).tolist():
@@ -86,6 +84,7 @@ class Epochs:
             reasons=_first(epochs, triggered, "reasons"),
             used=sum(used, Usage()) if used else None,
             repeats=answers,
+            beyond_budget=frozenset(beyond_budget),
         )
 
     def _reduced(self, answers: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
@@ -14,10 +17,6 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.base import Progress, RemoteScanner, Report, Scanner
 from guardtui.session.epochs import Epochs
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
 """Chooses rows by an evaluation."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.scorer.models import GraderModel, use_models
 from guardtui.scorer.state import HasCompletion, Message, Output
 from guardtui.session.score_cache import AnswerCache, answer_key
@@ -17,11 +18,11 @@ GIVE_UP_AFTER = 10
 """Failures of a model in a row, without an answer in between, after which it is not asked again."""
 
 
-class GraderError(Exception):
+class GraderError(GuardtuiError):
     """A model gave no answer; the message says which, why, and what to do."""
 
 
-class ScoreError(Exception):
+class ScoreError(GuardtuiError):
     """A scorer or metric cannot be used on these rows at all; the message names it and a remedy."""
 
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.late import late
+from guardtui.domain.guardrail import remote_name
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.session.session import Iteration
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 ENGINE = "the embedded engine"
 """Name of the one scanner that all encoders and thresholds of the embedded engine are together."""
@@ -103,7 +99,7 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
         elif one.name == "judge":
             names.append(named[min(_models(one))])
         else:
-            names.append("AIRS" if one.name == "airs" else one.name)
+            names.append(remote_name(one.name))
     return names
 
 

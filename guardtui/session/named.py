@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.prompts import PromptSet, PromptSetError, prompt_keys
+from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem
 from guardtui.session.recorded import (
     RecordedError,
     evaluation_of_document,
@@ -230,7 +230,7 @@ def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None
         return None, (f"{topic}: the session remembers no prompt file: there are no texts of it",)
     try:
         return load_prompts_of(topic.parent / name), ()  # an absolute name stays as it is
-    except (FileProblem, PromptSetError) as error:
+    except GuardtuiError as error:
         problem = str(error).partition("\n")[0]
         return None, (f"{problem}: there are no texts of the prompts",)
 

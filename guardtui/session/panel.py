@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.languages import language
-from guardtui.domain.late import late
 from guardtui.domain.panel import Panel
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.suspects import Suspects, suspects
@@ -18,12 +19,6 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.session.independence import ENGINE, Answers, newest_answers
 from guardtui.session.session import Iteration
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 _READ = 20_000
 """Prompts of which the language is looked at, at most."""

@@ -15,9 +15,8 @@ from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import read_bytes
 from guardtui.files.prompt_documents import refusal_of
-from guardtui.files.prompt_edits import PromptsChanged, edit_prompts
-from guardtui.files.prompt_files import parse_prompts
-from guardtui.files.prompt_glance import open_prompts
+from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
+from guardtui.files.prompt_files import load_prompts, parse_prompts
 
 UNDO_STEPS = 50
 UNDO_BYTES = 64 * 1024 * 1024
@@ -56,11 +55,11 @@ class PromptFile:
     def open(cls, path: Path, intent: Intent | None = None) -> PromptFile:
         """Read a prompt file; `intent` is the topic's, for one that does not give it.
 
-        Raises FileProblem or PromptSetError.
+        Raises FileError or PromptSetError.
         """
         # Before it is read: what is written meanwhile is then seen as a change.
         signature = _signature(path)
-        return cls(path, open_prompts(path, intent), signature)
+        return cls(path, load_prompts(path, intent), signature)
 
     @property
     def refusal(self) -> str:
@@ -74,7 +73,7 @@ class PromptFile:
         return bool(self._steps)
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
-        """Change the file; one sentence of what was done. Raises FileProblem."""
+        """Change the file; one sentence of what was done. Raises FileError."""
         with self._lock:
             old = self.prompts
             result = edit_prompts(self.path, old, edit, backup_folder=backups)
@@ -94,7 +93,7 @@ class PromptFile:
     def undo(self, backups: Path) -> str:
         """Put the file back as it was before the last edit; what was undone, "" when nothing.
 
-        Raises PromptsChanged when another program wrote it since, FileProblem when it cannot be
+        Raises PromptsChangedError when another program wrote it since, FileError when it cannot be
         written.
         """
         with self._lock:
@@ -102,7 +101,7 @@ class PromptFile:
                 return ""
             step = self._steps[-1]
             if hashlib.sha256(read_bytes(self.path)).hexdigest() != step.after:
-                raise PromptsChanged(self.path, "undoing would lose that: nothing was written")
+                raise PromptsChangedError(self.path, "undoing would lose that: nothing was written")
             write_atomically(self.path, step.before, backup_folder=backups)
             self._steps.pop()
             self._take(step.prompts)
@@ -112,7 +111,7 @@ class PromptFile:
         """The prompts as another program left them since they were read or written here, or None.
 
         Cheap while nothing happened. The file is read when it stayed the same between two calls;
-        one that is gone is looked at again later. Raises PromptSetError or FileProblem when it
+        one that is gone is looked at again later. Raises PromptSetError or FileError when it
         cannot be used, once for each change.
         """
         if not self._lock.acquire(blocking=False):

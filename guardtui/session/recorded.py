@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
-from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.problems import FileError, read_bytes
 from guardtui.session.store import FILE, FOLDER
 from guardtui.session.stored import with_not_asked
 
@@ -25,7 +26,7 @@ SCHEMA_VERSION = 1
 """Of the JSON reports that can be read back."""
 
 
-class RecordedError(Exception):
+class RecordedError(GuardtuiError):
     """What was recorded cannot be used; the message names the file and the remedy."""
 
 
@@ -38,7 +39,7 @@ def read_document(path: Path) -> Any:
     """What a JSON file holds; raises `RecordedError`, naming the line where it is not JSON."""
     try:
         return json.loads(read_bytes(path, pipes=True))
-    except FileProblem as error:
+    except FileError as error:
         raise RecordedError(
             f"{error.path}: {error.problem}\n"
             "  give a JSON report, the number of an iteration, or 'last'"

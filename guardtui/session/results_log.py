@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from guardtui.domain.text import display_start, starts_formula
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import FileError, decode, read_bytes
 from guardtui.session.history import ImportedRow
 from guardtui.session.session import Decision
 
@@ -20,7 +20,7 @@ _REMEDY = f"it must have the columns {', '.join(COLUMNS)}, separated by tabs"
 
 
 def read_results(path: Path) -> tuple[ImportedRow, ...]:
-    """The iterations of a log, in its order. Raises FileProblem with all that is wrong with it.
+    """The iterations of a log, in its order. Raises FileError with all that is wrong with it.
 
     UTF-8 with or without a byte order mark, LF or CRLF; examples are joined by "|". Rates are from
     0 to 1; an empty one or n/a counts as 0, as the format writes an undefined rate.
@@ -30,9 +30,9 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     header = [name.strip().lower() for name in lines[0].split("\t")]
     if missing := [name for name in COLUMNS if name not in header]:
-        raise FileProblem(path, f"no column {_names(missing)}", _REMEDY, 1)
+        raise FileError(path, f"no column {_names(missing)}", _REMEDY, 1)
     if twice := sorted({name for name in header if header.count(name) > 1 and name in COLUMNS}):
-        raise FileProblem(path, f"column {_names(twice)} stands there twice", _REMEDY, 1)
+        raise FileError(path, f"column {_names(twice)} stands there twice", _REMEDY, 1)
     rows: list[ImportedRow] = []
     problems: list[str] = []
     seen: dict[int, int] = {}
@@ -61,12 +61,12 @@ def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
         more = "".join(f"\n  {path}:{_place(one)}" for one in problems[1:_TOLD])
         if len(problems) > _TOLD:
             more += f"\n  and {len(problems) - _TOLD} more"
-        raise FileProblem(path, f"{what}{more}", "correct it; nothing was imported", int(first))
+        raise FileError(path, f"{what}{more}", "correct it; nothing was imported", int(first))
     if not rows:
-        raise FileProblem(path, "there are no iterations in it", "name a log that has some")
+        raise FileError(path, "there are no iterations in it", "name a log that has some")
     if len(rows) > _MOST_ROWS:
         problem = f"{len(rows)} iterations are more than the {_MOST_ROWS} allowed"
-        raise FileProblem(path, problem, "split the file")
+        raise FileError(path, problem, "split the file")
 
 
 def _place(problem: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.session.prompt_file import PromptFile
 from guardtui.shards.large_set import LargeSet, is_large_set, open_set
@@ -23,14 +23,14 @@ class SampledPrompts(PromptFile):
 
     @classmethod
     def draw(cls, path: Path) -> SampledPrompts:
-        """Draw the sample of the large set in a folder. Raises FileProblem."""
+        """Draw the sample of the large set in a folder. Raises FileError."""
         large = open_set(path)
         large.require_rows()
         return cls(large, draw(large))
 
     @property
-    def _problem(self) -> FileProblem:
-        return FileProblem(
+    def _problem(self) -> FileError:
+        return FileError(
             self.path,
             "these prompts are of a large set, of which every shard and verdict would be void",
             f"change {self.large.source} and evaluate it into another folder",
@@ -41,11 +41,11 @@ class SampledPrompts(PromptFile):
         return str(self._problem)
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
-        """Refused: FileProblem."""
+        """Refused: FileError."""
         raise self._problem
 
     def undo(self, backups: Path) -> str:
-        """Refused as well: FileProblem."""
+        """Refused as well: FileError."""
         raise self._problem
 
     def changed(self) -> PromptSet | None:
@@ -56,7 +56,7 @@ class SampledPrompts(PromptFile):
 def open_prompt_file(path: Path, intent: Intent) -> PromptFile:
     """A prompt file, or the sample of a large set.
 
-    `intent` is the topic's, for a file that does not give it. Raises FileProblem or PromptSetError.
+    `intent` is the topic's, for a file that does not give it. Raises FileError or PromptSetError.
     """
     return SampledPrompts.draw(path) if is_large_set(path) else PromptFile.open(path, intent)
 
@@ -64,7 +64,7 @@ def open_prompt_file(path: Path, intent: Intent) -> PromptFile:
 def load_prompts_of(path: Path, intent: Intent = Intent.BLOCK) -> PromptSet:
     """The prompts that a session knows under a path: of a file all, of a large set the sample.
 
-    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileProblem
+    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileError
     or PromptSetError.
     """
     return SampledPrompts.draw(path).prompts if is_large_set(path) else load_prompts(path, intent)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT
-from guardtui.domain.late import late
 from guardtui.domain.verdicts import Outcome, is_wrong
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 LIKELY_MOVE = 0.065
 """A `movement` above this is a likely change; chosen by benchmarks/scan_order.py."""

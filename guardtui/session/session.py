@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 PLATEAU = 5
 """Discards in a row that are called a plateau."""

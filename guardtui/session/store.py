@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.session.claims import Claim, forget, is_held
@@ -39,8 +40,10 @@ _OUTSIDE = {
 """Errors of SQLite that lie outside of the file itself."""
 
 
-class StoreError(Exception):
+class StoreError(GuardtuiError):
     """The session's file cannot be used; the message says which file and what to do."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,15 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage, Verdicts
 from guardtui.session.session import Decision, Iteration
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-
-_Value = TypeVar("_Value")
-_Rows: TypeAlias = list[tuple[_Value, list[int]]]
-"""Values, each with the rows that it holds for."""
 
 
 def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
@@ -64,9 +56,14 @@ class _Judged:
     epochs: tuple[str, ...] = ()
 
     def answers(self, count: int) -> NDArray[np.int8] | None:
-        """The answers of the epochs, int8 [K, count]; None where there was no repetition."""
+        """Return the answers of K epochs, int8 [K, count]; None without epochs.
+
+        Raises ValueError unless every epoch has `count` answers.
+        """
         if not self.epochs:
             return None
+        if any(len(epoch) != count for epoch in self.epochs):
+            raise ValueError("an epoch has not an answer for every prompt")
         signs = np.frombuffer("".join(self.epochs).encode("ascii"), np.uint8)
         answers = np.full(signs.shape, Triggered.NO_VERDICT, np.int8)
         answers[signs == ord(".")] = Triggered.NOT_ASKED
@@ -125,32 +122,29 @@ def _rows_by(values: Mapping[int, Any]) -> list[tuple[Any, list[int]]]:
     return list(rows.items())
 
 
-def _notes_of(text: str) -> _Rows[str]:
-    found = _groups(text)
-    if not all(isinstance(note, str) for note, _ in found):
-        raise ValueError("a note is no text")
-    return found
+def _notes_of(text: str) -> dict[int, str]:
+    notes = _by_row(text)
+    if not all(isinstance(note, str) for note in notes.values()):
+        raise ValueError("a note is not a string")
+    return notes
 
 
-def _stopped_by_of(text: str) -> _Rows[tuple[str, ...]]:
-    found = _groups(text)
-    for names, _ in found:
+def _stopped_by_of(text: str) -> dict[int, tuple[str, ...]]:
+    topics = _by_row(text)
+    for names in topics.values():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("a topic has no name")
-    return [(tuple(names), rows) for names, rows in found]
+    return {row: tuple(names) for row, names in topics.items()}
 
 
-def _groups(text: str) -> list[tuple[Any, list[int]]]:
-    found = []
+def _by_row(text: str) -> dict[int, Any]:
+    """Return the value of each row from JSON of values, each with a list of its rows."""
+    values: dict[int, Any] = {}
     for value, rows in json.loads(text):
         if not isinstance(rows, list) or not all(isinstance(row, int) for row in rows):
-            raise ValueError("rows are no numbers")
-        found.append((value, rows))
-    return found
-
-
-def _by_row(groups: _Rows[_Value]) -> dict[int, _Value]:
-    return {row: value for value, rows in groups for row in rows}
+            raise ValueError("rows are not numbers")
+        values.update(dict.fromkeys(rows, value))
+    return values
 
 
 _COLUMNS = (
@@ -180,64 +174,16 @@ def _pack(evaluation: Evaluation) -> bytes:
     return len(evaluation.keys).to_bytes(8, "little") + zlib.compress(packed, 1)
 
 
-class StoredEvaluation(Evaluation):
-    """An evaluation as it was recorded; its columns are made when they are first asked for.
-
-    The first screen then need not wait for numpy. That they are complete is known before.
-    """
-
-    @classmethod
-    def of(
-        cls,
-        topic: Topic,
-        settings: ScannerSettings,
-        prompt_set: str,
-        count: int,
-        content: bytes,
-        errors: dict[int, str],
-        notes: _Rows[str],
-        stopped_by: _Rows[tuple[str, ...]],
-        judged: _Judged,
-    ) -> StoredEvaluation:
-        """From columns of `count` rows each; raises ValueError when there are fewer bytes."""
-        if len(content) < count * sum(size for _, _, size in _COLUMNS):
-            raise ValueError("the columns are too short")
-        if any(len(epoch) != count for epoch in judged.epochs):
-            raise ValueError("an epoch has not an answer for every prompt")
-        made = cls.__new__(cls)
-        made.__dict__.update(topic=topic, settings=settings, prompt_set=prompt_set)
-        texts = errors, notes, stopped_by
-        made.__dict__.update(_packed=(count, content), _texts=texts, _judged=judged)
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        # Called for what is not there yet.
-        if name not in ("keys", "expected", "verdicts"):
-            raise AttributeError(name)
-        count, content = self.__dict__["_packed"]
-        errors, notes, stopped_by = self.__dict__["_texts"]
-        arrays: dict[str, Any] = {}
-        offset = 0
-        for column, kind, size in _COLUMNS:
-            arrays[column] = np.frombuffer(content, kind, count, offset)
-            offset += count * size
-        keys, expected = arrays.pop("keys"), arrays.pop("expected")
-        # Two threads may both come here: what came first stays.
-        self.__dict__.setdefault("keys", keys)
-        self.__dict__.setdefault("expected", expected)
-        judged: _Judged = self.__dict__["_judged"]
-        arrays["triggered"], errors = with_not_asked(arrays["triggered"], errors)
-        verdicts = Verdicts(
-            **arrays,
-            errors=errors,
-            notes=_by_row(notes),
-            stopped_by=_by_row(stopped_by),
-            reasons=judged.reasons,
-            used=judged.used,
-            repeats=judged.answers(count),
-        )
-        self.__dict__.setdefault("verdicts", verdicts)
-        return self.__dict__[name]
+def _read_columns(count: int, content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays ([count] each) of `_COLUMNS` by name; ValueError if bytes are missing."""
+    if len(content) < count * sum(size for _, _, size in _COLUMNS):
+        raise ValueError("the columns are too short")
+    arrays: dict[str, NDArray[Any]] = {}
+    offset = 0
+    for name, kind, size in _COLUMNS:
+        arrays[name] = np.frombuffer(content, kind, count, offset)
+        offset += count * size
+    return arrays
 
 
 def with_not_asked(
@@ -266,15 +212,28 @@ def read_iteration(
     judged: bytes,
 ) -> Iteration:
     """An iteration from the values of `COLUMNS`. Raises ValueError and the like, and zlib.error."""
-    evaluation = StoredEvaluation.of(
-        Topic.model_validate_json(topic),
-        ScannerSettings(**json.loads(scanner)),
-        prompt_set,
-        int.from_bytes(columns[:8], "little"),
-        zlib.decompress(columns[8:]),
-        {int(row): text for row, text in json.loads(errors).items()},
-        _notes_of(notes),
-        _stopped_by_of(stopped_by),
-        _read_judged(judged),
+    count = int.from_bytes(columns[:8], "little")
+    arrays = _read_columns(count, zlib.decompress(columns[8:]))
+    triggered, reasons = with_not_asked(
+        arrays["triggered"], {int(row): text for row, text in json.loads(errors).items()}
+    )
+    of_judge = _read_judged(judged)
+    evaluation = Evaluation(
+        topic=Topic.model_validate_json(topic),
+        settings=ScannerSettings(**json.loads(scanner)),
+        prompt_set=prompt_set,
+        keys=arrays["keys"],
+        expected=arrays["expected"],
+        verdicts=Verdicts(
+            triggered=triggered,
+            score=arrays["score"],
+            matched=arrays["matched"],
+            errors=reasons,
+            notes=_notes_of(notes),
+            stopped_by=_stopped_by_of(stopped_by),
+            reasons=of_judge.reasons,
+            used=of_judge.used,
+            repeats=of_judge.answers(count),
+        ),
     )
     return Iteration(number, created, Decision(decision), evaluation)

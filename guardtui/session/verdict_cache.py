@@ -6,7 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from guardtui.scanners.base import KeptVerdict
+from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.session.kept_file import KeptFile
 
 FILE = "verdicts-3.sqlite3"
@@ -37,7 +37,7 @@ class SqliteVerdicts(KeptFile):
             (self._limit,),
         )
 
-    def find(self, key: bytes) -> KeptVerdict | None:
+    def find(self, key: bytes) -> Verdict | None:
         """The verdict under a key, or None."""
         with self._failing_softly() as database:
             if database is not None:
@@ -45,11 +45,14 @@ class SqliteVerdicts(KeptFile):
                     "SELECT triggered, note, details FROM verdicts WHERE key = ?", (key,)
                 ).fetchone()
                 if row is not None and row[0] in (0, 1):
-                    return KeptVerdict(bool(row[0]), str(row[1]), *_details(row[2]))
+                    return Verdict(Triggered(row[0]), str(row[1]), *_details(row[2]))
         return None
 
-    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
-        """Keep a verdict, in the place of an older one; kill -9 cannot undo it afterwards."""
+    def keep(self, key: bytes, verdict: Verdict) -> None:
+        """Store an answer, its note, topics and reason, in the place of an older one.
+
+        kill -9 cannot undo it afterwards.
+        """
         with self._failing_softly() as database:
             if database is not None:
                 note = verdict.note.encode("utf-8", "replace").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,12 +15,12 @@ from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.session.prompt_file import PromptFile
 from guardtui.session.sampled_prompts import SampledPrompts, open_prompt_file
 from guardtui.session.session import Decision, Iteration, Session
-from guardtui.session.store import Draft, SessionStore
+from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.shards.large_set import LargeSet, is_large_set
 from guardtui.shards.sample import Sample
 
@@ -69,7 +70,7 @@ class Workspace:
     def open(cls, topic_path: Path, prompts_path: Path | None = None) -> Workspace:
         """Open a topic and prompts: those given, else those used last, else NAME.csv beside it.
 
-        Raises FileProblem, PromptSetError or StoreError.
+        Raises FileError, PromptSetError or StoreError.
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
@@ -111,7 +112,7 @@ class Workspace:
                 self._seen = signature
                 return None
             found = load_topic(self.topic_file.path)
-        except (OSError, FileProblem):
+        except (OSError, FileError):
             return None
         self._signature = signature
         return None if found.stamp == self.topic_file.stamp else _with_intent(found, self.prompts)
@@ -123,7 +124,7 @@ class Workspace:
     def edit_prompts(self, edit: PromptEdit) -> str:
         """Change the prompts and their file; one sentence of what was done.
 
-        May run beside the screen. Raises FileProblem, and then nothing has changed.
+        May run beside the screen. Raises FileError, and then nothing has changed.
         """
         done = self._prompt_file.edit(edit, self._backups)
         self._use_prompts()
@@ -137,7 +138,7 @@ class Workspace:
     def undo_prompts(self) -> str:
         """Put the prompt file back as it was before the last edit made here; "" when there is none.
 
-        May run beside the screen. Raises FileProblem, also when another program changed the file
+        May run beside the screen. Raises FileError, also when another program changed the file
         since; nothing has changed then.
         """
         done = self._prompt_file.undo(self._backups)
@@ -148,7 +149,7 @@ class Workspace:
         """The prompts as another program left them since they were read or written here, or None.
 
         As cheap and as careful as `changed_file`, and may run beside the screen. Raises
-        PromptSetError or FileProblem, once for each change, when the file cannot be used.
+        PromptSetError or FileError, once for each change, when the file cannot be used.
         """
         return self._prompt_file.changed()
 
@@ -217,14 +218,14 @@ class Workspace:
             iteration = replace(recorded, decision=Decision.KEEP)
         try:
             self.save(evaluation.topic)
-        except FileProblem as problem:
+        except FileError as problem:
             return Kept(iteration, str(problem))
         return Kept(iteration, "")
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` also over somebody else's change.
 
-        Raises FileProblem.
+        Raises FileError.
         """
         if topic != self.topic_file.topic or force:
             self.topic_file = save_topic(
@@ -250,6 +251,14 @@ class Workspace:
             self.session.end_group()
             self.save_draft()
             self.refuse_draft()
+
+    def resume_draft(self) -> bool:
+        """Go on with the offered draft if it fits the topic file; whether that was so."""
+        if not self.offer_fits:
+            return False
+        with contextlib.suppress(StoreError):
+            self.take_draft()
+        return True
 
     def refuse_draft(self) -> None:
         """Forget the offered draft. Raises StoreError."""
@@ -292,7 +301,7 @@ def _usual_prompts(topic_path: Path) -> Path:
         beside = topic_path.with_suffix(ending)
         if beside.exists():
             return beside
-    raise FileProblem(
+    raise FileError(
         topic_path,
         "no prompt set is known for this topic",
         f"name one: guardtui {topic_path.name} --prompts FILE (guardtui sample prints an example)",
@@ -321,7 +330,7 @@ def remember_opened(workspace: Workspace) -> None:
         folder = data_folder()
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "last.json", json.dumps(content).encode())
-    except (OSError, FileProblem):
+    except (OSError, FileError):
         return
 
 
@@ -342,7 +351,7 @@ def sample_folder() -> Path:
     for folder in (package / "sample_data", package.parent / "sample_data"):
         if folder.is_dir():
             return folder
-    raise FileProblem(package, "the sample data is missing", "reinstall guardtui")
+    raise FileError(package, "the sample data is missing", "reinstall guardtui")
 
 
 def scratch_sample() -> tuple[Path, Path]:
@@ -354,7 +363,7 @@ def scratch_sample() -> tuple[Path, Path]:
             if file.suffix in (".yaml", ".csv") and not (target / file.name).exists():
                 shutil.copyfile(file, target / file.name)
     except OSError as error:
-        raise FileProblem(
+        raise FileError(
             target,
             f"cannot be written ({error.strerror})",
             "set GUARDTUI_DATA to a folder of yours",

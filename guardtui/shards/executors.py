@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.shards.large_set import Stopped
 from guardtui.shards.shard import Shard
 
@@ -35,7 +36,7 @@ ONE_THREAD = {
 """A worker is one of many: each keeps to a core of its own."""
 
 
-class ExecutorError(Exception):
+class ExecutorError(GuardtuiError):
     """Shards cannot be evaluated in this way; the message is for the author."""
 
 
@@ -48,7 +49,7 @@ class Executor(Protocol):
         """Manifests as they land, in any order; fewer when stopped.
 
         What is finished is on disk, and is not done again by the next run. Raises ExecutorError,
-        FileProblem, ScannerError and ShardError.
+        FileError, ScannerError and ShardError.
         """
 
 

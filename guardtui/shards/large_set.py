@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.prompts import (
     LISTED,
     Finding,
@@ -29,18 +32,10 @@ from guardtui.domain.prompts import (
     valid_rows,
 )
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.prompt_blocks import file_digest, prompt_blocks
 from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard, ShardError, all_shards, spans
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 SCHEMA_VERSION = 1
 ROWS_PER_SHARD = 25_000
@@ -95,19 +90,19 @@ class LargeSet:
     def read_rows(self, shard: Shard, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Rows of a shard in the order of the file: `row` (UInt32), then as in `PromptSet.frame`.
 
-        Raises FileProblem when they cannot be read.
+        Raises FileError when they cannot be read.
         """
         path = self.rows_path(shard)
         frame = read_frame(path, columns)
         told = pl.read_parquet_metadata(path).get(_WHOSE)
         if told is not None and told != self._whose(shard):
-            raise FileProblem(
+            raise FileError(
                 path, "these are the rows of another shard or other prompts", _CUT_AGAIN
             )
         return frame
 
     def write_rows(self, shard: Shard, frame: pl.DataFrame) -> None:
-        """Keep the rows of a shard. Raises FileProblem."""
+        """Keep the rows of a shard. Raises FileError."""
         write_frame(self.rows_path(shard), frame, {_WHOSE: self._whose(shard)})
 
     def _whose(self, shard: Shard) -> str:
@@ -122,10 +117,10 @@ class LargeSet:
         return all(self.rows_path(shard).exists() for shard in shards)
 
     def require_rows(self) -> None:
-        """Raise FileProblem, naming the shards, unless the rows of all are there."""
+        """Raise FileError, naming the shards, unless the rows of all are there."""
         missing = [one for one in self.all_shards() if not self.has_rows([one])]
         if missing:
-            raise FileProblem(
+            raise FileError(
                 self.folder,
                 f"the rows of {len(missing)} of {self.shards} shards are missing: {spans(missing)}",
                 f"cut them: guardtui eval TOPIC --prompts {quote(self.source)} "
@@ -153,12 +148,12 @@ def is_large_set(path: Path) -> bool:
 
 
 def open_set(folder: Path) -> LargeSet:
-    """The large prompt set in a folder. Raises FileProblem."""
+    """The large prompt set in a folder. Raises FileError."""
     path = folder / "set.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         if told["schema_version"] != SCHEMA_VERSION:
-            raise FileProblem(
+            raise FileError(
                 path,
                 f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
                 "cut the prompts anew into another folder",
@@ -177,7 +172,7 @@ def open_set(folder: Path) -> LargeSet:
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileProblem(
+        raise FileError(
             path, "this is no description of a large prompt set", "cut the prompts anew"
         ) from error
 
@@ -196,7 +191,7 @@ def cut(
 
     Shards that are there stay. `intent` is the topic's, for a file that does not give it. Without
     `count` there are as many as its rows make sensible, or as the folder has. `advance` is told how
-    many rows are read. Raises FileProblem, `PromptSetError` with all errors of the rows, and
+    many rows are read. Raises FileError, `PromptSetError` with all errors of the rows, and
     `ShardError` where the folder holds other prompts or another number of shards.
     """
     count = only.count if only is not None else count
@@ -320,7 +315,7 @@ def _read(
             wrong += error.total
             continue
         if intent is not None and found is not intent:
-            raise FileProblem(
+            raise FileError(
                 source,
                 f"intent is {found} here and {intent} before",
                 "a prompt set has one intent",
@@ -341,7 +336,7 @@ def _read(
     if wrong:
         raise PromptSetError(str(source), errors, wrong)
     if intent is None:
-        raise FileProblem(source, "the file has no rows", "add prompts to it")
+        raise FileError(source, "the file has no rows", "add prompts to it")
     expected = np.concatenate(labels)
     if classes := missing_class(pl.Series(expected), intent):
         raise PromptSetError(str(source), [classes])
@@ -377,7 +372,7 @@ def _count_strata(frame: pl.DataFrame, strata: dict[str, list[int]]) -> None:
 
 
 def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None = None) -> str:
-    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileProblem.
+    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileError.
 
     `about` is kept in its metadata. Returns the sha256 of the file (64 hex digits).
     """
@@ -394,7 +389,7 @@ def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None
 
 
 def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read a Parquet file of ours. Raises FileProblem when it is missing or damaged."""
+    """Read a Parquet file of ours. Raises FileError when it is missing or damaged."""
     try:
         if not path.is_file():
             raise FileNotFoundError(2, os.strerror(2))
@@ -402,6 +397,6 @@ def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
     except OSError as error:
         raise from_os_error(path, error) from error
     except pl.exceptions.PolarsError as error:
-        raise FileProblem(
+        raise FileError(
             path, "this is no Parquet file, or half of one", "remove it and run its shard again"
         ) from error

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 _TEMPORARY = re.compile(r"\.(?P<name>[^/]+)\.[0-9a-f]{16}")
 
@@ -17,11 +17,11 @@ def write_shared(path: Path, data: bytes) -> None:
     """Write a file that another process may be writing too, with the same meaning.
 
     As `write_atomically`; and where the other one was first and took our half of a file for a
-    leftover, that is as good. Raises FileProblem.
+    leftover, that is as good. Raises FileError.
     """
     try:
         write_atomically(path, data)
-    except FileProblem as problem:
+    except FileError as problem:
         if not (isinstance(problem.__cause__, FileNotFoundError) and path.is_file()):
             raise
 

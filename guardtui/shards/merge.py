@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,12 +11,15 @@ from shlex import quote
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Verdicts
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import file_digest
 from guardtui.shards.large_set import OF_A_ROW, LargeSet, read_frame
 from guardtui.shards.leftovers import sweep, write_shared
@@ -35,12 +39,6 @@ from guardtui.shards.vectors import keys_digest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 SCHEMA_VERSION = 1
 NONE = "(none)"
@@ -48,6 +46,8 @@ NONE = "(none)"
 
 class IncompleteError(ShardError):
     """Parts are missing; `missing` are their shards."""
+
+    exit_code = 3
 
     def __init__(self, run: Run, missing: list[Shard]) -> None:
         self.run, self.missing = run, missing
@@ -107,7 +107,7 @@ class Merged:
     def write(self) -> None:
         """Keep the sum beside the parts, as `merged.json`; what killed processes left goes.
 
-        Raises FileProblem.
+        Raises FileError.
         """
         text = json.dumps(self.to_json(), indent=2) + "\n"
         path, large = self.run.folder / "merged.json", self.run.large
@@ -115,6 +115,14 @@ class Merged:
         if not _holds(path, text.encode()):
             write_shared(path, text.encode())
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
+
+    def discard(self) -> None:
+        """Remove the parts of a run of which only the scores were wanted.
+
+        One whose sum was written is an evaluation in its own right, and stays.
+        """
+        if not (self.run.folder / "merged.json").exists():
+            shutil.rmtree(self.run.folder, ignore_errors=True)
 
     def wrong_rows(
         self, columns: Sequence[str] | None = None, most: int | None = None
@@ -124,7 +132,7 @@ class Merged:
         Columns as `LargeSet.read_rows` has them, then `_outcome` and others with an underscore;
         with `columns` (`row` among them) those only. With `most` no further shard is read when so
         many rows are at hand: as a shard is a random part of the set, so are these of all that are
-        wrong. Raises FileProblem.
+        wrong. Raises FileError.
         """
         parts: list[pl.DataFrame] = []
         for shard in self.run.large.all_shards():
@@ -140,7 +148,7 @@ class Merged:
     def sorted_scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores of prompts that should trigger, and of those that should not, each sorted.
 
-        Raises FileProblem.
+        Raises FileError.
         """
         should, other = [], []
         for manifest in self.manifests:
@@ -148,7 +156,7 @@ class Merged:
             try:
                 scores = np.load(path, allow_pickle=False)
             except (OSError, ValueError) as error:
-                raise FileProblem(path, "the scores cannot be read", REMEDY) from error
+                raise FileError(path, "the scores cannot be read", REMEDY) from error
             should.append(scores[: manifest.scored])
             other.append(scores[manifest.scored :])
         return np.sort(np.concatenate(should)), np.sort(np.concatenate(other))
@@ -164,15 +172,15 @@ def _holds(path: Path, data: bytes) -> bool:
 def _read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     try:
         return read_frame(path, columns)
-    except FileProblem as problem:
-        raise FileProblem(path, problem.problem, REMEDY) from problem
+    except FileError as problem:
+        raise FileError(path, problem.problem, REMEDY) from problem
 
 
 def _read_wrong(run: Run, manifest: Manifest, columns: Sequence[str] | None) -> pl.DataFrame:
     path = run.path(manifest.shard, ".wrong.parquet")
     frame, metrics = _read_part(path, columns), manifest.metrics
     if frame.height != metrics.fp + metrics.fn + metrics.errors:
-        raise FileProblem(path, "the rows are not those its manifest tells of", REMEDY)
+        raise FileError(path, "the rows are not those its manifest tells of", REMEDY)
     return frame
 
 
@@ -192,7 +200,7 @@ def merge(run: Run) -> Merged:
     """The run as a whole, from its manifests.
 
     Raises `IncompleteError` naming the shards that are missing, `ShardError` for parts that do not
-    belong together, and FileProblem.
+    belong together, and FileError.
     """
     manifests, missing = [], []
     for shard in run.large.all_shards():
@@ -287,18 +295,18 @@ def _read_columns(merged: Merged) -> _Columns:
     for manifest in merged.manifests:
         path = run.path(manifest.shard, ".parquet")
         if manifest.sha256 not in ("", file_digest(path)):
-            raise FileProblem(path, "the file is not as its manifest says", REMEDY)
+            raise FileError(path, "the file is not as its manifest says", REMEDY)
         frame = _read_part(path)
         rows, theirs = frame["row"].to_numpy(), frame["key"].to_numpy()
         strangers = rows.max(initial=0) >= count or seen[rows].any()
         if strangers or keys_digest(theirs) != manifest.keys_sha256:
-            raise FileProblem(path, "the rows are not those its manifest tells of", REMEDY)
+            raise FileError(path, "the rows are not those its manifest tells of", REMEDY)
         seen[rows] = True
         for name, column in into.items():
             column[rows] = frame[name].to_numpy()
         wrong = _read_wrong(run, manifest, ["row", *texts])
         if not np.isin(wrong["row"].to_numpy(), rows, assume_unique=True).all():
-            raise FileProblem(
+            raise FileError(
                 run.path(manifest.shard, ".wrong.parquet"), "the rows are of another part", REMEDY
             )
         for name, told in texts.items():

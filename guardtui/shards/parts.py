@@ -8,27 +8,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import group_codes
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
-from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.files.problems import FileError, from_os_error
 from guardtui.shards.large_set import LargeSet, write_frame
 from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import keys_digest
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 SCHEMA_VERSION = 1
 
@@ -71,7 +66,7 @@ class Run:
         return self.folder / f"{shard.name}{ending}"
 
     def begin(self) -> None:
-        """Make its folder, and say in it what is evaluated. Raises FileProblem."""
+        """Make its folder, and say in it what is evaluated. Raises FileError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -95,7 +90,7 @@ class Run:
 
 
 def open_run(large: LargeSet, name: str) -> Run:
-    """A run of a large prompt set by its id. Raises FileProblem when it is not one of ours."""
+    """A run of a large prompt set by its id. Raises FileError when it is not one of ours."""
     path = large.folder / "runs" / name / "run.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -104,9 +99,9 @@ def open_run(large: LargeSet, name: str) -> Run:
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileProblem(path, "this describes no run", "remove its folder") from error
+        raise FileError(path, "this describes no run", "remove its folder") from error
     if run.id != name:
-        raise FileProblem(
+        raise FileError(
             path, "what it says is not what its folder is named for", "remove its folder"
         )
     return run
@@ -114,7 +109,7 @@ def open_run(large: LargeSet, name: str) -> Run:
 
 def _known_version(path: Path, told: Mapping[str, Any]) -> None:
     if told["schema_version"] != SCHEMA_VERSION:
-        raise FileProblem(
+        raise FileError(
             path,
             f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
             "use the guardtui that wrote it, or evaluate anew into another folder",
@@ -122,7 +117,7 @@ def _known_version(path: Path, told: Mapping[str, Any]) -> None:
 
 
 def runs_of(large: LargeSet) -> list[Run]:
-    """All runs in the folder, the one that was worked on last at the end. Raises FileProblem."""
+    """All runs in the folder, the one that was worked on last at the end. Raises FileError."""
     folder = large.folder / "runs"
     if not folder.is_dir():
         return []
@@ -222,7 +217,7 @@ def read_manifest(run: Run, shard: Shard) -> Manifest | None:
     """The manifest of a finished part; None where there is none.
 
     Raises `ShardError` when it is of another run or of other prompts, or its files are not as it
-    says, and FileProblem when it is no manifest.
+    says, and FileError when it is no manifest.
     """
     path = run.path(shard, ".json")
     try:
@@ -244,7 +239,7 @@ def read_manifest(run: Run, shard: Shard) -> Manifest | None:
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileProblem(path, "this is no manifest of a part", REMEDY) from error
+        raise FileError(path, "this is no manifest of a part", REMEDY) from error
     if manifest.run != run.id or manifest.shard != shard:
         raise ShardError(f"{path}: this part is of another run or shard\n  {REMEDY}")
     for name, size in manifest.files.items():
@@ -268,7 +263,7 @@ def write_part(
     """Write a part: its files first and the manifest last, each under a temporary name and renamed.
 
     `rows` are the places of the shard's prompts in the file, uint32 [n], in the evaluation's
-    order; `categories` their categories, String [n]. Raises FileProblem, and ValueError for an
+    order; `categories` their categories, String [n]. Raises FileError, and ValueError for an
     evaluation with open rows: a part is finished.
     """
     if evaluation.metrics.open:

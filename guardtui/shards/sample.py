@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import polars as pl
+
 from guardtui.domain.prompts import SAMPLE, Finding, PromptSet, Severity
 from guardtui.shards.large_set import LargeSet
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = late("polars")
 
 SIZE = 5_000
 """Prompts in a sample: a rate is then sure to about ±0.02."""
@@ -46,7 +41,7 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
     """A sample that depends on the prompts' contents alone, and on how they are cut.
 
     A shard is a random part of the set: only as many are read as give enough of every stratum.
-    Raises FileProblem.
+    Raises FileError.
     """
     wanted = allot(large.strata, size)
     frames: list[pl.DataFrame] = []

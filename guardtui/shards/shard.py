@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.domain.errors import GuardtuiError
 
 MOST = 100_000
 """Shards of one prompt set; each is a few files."""
@@ -21,8 +17,10 @@ MOST = 100_000
 _FORM = re.compile(r"(?:(\d{1,9})|auto)(?:/(\d{1,9}))?")
 
 
-class ShardError(ValueError):
+class ShardError(GuardtuiError, ValueError):
     """A shard that cannot be; the message is for the author."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, order=True)

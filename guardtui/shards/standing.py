@@ -7,10 +7,12 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
@@ -27,14 +29,6 @@ from guardtui.shards.parts import (
 )
 from guardtui.shards.shard import Shard
 from guardtui.shards.vectors import stored_vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +91,7 @@ class Standing:
     ) -> bool:
         """Map the vectors of all shards, embedding what is not there yet; False when stopped.
 
-        `advance` is told how many prompts are ready. Raises FileProblem and ScannerError.
+        `advance` is told how many prompts are ready. Raises FileError and ScannerError.
         """
         done = sum(len(one.keys) for one in self._ready)
         category = self.large.category_column
@@ -185,7 +179,7 @@ class Standing:
         """Keep what was found as parts, as `guardtui eval` does; None when stopped.
 
         A run that was begun here is then taken away again. `advance` is told how many prompts are
-        written. Raises FileProblem and ShardError.
+        written. Raises FileError and ShardError.
         """
         run = Run(self.large, whole.topic, whole.settings)
         was_there = run.folder.exists()

@@ -7,10 +7,11 @@ import hashlib
 import json
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
-from guardtui.files.problems import FileProblem, from_os_error
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.files.problems import FileError, from_os_error
 from guardtui.scanners.local.matrix import CompactMatrix, compact
 from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
 from guardtui.scanners.local.vectors import rounded
@@ -18,15 +19,8 @@ from guardtui.shards.large_set import Advance, LargeSet, Stopped
 from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-
 _SLICE = 4096  # prompts whose vectors are held before they are written
 _LOOKED_AT = 16  # prompts of a shard whose terms are computed anew
-_BATCH = {"minilm": 32, "static": 512}
 
 
 def keys_digest(keys: NDArray[np.uint64]) -> str:
@@ -46,7 +40,7 @@ def stored_vectors(
     """The vectors of a shard, whose prompts have these keys (uint64 [n]); None when stopped.
 
     From the files where these are of the same prompts and encoder, else computed and kept.
-    `advance` is told how many prompts are embedded. Raises FileProblem and ScannerError.
+    `advance` is told how many prompts are embedded. Raises FileError and ScannerError.
     """
     encoder, _, _ = scanner.load()
     folder = large.folder / f"vectors-{encoder.id}"
@@ -65,7 +59,7 @@ def stored_vectors(
     told = {**about, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
     write_shared(folder / f"{shard.name}.json", json.dumps(told).encode())
     if (made := _mapped(folder, shard, about, scanner)) is None:
-        raise FileProblem(
+        raise FileError(
             folder / f"{shard.name}.json",
             "these vectors were changed while they were written",
             "run it again",
@@ -119,7 +113,6 @@ def _compute(
     count = len(texts)
     if not count:
         return True
-    batch = _BATCH[scanner.encoder_name]
     terms = np.empty((2, count), np.float32)  # scale and prompt term of each
     about = {"descr": "|i1", "fortran_order": False, "shape": (count, encoder.dimensions)}
     # Written, not mapped: on a full disk a mapping would end the process without a word.
@@ -131,11 +124,11 @@ def _compute(
             # Texts of like length in one batch spare the padding.
             order = sorted(range(len(part)), key=lambda place: len(part[place]))
             vectors = np.empty((len(part), encoder.dimensions), np.float32)
-            for first in range(0, len(order), batch):
+            for first in range(0, len(order), encoder.chunk):
                 if stopped():
                     temporary.unlink(missing_ok=True)
                     return False
-                places = order[first : first + batch]
+                places = order[first : first + encoder.chunk]
                 vectors[places] = rounded(encoder.encode([part[place] for place in places]))
                 advance(start + first + len(places))
             rows = slice(start, start + len(part))

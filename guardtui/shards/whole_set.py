@@ -6,28 +6,23 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
-from guardtui.domain.late import late
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Outcome, outcomes
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.large_set import LargeSet, Stopped, read_frame
 from guardtui.shards.merge import Merged, merge
 from guardtui.shards.parts import Counts, Run, metrics_of_counts, runs_of
-from guardtui.shards.shard import ShardError
 from guardtui.shards.standing import Standing, Whole
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 EMBEDDING, EVALUATING, WRITING = "embedding prompts", "evaluating", "writing the parts"
 """Phases of the progress that is told."""
@@ -53,7 +48,7 @@ class Said:
 
     @classmethod
     def of_merged(cls, merged: Merged) -> Said:
-        """Of parts, which are read. Raises FileProblem."""
+        """Of parts, which are read. Raises FileError."""
         run = merged.run
         codes = []
         for shard in run.large.all_shards():
@@ -149,7 +144,7 @@ class WholeSet:
         """
         try:
             return merge(Run(self.large, topic, scanner.settings))
-        except (ShardError, FileProblem):
+        except GuardtuiError:
             return None  # writing it anew tells what is wrong with it
 
     def evaluate(
@@ -162,7 +157,7 @@ class WholeSet:
         """All prompts under a definition; None when stopped.
 
         Prompts without vectors are embedded first. Vectors of shards that are done stay on disk
-        when it is stopped. Raises FileProblem and ScannerError.
+        when it is stopped. Raises FileError and ScannerError.
         """
         with self._lock:
             if stopped():
@@ -187,7 +182,7 @@ class WholeSet:
     ) -> Merged | None:
         """Write the parts of what `evaluate` gave, and their sum; None when stopped.
 
-        Then nothing of it stays on disk. Raises FileProblem and ShardError.
+        Then nothing of it stays on disk. Raises FileError and ShardError.
         """
         with self._lock:
             if stopped() or self._standing is None:
@@ -206,7 +201,7 @@ class WholeSet:
         """What changed since the last whole evaluation of this session, else since the last
         finished run in the folder; None where the same scanner has no other.
 
-        It is remembered for the next time. Raises FileProblem.
+        It is remembered for the next time. Raises FileError.
         """
         with self._lock:
             before = next(
@@ -221,13 +216,13 @@ class WholeSet:
     def _last_finished(self, now: Run) -> Said | None:
         try:
             runs = runs_of(self.large)
-        except FileProblem:
+        except FileError:
             return None
         for run in reversed(runs):
             if _comparable(run, now):
                 try:
                     return Said.of_merged(merge(run))
-                except (ShardError, FileProblem):
+                except GuardtuiError:
                     continue
         return None
 
@@ -238,7 +233,7 @@ class WholeSet:
             return None
         try:
             return merge(change.before.run).evaluation
-        except (ShardError, FileProblem):
+        except GuardtuiError:
             return None
 
 

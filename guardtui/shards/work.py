@@ -6,21 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.large_set import LargeSet, Stopped, open_set
 from guardtui.shards.parts import Manifest, Run, read_manifest, write_part
 from guardtui.shards.shard import Shard
 from guardtui.shards.vectors import stored_vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = late("numpy")
 
 Clock = Callable[[], float]
 
@@ -62,7 +55,7 @@ class Worker:
     def evaluate(self, shard: Shard, stopped: Stopped = lambda: False) -> Manifest | None:
         """The manifest of a shard, whose part is written unless it is there; None when stopped.
 
-        Raises FileProblem, ScannerError and ShardError.
+        Raises FileError, ScannerError and ShardError.
         """
         run = self.run
         run.begin()

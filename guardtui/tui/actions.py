@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.binding import Binding, BindingType
 
@@ -13,6 +13,8 @@ RESULTS = "results"
 EDITOR = "editor"
 DETAIL = "detail"
 TABLE = "table"
+LISTS = "lists"
+"""Every table, list and scrolling page; an action of the pane comes before these."""
 ADVICE = "advice"
 """A list that is opened by one key; these have a letter in it, and stand in the palette."""
 SCORES = "scores"
@@ -119,7 +121,14 @@ ACTIONS: tuple[Action, ...] = (
         "scanner_settings",
         "f9,alt+e",
         "Scanner",
-        "Threshold (default, by hand, calibrated) and encoder",
+        "Threshold (shipped, by hand, fitted) and encoder",
+    ),
+    Action(
+        "fit_threshold",
+        "ctrl+f10,ctrl+f4",
+        "Fit the threshold",
+        "Fit the engine's threshold to the labels again, at the definition as it is now",
+        footer="Fit",
     ),
     Action(
         "show_difference",
@@ -288,6 +297,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_mark", "space", "Mark", "Mark the row, or take its mark away; go down", TABLE),
     Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
     Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
+    Action("move_in_list('down')", "j", "Down", "To the next row, entry or line", LISTS),
+    Action("move_in_list('up')", "k", "Up", "To the row, entry or line before", LISTS),
+    Action("move_in_list('first')", "g", "First", "To the first row, entry or line", LISTS),
+    Action("move_in_list('last')", "G", "Last", "To the last row, entry or line", LISTS),
+    Action("move_in_list('half_down')", "ctrl+d", "Half a page down", "In the same list", LISTS),
+    Action("move_in_list('half_up')", "ctrl+u", "Half a page up", "In the same list", LISTS),
     Action(
         "what_if",
         "w",
@@ -341,7 +356,7 @@ ACTIONS: tuple[Action, ...] = (
         "show_agreement",
         "a",
         "Scan and engine",
-        "How well the embedded engine predicts the last scan; its threshold calibrated on it",
+        "How well the embedded engine predicts the last scan; its threshold fitted to it",
         ADVICE,
     ),
     Action(
@@ -447,6 +462,21 @@ ACTIONS: tuple[Action, ...] = (
 def bindings(scope: str) -> list[BindingType]:
     """The bindings of one scope, in the order of the registry."""
     return [action.binding for action in ACTIONS if action.scope == scope]
+
+
+def call_of(name: str) -> str:
+    """Return the call that has the main screen perform an action, such as `perform('keep')`."""
+    method, _, arguments = name.partition("(")
+    return f"perform({', '.join(filter(None, (repr(method), arguments.removesuffix(')'))))})"
+
+
+def performed(scope: str) -> list[BindingType]:
+    """Return the bindings of a scope whose actions the features of the main screen perform."""
+    return [
+        replace(action.binding, action=call_of(action.name))
+        for action in ACTIONS
+        if action.scope == scope
+    ]
 
 
 def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
+from guardtui.app.remote import RemoteOptions
 from guardtui.config import Config
+from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui.actions import ADVICE, DETAIL, EDITOR, RESULTS, SCREEN, TABLE
+from guardtui.tui.actions import ADVICE, DETAIL, EDITOR, RESULTS, SCREEN, TABLE, call_of
 from guardtui.tui.base_app import BaseApp
-from guardtui.tui.remote import RemoteOptions
-from guardtui.tui.screens.main import Greeting, MainScreen
-from guardtui.tui.widgets.detail import DetailPane
+from guardtui.tui.main.screen import Greeting, MainScreen
 
 if TYPE_CHECKING:
     from guardtui.session.own_metrics import OwnMetric
@@ -34,6 +35,7 @@ class GuardtuiApp(BaseApp):
         greeting: Greeting | None = None,
         remote: RemoteOptions | None = None,
         metrics: Sequence[OwnMetric] = (),
+        threshold: Wanted = None,
     ) -> None:
         super().__init__(config)
         self._greeting = greeting
@@ -41,6 +43,7 @@ class GuardtuiApp(BaseApp):
         self._scanner = scanner
         self._remote = remote or RemoteOptions()
         self._metrics = metrics
+        self._threshold = threshold
 
     # --- pictures -------------------------------------------------------------------------
 
@@ -52,7 +55,9 @@ class GuardtuiApp(BaseApp):
     def secrets(self) -> dict[str, str]:
         """Also those of the guardrails that are asked."""
         main = self.screen_stack[0]
-        options = main.remote_options if isinstance(main, MainScreen) else self._remote
+        options = self._remote
+        if isinstance(main, MainScreen):
+            options = main.services.connections.options
         return {**super().secrets(), **options.secrets()}
 
     # --- leaving --------------------------------------------------------------------------
@@ -69,12 +74,15 @@ class GuardtuiApp(BaseApp):
                 screen.leave(code)
 
     def get_default_screen(self) -> Screen[None]:
-        main = MainScreen(self._workspace, self._scanner)
-        main.remote_options = self._remote
-        main.live_figures.metrics = self._metrics
-        main.use_config(self.config)
-        main.greeting = None if self.config.tour == "never" else self._greeting
-        return main
+        return MainScreen(
+            self._workspace,
+            self._scanner,
+            self.config,
+            self._remote,
+            self._metrics,
+            None if self.config.tour == "never" else self._greeting,
+            self._threshold,
+        )
 
     def action_targets(self, screen: Screen[object]) -> Mapping[str, Widget]:
         """The widgets that do the actions of each scope."""
@@ -83,9 +91,13 @@ class GuardtuiApp(BaseApp):
             return {
                 SCREEN: main,
                 ADVICE: main,
-                RESULTS: main.results_pane,
-                EDITOR: main.editor,
-                DETAIL: main.query_one(DetailPane),
-                TABLE: main.results_pane.table,
+                RESULTS: main.panes.results,
+                EDITOR: main.panes.editor,
+                DETAIL: main.panes.detail,
+                TABLE: main.panes.results.table,
             }
         return super().action_targets(screen)
+
+    def call_on(self, target: DOMNode, name: str) -> str:
+        """The main screen performs actions by its features."""
+        return call_of(name) if isinstance(target, MainScreen) else super().call_on(target, name)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from textual.app import App, SystemCommand
-from textual.binding import Keymap
+from textual.app import SystemCommand
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
+from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.signal import Signal
 from textual.widget import Widget
 
-from guardtui.config import Config, Value
+from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
-from guardtui.files.problems import FileProblem
-from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.files.problems import FileError
+from guardtui.tui.actions import ACTIONS, LISTS, bindings, key_names
 from guardtui.tui.delivering import Delivering
 from guardtui.tui.inert import InertFilter
-from guardtui.tui.keymap import usable_keymap
+from guardtui.tui.keymap import check_config, usable_keymap
+from guardtui.tui.list_motions import Motion, move
 from guardtui.tui.terminal import on_leaving
-from guardtui.tui.theme import DARK, THEMES, near_theme
+from guardtui.tui.textual_compat import (
+    add_line_filter,
+    end_crashes_silently,
+    keymap_of,
+    start_with_theme,
+)
+from guardtui.tui.theme import DARK, THEMES
 
 _EVERYWHERE = ("show_help", "jump", "screenshot")
 
@@ -41,59 +46,48 @@ class BaseApp(Delivering):
     ]
     TITLE = "guardtui"
     # Here, and not on the main screen only, so that they work in dialogs too.
-    BINDINGS = [one.binding for one in ACTIONS if one.name in _EVERYWHERE]
+    BINDINGS = [
+        *(one.binding for one in ACTIONS if one.name in _EVERYWHERE),
+        *bindings(LISTS),
+    ]
 
     def __init__(self, config: Config | None = None) -> None:
         super().__init__()
         self.config = config or Config()
-        self.setting_changed: Signal[str] = Signal(self, "setting_changed")
-        self._filters.append(InertFilter())
+        add_line_filter(self, InertFilter())
+        end_crashes_silently(
+            self
+        )  # `run_app` raises the error to where it is shown without prompts
         for theme in THEMES:
             self.register_theme(theme)
-        self._start_with_theme()
+        start_with_theme(self, self._known_theme)
         self._apply_animation()
 
     def on_mount(self) -> None:
-        for problem in (self._theme_problem, *self._apply_keys()):
-            if problem:
-                self.notify(problem, title="Settings", severity="error", markup=False, timeout=15)
+        self._apply_keys()
+        for problem in check_config(self.config):
+            self.notify(str(problem), title="Settings", severity="error", timeout=15)
         on_leaving(self._leave)
-        gc.freeze()  # see MainScreen: the collector need not look through all modules again
-        gc.enable()  # the command that opens the app has turned it off
 
     # --- settings -------------------------------------------------------------------------
 
     def change_setting(self, key: str, value: Value | None) -> str:
-        """Set (or with None reset), apply at once and write; returns what the author should know.
-
-        Subscribers of `setting_changed` are told the key.
-        """
-        notes: list[str] = []
+        """Set (or with None reset), apply at once and write; return what the author should know."""
+        notes = []
         try:
-            if value is None:
-                self.config.reset(key)
-            else:
-                self.config.set_value(key, value)
-        except FileProblem as problem:
+            self.config.set_value(key, value)
+        except FileError as problem:
             notes.append(f"not saved, holds until you leave: {problem}")
-        notes += self.apply_setting(key)
-        self.setting_changed.publish(key)
-        return display_text("; ".join(filter(None, notes)), newlines=True)
-
-    def apply_setting(self, key: str) -> list[str]:
-        """Have a setting take effect; returns what is wrong with it."""
-        if key == "theme":
-            self.theme = self._known_theme
-            return [self._theme_problem]
-        if key == "keys":
-            return self._apply_keys()
-        if key == "animation":
-            self._apply_animation()
+        self.theme = self._known_theme
+        self._apply_keys()
+        self._apply_animation()
         for screen in self.screen_stack:
             use_config = getattr(screen, "use_config", None)
             if use_config is not None:
                 use_config(self.config)
-        return []
+        if find_setting(key).on_screen:
+            notes += map(str, check_config(self.config))
+        return display_text("; ".join(notes), newlines=True)
 
     def action_open_settings(self) -> None:
         from guardtui.tui.screens.settings import SettingsScreen
@@ -107,36 +101,13 @@ class BaseApp(Delivering):
         self.push_screen(ThemeScreen(self.config, self.change_setting))
 
     @property
-    def keymap(self) -> Keymap:
-        """Keys in force that are not the shipped ones, by the id of the binding."""
-        return dict(self._keymap)
-
-    @property
     def _known_theme(self) -> str:
         return self.config.theme if self.config.theme in self.available_themes else DARK.name
 
-    @property
-    def _theme_problem(self) -> str:
-        if self.config.theme in self.available_themes:
-            return ""
-        name = self.config.theme
-        return display_text(f"theme: there is no theme '{name}'; {near_theme(name)}")
-
-    def _start_with_theme(self) -> None:
-        """What assigning the theme does in a running app, before the style sheets are read once."""
-        self.set_reactive(App.theme, self._known_theme)
-        self.stylesheet.set_variables(self.get_css_variables())
-        dark = self.current_theme.dark
-        self.set_class(True, f"-theme-{self.theme}", update=False)
-        self.set_class(dark, "-dark-mode", update=False)
-        self.set_class(not dark, "-light-mode", update=False)
-        self._refresh_truecolor_filter(self.ansi_theme)
-
-    def _apply_keys(self) -> list[str]:
-        usable, problems = usable_keymap(self.config.keys)
-        if usable != self._keymap:
+    def _apply_keys(self) -> None:
+        usable, _ = usable_keymap(self.config.keys)
+        if usable != keymap_of(self):
             self.set_keymap(usable)
-        return [display_text(str(problem)) for problem in problems]
 
     def _apply_animation(self) -> None:
         self.animation_level = "none" if self.config.animation == "none" else TEXTUAL_ANIMATIONS
@@ -171,14 +142,14 @@ class BaseApp(Delivering):
 
         show_jump(self)
 
+    def action_move_in_list(self, motion: Motion) -> None:
+        """Move in the table, list or page that has the focus."""
+        move(self.focused, motion)
+
     # --- leaving --------------------------------------------------------------------------
 
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
-
-    def _fatal_error(self) -> None:
-        # A traceback would show prompts; `run.run_app` raises the error to where it is told safely.
-        self._close_messages_no_wait()
 
     # --- the palette ----------------------------------------------------------------------
 
@@ -192,14 +163,18 @@ class BaseApp(Delivering):
         targets: Mapping[str, Widget] = getattr(screen, "action_targets", {})
         return targets
 
+    def call_on(self, target: DOMNode, name: str) -> str:
+        """Return what has a widget do an action of the registry."""
+        return name
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the registry under its one name and with its keys, then Textual's own."""
-        targets = {"screen.screenshot": self, **self.action_targets(screen)}
+        targets = {"screen.screenshot": self, LISTS: self, **self.action_targets(screen)}
         for action in ACTIONS:
             target = targets.get(f"{action.scope}.{action.name}", targets.get(action.scope))
             if target is not None:
-                run = partial(self.run_action, action.name, target)
-                keys = key_names(action, self.keymap)
+                run = partial(self.run_action, self.call_on(target, action.name), target)
+                keys = key_names(action, keymap_of(self))
                 yield SystemCommand(action.title, f"{action.tooltip}  ({keys})", run)
         for command in super().get_system_commands(screen):
             if command.title in ("Maximize", "Minimize"):

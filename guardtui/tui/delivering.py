@@ -13,7 +13,7 @@ from textual.command import CommandPalette
 from guardtui.domain.text import display_text
 from guardtui.files.atomic import write_atomically
 from guardtui.files.free_name import free_name, names_in
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.tui.clipboard import copy_to_system
 from guardtui.tui.picture import HoldsSecretError, Shot, environment_secrets
 
@@ -79,7 +79,7 @@ class Delivering(App[int]):
                 path = await asyncio.to_thread(_written, shot, secrets, folder, stem)
         except HoldsSecretError as problem:
             self.notify(str(problem), severity="warning", timeout=15)
-        except FileProblem as problem:
+        except FileError as problem:
             self.notify(f"No picture was made: {problem}", severity="error", timeout=15)
         else:
             sent = self.send_to_browser(path)

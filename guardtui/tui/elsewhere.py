@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from guardtui.domain.topic import Topic
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 
 USUAL = "vi"
@@ -18,7 +18,7 @@ USUAL = "vi"
 def edit_elsewhere(topic: Topic) -> Topic:
     """Have $VISUAL or $EDITOR edit the definition as YAML; blocks until it ends.
 
-    Raises FileProblem when there is no such program, it failed, or left no readable topic: what it
+    Raises FileError when there is no such program, it failed, or left no readable topic: what it
     left then stays in the file that the problem names.
     """
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or USUAL
@@ -28,10 +28,10 @@ def edit_elsewhere(topic: Topic) -> Topic:
     try:
         done = subprocess.run([*shlex.split(command), str(path)], check=False)  # noqa: S603
     except (OSError, ValueError) as error:
-        raise FileProblem(command, "cannot be started", "set EDITOR to a program") from error
+        raise FileError(command, "cannot be started", "set EDITOR to a program") from error
     if done.returncode:
         problem = f"{command} ended with {done.returncode}, so nothing was taken over"
-        raise FileProblem(path, problem, "what you wrote is in that file")
+        raise FileError(path, problem, "what you wrote is in that file")
     edited = load_topic(path).topic
     path.unlink()
     folder.rmdir()

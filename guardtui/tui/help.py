@@ -41,6 +41,9 @@ WORDS = {
     "TPR": "of the prompts that should trigger, the share that does",
     "TNR": "of the prompts that should not trigger, the share that does not",
     "coverage": "the smaller of TPR and TNR: the target",
+    "separation": "chance that a prompt of the topic scores above another one (area under the ROC "
+    "curve): the same at every threshold",
+    "cv": "cross-validated: each prompt judged by a threshold that its label had no part in",
     "precision": "of the prompts that triggered, the share that should",
     "F1": "one figure from precision and TPR; accuracy: the share of right verdicts",
     "iteration": "an evaluation that was recorded, as kept or discarded",
@@ -90,10 +93,27 @@ which the rate lies with a confidence of 95 %, so a change smaller than that may
 them: how many prompts are right and wrong, what the edit broke and fixed, and how likely such a
 difference is by chance alone (p).
 
+With ten labels of each class the threshold is fitted to them once, when the prompts are opened: cv
+is then the coverage to trust. Separation does not depend on the threshold: judge edits by it where
+that of the real guardrail is not known. ⚠ says when another threshold would now give more.
+
 history draws the coverage of the recorded iterations as bars from 0 to 1; the same numbers stand
 at the end of this pane (scroll down), and in the history. “edit” says what differs from
-the baseline, “preview” that this is not recorded. “proxy” is the scanner and its threshold.""",
-        ("coverage", "TPR", "TNR", "precision", "F1", "baseline", "regression", "fix", "plateau"),
+the baseline, “preview” that this is not recorded. “proxy” is the scanner.""",
+        (
+            "coverage",
+            "separation",
+            "cv",
+            "TPR",
+            "TNR",
+            "precision",
+            "F1",
+            "baseline",
+            "regression",
+            "fix",
+            "plateau",
+            "threshold",
+        ),
         (),
         (MOVE, NEXT),
     ),
@@ -111,7 +131,7 @@ chosen while you type, filter and sort.""",
         ("FP", "FN", "TP, TN", "regression", "fix", "verdict"),
         ("table", "results"),
         (
-            ("↑ ↓ PgUp PgDn", "Choose a prompt"),
+            ("↑ ↓ j k PgUp PgDn", "Choose a prompt"),
             ("Home, End", "The first and the last"),
             ("Enter", "Go to the detail of the prompt"),
         ),
@@ -175,9 +195,10 @@ picture of the screen behind.""",
         "The scanner",
         """\
 What answers for the guardrail here. The threshold is the score from which on a prompt is triggered:
-a lower one triggers more (TPR rises, TNR falls). Empty means the one it was shipped with.
-Calibrated takes the threshold that fits your labels best; the figure on labels held out is the one
-to trust. minilm understands better, static is faster; scores of the two cannot be compared.
+a lower one triggers more (TPR rises, TNR falls). Empty means the one it was shipped with. Fitted
+takes the one with the largest coverage on your labels; trust the cross-validated figure. minilm
+reads English, pair 16 languages, static is fastest; scores of one cannot be compared with those of
+another.
 
 Tune the definition first: the real guardrail has its own threshold.""",
         ("threshold", "triggered", "coverage"),
@@ -309,7 +330,7 @@ that was found in the output, the output and the target. The chosen row stays ch
 write, filter and sort.""",
         (),
         ("table", "scores"),
-        (("↑ ↓ PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), NEXT),
+        (("↑ ↓ j k PgUp PgDn", "Choose a row"), ("Enter", "Go to its detail"), NEXT),
     ),
     "score_filter": PaneHelp(
         "The filter of the scores",
@@ -328,7 +349,7 @@ in input, target and output. A minus turns a term round; quotes hold words toget
         """\
 The chosen row, whole: its values, the output with ▸ and ◂ around the answer where it stands last,
 the target, the input, what each scorer says in explanation, and the other columns of the file.
-The signs are no part of the output, and are left out when you copy.""",
+The signs are no part of the output, and are left out when you copy; m hides them.""",
         (),
         ("scores",),
         (MOVE, NEXT),
@@ -384,7 +405,6 @@ _BY_CLASS = {
     "ScannerDialog": "scanner",
     "CommandPalette": "palette",
     "ColumnPicker": "columns",
-    "NameView": "views",
     "ViewList": "views",
     "AddPrompt": "prompt",
     "SettingsScreen": "settings",

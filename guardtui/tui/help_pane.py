@@ -16,6 +16,6 @@ class PaneHelp:
     keys: tuple[tuple[str, str], ...] = ()
 
 
-MOVE = ("↑ ↓ PgUp PgDn", "Move or scroll")
+MOVE = ("↑ ↓ j k PgUp PgDn", "Move or scroll; g G: first, last; ^d ^u: half a page")
 NEXT = ("Tab", "Go to the next place; Shift and Tab: to the one before")
 CLOSE = ("Esc", "Close it; nothing is changed")

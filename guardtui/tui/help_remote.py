@@ -27,8 +27,8 @@ kept, and the next scan asks for what is missing only.""",
         """\
 The last scan held against the embedded engine, on the definition that was scanned: how often both
 say the same, beyond what chance alone would give (kappa: 1 is always, 0 is chance), and who
-triggers more. Where the engine is too strict or too lax, a threshold calibrated on AIRS's verdicts
-brings its previews nearer; the figure on verdicts held out is the one to trust. Scores of previews
+triggers more. Where the engine is too strict or too lax, a threshold fitted to AIRS's verdicts
+brings its previews nearer; the cross-validated figure is the one to trust. Scores of previews
 before and after that are the same, their verdicts are not: a comparison across the two says so.""",
         ("triggered", "threshold", "verdict"),
         (),

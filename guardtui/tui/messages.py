@@ -80,13 +80,5 @@ class ViewRemoved(Message):
         super().__init__()
 
 
-class LabelsConfirmed(Message):
-    """The author confirmed the labels of these prompts (uint64 keys), or no longer does."""
-
-    def __init__(self, keys: frozenset[int], *, right: bool) -> None:
-        self.keys, self.right = keys, right
-        super().__init__()
-
-
 class DetailLeft(Message):
     """The author has read the detail and wants to go on in the results."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, ScreenResultType
+
+from guardtui.tui.actions import LISTS, in_scope
 
 
 class Modal(ModalScreen[ScreenResultType]):
     """Keys that were pressed before the dialog had gone reach it still, and are let go."""
+
+    # Bindings of the app do not reach a modal screen.
+    BINDINGS = [replace(action.binding, action=f"app.{action.name}") for action in in_scope(LISTS)]
 
     _ended = False
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.domain.verdicts import Triggered
 from guardtui.session.panel import Sight
 from guardtui.tui.listing import RowsView
 from guardtui.tui.widgets.table_columns import Column
-from guardtui.tui.widgets.table_rows import Cell
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.tui.widgets.table_rows import Cell, OrderedRows
 
 GROUPS = {"differ": "differ", "against": "majority against label", "all": "all"}
 """Groups of rows, as they are called on the screen."""
@@ -35,39 +29,18 @@ _LEAST_CELLS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class PromptRows:
+class PromptRows(OrderedRows):
     """Rows of a prompt set in an order, intp [n]: an immutable snapshot for a table."""
 
     sight: Sight
     order: NDArray[np.intp]
 
-    def __len__(self) -> int:
-        return int(self.order.shape[0])
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return self.sight.prompts.keys
 
-    def row_id(self, index: int) -> int:
-        return int(self.sight.prompts.keys[self.order[index]])
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """The ids of all rows shown, uint64 [n], in their order."""
-        return self._row_ids
-
-    @cached_property
-    def _row_ids(self) -> NDArray[np.uint64]:
-        return self.sight.prompts.keys[self.order]
-
-    def position_of(self, row_id: int) -> int | None:
-        row = self.sight.prompts.row_of(row_id)
-        place = -1 if row is None else int(self._places[row])
-        return place if place >= 0 else None
-
-    @cached_property
-    def _places(self) -> NDArray[np.int32]:
-        places = np.full(len(self.sight.prompts), -1, np.int32)
-        places[self.order] = np.arange(len(self.order), dtype=np.int32)
-        return places
-
-    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
-        raise NotImplementedError
+    def row_of(self, row_id: int) -> int | None:
+        return self.sight.prompts.row_of(row_id)
 
     def _prompts(self, rows: NDArray[np.intp]) -> list[Cell]:
         return [(text, "") for text in self.sight.prompts.prompts[rows].to_list()]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 from rich.text import Text
 
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Outcome, Triggered
@@ -17,11 +15,6 @@ from guardtui.tui.listing import RowsView
 from guardtui.tui.panel_rows import GROUPS, SIGNS, group_sizes
 from guardtui.tui.results import part_name
 from guardtui.tui.widgets.detail import SHOWN_CHARACTERS, history_strip
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = late("numpy")
 
 _LONGEST = 60
 _REASON_CHARACTERS = 2000

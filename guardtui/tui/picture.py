@@ -11,7 +11,9 @@ from typing import Any
 from rich.console import Console
 from textual.app import App
 from textual.geometry import Region
-from textual.strip import Strip
+
+from guardtui.domain.errors import GuardtuiError
+from guardtui.tui.textual_compat import drawn_strips, visible_regions
 
 _SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 8
@@ -21,7 +23,7 @@ TITLE = "guardtui"
 """What the picture's window is called; never what the terminal's is."""
 
 
-class HoldsSecretError(Exception):
+class HoldsSecretError(GuardtuiError):
     """What is on the screen holds a secret; the message names whose it is, not what it is."""
 
 
@@ -35,15 +37,8 @@ class Shot:
 
     def __init__(self, app: App[Any]) -> None:
         self.width, self.height = app.size
-        behind = app._background_screens
-        self._drawn = app.screen._compositor.render_update(full=True, screen_stack=behind)
-        lines = getattr(self._drawn, "strips", ())
-        self._strips = [one if isinstance(one, Strip) else Strip.join(one) for one in lines]
-        self._regions = [
-            region.intersection(clip)
-            for screen in (*behind, app.screen)
-            for region, clip in screen._compositor.visible_widgets.values()
-        ]
+        self._drawn, self._strips = drawn_strips(app)
+        self._regions = visible_regions(app)
 
     def require_no_secret(self, secrets: Mapping[str, str]) -> None:
         """Raise HoldsSecretError when one of the secrets can be read, also where it is wrapped."""

@@ -6,9 +6,9 @@ from rich.text import Text
 
 from guardtui.advice.prompt_set import Cluster, Spot, Survey
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import remote_name
 from guardtui.domain.statistics import Interval
 from guardtui.domain.text import display_start, display_text
-from guardtui.tui.screens.agreeing import WHO
 from guardtui.tui.widgets.metrics_panel import number
 
 PAGES = {"clusters": "Clusters", "duplicates": "Near-duplicates", "next": "Label next"}
@@ -58,7 +58,7 @@ def told(page: str, survey: Survey) -> str:
     """What the page shows, in a sentence or two."""
     if page == "clusters":
         lacking = [one.lacks for one in survey.clusters if one.lacks]
-        who = WHO.get(survey.evaluation.settings.name, "the embedded engine")
+        who = remote_name(survey.evaluation.settings.name, "the embedded engine")
         return (
             f"Worst error rate first, as {who} judges; "
             f"! without negatives: {lacking.count('no negatives')}, "

@@ -5,27 +5,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
+from guardtui.domain.filter_language import FilterError
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.row_filter import FilterError, Rows, parse_filter
+from guardtui.domain.row_filter import Rows, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.tui.widgets.table_rows import Cell, OrderedRows
 
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
-
-FILTERS: dict[str, str] = {
+FILTERS: dict[str, str] = {  # how they are written on the screen, by name
     "mistakes": "mistakes",
     "fp": "FP",
     "fn": "FN",
@@ -39,7 +36,6 @@ FILTERS: dict[str, str] = {
 
 RARE = ("flaky", "open")
 """Filters that are offered only where they hold anything."""
-"""Names of the filters and how they are written on the screen."""
 
 DEFAULT_COLUMNS = ("change", "outcome", "prompt", "score", "matched", "was", "category")
 """Columns that are shown at first; sorting by "change" puts regressions first."""
@@ -48,8 +44,6 @@ COLUMNS = (*DEFAULT_COLUMNS, "stopped", "line", "expected", "length")
 """Every column that does not come from the prompt set's own file."""
 
 _EXTRA = "column:"
-
-Cell = tuple[str, str]
 
 _Mask: TypeAlias = "Callable[[NDArray[np.int8], NDArray[np.int8] | None], NDArray[np.bool_]]"
 
@@ -117,7 +111,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class Results(OrderedRows):
     """One evaluation's rows under a view: an immutable snapshot that a table can draw from.
 
     `order` holds the rows of the prompt set to show, intp [n]; `counts` the size of each filter;
@@ -136,41 +130,19 @@ class Results:
         """The same rows with cells of other columns."""
         return self if columns == self.columns else replace(self, columns=columns)
 
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def row_id(self, index: int) -> int:
-        return int(self.evaluation.keys[self.order[index]])
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """The ids of all rows shown, uint64 [n], in their order."""
-        return self._row_ids
-
-    @cached_property
-    def _row_ids(self) -> NDArray[np.uint64]:
-        return self.evaluation.keys[self.order]
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return self.evaluation.keys
 
     def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Rows of the prompt set, intp [m], those shown first; an unknown id has none."""
         rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids, assume_unique=True))
-        places = self._places[rows]
-        return rows[np.argsort(np.where(places < 0, len(self._places), places), kind="stable")]
+        places = self.positions[rows]
+        return rows[np.argsort(np.where(places < 0, len(self.positions), places), kind="stable")]
 
     def shown_count(self, rows: NDArray[np.intp]) -> int:
         """How many of these rows of the prompt set are shown."""
-        return int(np.count_nonzero(self._places[rows] >= 0))
-
-    def position_of(self, row_id: int) -> int | None:
-        row = self.row_of(row_id)
-        place = -1 if row is None else int(self._places[row])
-        return place if place >= 0 else None
-
-    @cached_property
-    def _places(self) -> NDArray[np.int32]:
-        """Where each row of the prompt set is shown, int32 [N]; -1 for one that is not."""
-        places = np.full(len(self.evaluation.keys), -1, np.int32)
-        places[self.order] = np.arange(len(self.order), dtype=np.int32)
-        return places
+        return int(np.count_nonzero(self.positions[rows] >= 0))
 
     def row_of(self, row_id: int) -> int | None:
         """The row of the prompt set, whether it is shown or not."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change
-from guardtui.domain.late import late
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.verdicts import Outcome
 from guardtui.tui.results import Results, part_name
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 HEADER = ("line", "prompt", "expected", "outcome", "score", "matched", "change", "was")
 

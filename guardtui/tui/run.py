@@ -6,39 +6,46 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardtui.app.remote import RemoteOptions
 from guardtui.config import Config
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.operating_point import BY_HAND, Wanted
 from guardtui.domain.text import display_text
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace, last_opened, remember_opened, scratch_sample
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.remote import RemoteOptions
-from guardtui.tui.screens.main import Greeting
-from guardtui.tui.terminal import accept_stray_bytes
+from guardtui.tui.main.screen import Greeting
+from guardtui.tui.terminal import run_in_terminal
+from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
     from guardtui.session.own_metrics import OwnMetric
 
 
-class UnsavedError(Exception):
+class UnsavedError(GuardtuiError):
     """The app was left and the definition stands nowhere on disk; the message holds it."""
 
 
 def choose_scanner(
     workspace: Workspace,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     default: str = ENCODERS[0],
 ) -> LocalScanner:
-    """The embedded scanner by flags, else as the session had it last, else the `default` one."""
+    """The embedded scanner by flags, else as the session had it last, else the `default` one.
+
+    A threshold that is to be fitted, or the shipped one, is not set here.
+    """
     settings = workspace.store.settings()
     remembered = settings.get("encoder")
     name = encoder or (remembered if remembered in ENCODERS else default)
-    if threshold is not None:
-        return LocalScanner(name, threshold, "by hand")
-    value = settings.get("threshold")
-    if name == remembered and isinstance(value, float) and 0 < value < 1:
-        return LocalScanner(name, value, str(settings.get("threshold_source", "by hand")))
+    if isinstance(threshold, float):
+        return LocalScanner(name, threshold)
+    value = wanted_threshold(settings)
+    if threshold is None and name == remembered and isinstance(value, float):
+        return LocalScanner(name, value, str(settings.get("threshold_source", BY_HAND)))
     return LocalScanner(name)
 
 
@@ -46,7 +53,7 @@ def run_app(
     topic: Path | None,
     prompts: Path | None,
     encoder: str | None,
-    threshold: float | None,
+    threshold: Wanted,
     config: Config | None = None,
     remote: RemoteOptions | None = None,
     metrics: Sequence[OwnMetric] = (),
@@ -65,11 +72,18 @@ def run_app(
         prompts = prompts or known
     workspace = Workspace.open(topic, prompts)
     remember_opened(workspace)
-    accept_stray_bytes()
     config = config or Config()
     scanner = choose_scanner(workspace, encoder, threshold, config.encoder)
-    app = GuardtuiApp(workspace, scanner, config, greeting=greeting, remote=remote, metrics=metrics)
-    app.run()
+    app = GuardtuiApp(
+        workspace,
+        scanner,
+        config,
+        greeting=greeting,
+        remote=remote,
+        metrics=metrics,
+        threshold=threshold or wanted_threshold(workspace.store.settings()),
+    )
+    run_in_terminal(app)
     if not workspace.draft_is_safe:
         typed = workspace.session.topic
         lines = ["name: " + typed.name, "description: " + typed.description]
@@ -79,6 +93,6 @@ def run_app(
             f"{workspace.topic_file.path}: your unsaved edits could not be kept; this is them:\n"
             f"{shown}\n  intent: {typed.intent.value}"
         )
-    if app._exception is not None:
-        raise app._exception
+    if (error := crash_of(app)) is not None:
+        raise error
     return app.return_code or 0

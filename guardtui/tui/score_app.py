@@ -9,9 +9,10 @@ from textual.screen import Screen
 from guardtui.config import Config
 from guardtui.files.output_files import OutputSet
 from guardtui.tui.base_app import BaseApp
-from guardtui.tui.screens.score_actions import ScoresScreen
-from guardtui.tui.screens.scores import ScoreOptions
-from guardtui.tui.terminal import accept_stray_bytes
+from guardtui.tui.score_runs import ScoreOptions
+from guardtui.tui.screens.scores import ScoresScreen
+from guardtui.tui.terminal import run_in_terminal
+from guardtui.tui.textual_compat import crash_of
 
 
 class ScoreApp(BaseApp):
@@ -41,9 +42,8 @@ def run_score_app(
     outputs: OutputSet, options: ScoreOptions | None = None, config: Config | None = None
 ) -> int:
     """Show the scores until the author quits; the exit code."""
-    accept_stray_bytes()
     app = ScoreApp(outputs, options, config)
-    app.run()
-    if app._exception is not None:
-        raise app._exception
+    run_in_terminal(app)
+    if (error := crash_of(app)) is not None:
+        raise error
     return app.return_code or 0

@@ -1,166 +1,161 @@
-"""The filter line over scored rows: by value, by scorer, where scorers differ, by words."""
+"""The filter language over scored rows: by value, by scorer, where scorers differ, by words."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from guardtui.domain.late import late
-from guardtui.domain.row_filter import FilterError
+import numpy as np
+
+from guardtui.domain.filter_language import (
+    COMPARISONS,
+    Field,
+    Language,
+    Mask,
+    RowFilter,
+    parse_line,
+)
+from guardtui.files.output_files import OutputSet
+from guardtui.tui.widgets.filter_completion import LOOKED_THROUGH, Values, Vocabulary
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
     from guardtui.tui.score_results import ScoreColumn, ScoreTable
-else:
-    np = late("numpy")
-    pl = late("polars")
 
-HINT = 'C, I, P, N, value<0.5, scorer:match, differ, error, answer:…, words, "exact words"'
-LETTERS = ("C", "I", "P", "N")
-STATES = {"error": "error", "unscored": "n/a", "declined": "–"}
-"""Words for rows without a value, and what stands in the column of values then."""
-
-_TEXTS = ("answer", "explanation", "input", "target", "output", "id")
-_TERM = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
-_PARTS = re.compile(
-    r'(?P<minus>-?)(?:(?P<field>[^\s":<>=]+)(?P<sign>>=|<=|[><=:]))?(?P<rest>.*)', re.DOTALL
-)
-_SIGNS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.bool_]]] = {
-    "<": lambda values, limit: values < limit,
-    "<=": lambda values, limit: values <= limit,
-    ">": lambda values, limit: values > limit,
-    ">=": lambda values, limit: values >= limit,
+HINT = '→ completes: words, "exact words", C, I, value<0.5, scorer:match, differ, error, answer:…'
+VALUES = {
+    **{letter: letter for letter in "CIPN"},
+    "error": "error",
+    "unscored": "n/a",
+    "declined": "–",
 }
+"""Words for values, and for rows without one, with what stands in the column of values then."""
+WORDS = (*VALUES, "differ")
+TEXTS = ("input", "target", "output", "id")
+"""Fields of the file that are searched; the next two are those of the scorers."""
+SAID = ("answer", "explanation")
+FIELDS = ("value", "scorer", *SAID, *TEXTS)
 
-Mask = Callable[["ScoreTable", "Sequence[ScoreColumn]"], "NDArray[np.bool_]"]
-"""Which rows a term lets through, bool [N], given the scorers it is about."""
+
+def metadata_values(outputs: OutputSet) -> dict[str, Values]:
+    """Return what gives the values of each column that the filter knows by its name."""
+    return {
+        name: cache(partial(_distinct, values))
+        for name, values in outputs.metadata.items()
+        if name.lower() not in FIELDS
+    }
 
 
-@dataclass(frozen=True)
+def _distinct(values: Iterable[Any]) -> Sequence[str]:
+    texts: dict[str, None] = {}
+    for value in values:
+        if value is not None:
+            texts.setdefault(str(value))
+        if len(texts) == LOOKED_THROUGH:
+            break
+    return tuple(texts)
+
+
+def score_vocabulary(table: ScoreTable, metadata: Mapping[str, Values]) -> Vocabulary:
+    """Return words, fields, and the values of scorers and of the file's own columns."""
+
+    def values() -> Sequence[str]:
+        return tuple({value: None for column in table.columns for value, _ in column.counts})
+
+    scorers = tuple(column.name for column in table.columns)
+    return Vocabulary(
+        [*WORDS, *(f"{name}:" for name in FIELDS if name not in ("value", "scorer"))],
+        {},
+        {"value": values, "scorer": lambda: scorers, **metadata},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a filter is applied to: N rows, and the scorers that it is about."""
+
+    table: ScoreTable
+    columns: Sequence[ScoreColumn]
+
+    def __len__(self) -> int:
+        return len(self.table.outputs)
+
+    def any(self, masks: Iterable[Mask]) -> Mask:
+        """Return the rows that one of these masks lets through, bool [N]."""
+        result = np.zeros(len(self), np.bool_)
+        for mask in masks:
+            result |= mask
+        return result
+
+
+_Test: TypeAlias = Callable[[Scored], Mask]
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreFilter:
-    """A line that was understood; `words` are the texts that are looked for in the output."""
+    """A line that was understood; `scorers` are those it names, none for all of them."""
 
-    terms: tuple[tuple[bool, Mask], ...] = ()
-    words: tuple[str, ...] = ()
-    scorers: tuple[str, ...] = ()
+    rows: RowFilter[Scored]
+    scorers: tuple[str, ...]
 
-    def mask(self, table: ScoreTable) -> NDArray[np.bool_]:
-        """The rows that every term lets through, bool [N]."""
+    def mask(self, table: ScoreTable) -> Mask:
+        """Return the rows that every term lets through, bool [N]."""
         columns = [one for one in table.columns if not self.scorers or one.name in self.scorers]
-        kept = np.ones(len(table.outputs), np.bool_)
-        for wanted, term in self.terms:
-            found = term(table, columns)
-            kept &= found if wanted else ~found
-        return kept
+        return self.rows.mask(Scored(table, columns))
 
 
 def parse_score_filter(
     line: str, scorers: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> ScoreFilter:
-    """What a line of the filter means; `columns` are the file's own. Raises FilterError."""
-    terms: list[tuple[bool, Mask]] = []
-    words: list[str] = []
+    """Understand a line; `columns` are the file's own. Raises FilterError."""
     chosen: list[str] = []
-    for found in _TERM.finditer(line):
-        parts = _PARTS.match(found[0])
-        if parts is None:
-            continue
-        start, end = found.span()
-        wanted = not parts["minus"]
-        field, rest = parts["field"], parts["rest"]
-        if field is None:
-            quoted = rest.startswith('"')
-            text = rest.strip('"')
-            if not text:
-                continue
-            mask = None if quoted else _bare(text)
-            if mask is None:
-                mask = _within(text, None)
-                if wanted:
-                    words.append(text)
-            terms.append((wanted, mask))
-            continue
-        value = rest.strip('"')
-        if field.lower() == "scorer":
-            if not wanted:
-                raise FilterError("name the scorers that are meant, without a minus", start, end)
-            chosen += _known(value, scorers, start, end)
-            continue
-        terms.append((wanted, _field(field, parts["sign"], value, columns, start, end)))
-        if wanted and field.lower() == "output":
-            words.append(value)
-    return ScoreFilter(tuple(terms), tuple(words), tuple(chosen))
+
+    def choose(sign: str, value: str) -> _Test:
+        names = [name for name in value.split(",") if name]
+        if not names or not set(names) <= set(scorers):
+            raise ValueError(f"scorer: one of {', '.join(scorers) or 'none yet'}")
+        chosen.extend(names)
+        return lambda rows: np.ones(len(rows), np.bool_)
+
+    language = Language(
+        _word,
+        _within(None),
+        (
+            Field("value", _value, COMPARISONS),
+            Field("scorer", choose, negatable=False),
+            *(Field(name, _read_said(name)) for name in SAID),
+            *(Field(name, _read_text(name), marked=name == "output") for name in TEXTS),
+            *(Field(name, _column(name)) for name in columns if name.lower() not in FIELDS),
+        ),
+    )
+    rows = parse_line(line, language)
+    return ScoreFilter(rows, tuple(chosen))
 
 
-def _known(value: str, scorers: Sequence[str], start: int, end: int) -> list[str]:
-    names = [one for one in value.split(",") if one]
-    unknown = [one for one in names if one not in scorers]
-    if unknown or not names:
-        there = ", ".join(scorers) or "none yet"
-        raise FilterError(f"scorer: takes the name of a scorer shown here: {there}", start, end)
-    return names
-
-
-def _bare(text: str) -> Mask | None:
-    if text in LETTERS:
-        return _equal((text,))
-    if text in STATES:
-        return _equal((STATES[text],))
+def _word(text: str) -> _Test | None:
+    if text in VALUES:
+        return _equal((VALUES[text],))
     return _differ if text == "differ" else None
 
 
-def _field(field: str, sign: str, value: str, columns: Sequence[str], start: int, end: int) -> Mask:
-    name = field.lower()
-    if not value:
-        raise FilterError(f"{field}{sign} needs what to look for", start, end)
-    if name == "value":
-        if sign in _SIGNS:
-            return _compared(sign, value, start, end)
+def _value(sign: str, value: str) -> _Test:
+    if sign in (":", "="):
         return _equal(tuple(value.split(",")))
-    if sign not in (":", "="):
-        raise FilterError(f"only value can be compared with {sign}; write {field}:…", start, end)
-    if name in _TEXTS:
-        return _within(value, name)
-    own = next((one for one in columns if one == field), None)
-    own = own or next((one for one in columns if one.lower() == name), None)
-    if own is None:
-        known = ", ".join(["value", "scorer", *_TEXTS, *columns])
-        raise FilterError(f"there is no {field}: write one of {known}, or quotes", start, end)
-    return _column(own, tuple(one.lower() for one in value.split(",")))
+    limit = _number(value)
+    if limit is None:
+        raise ValueError(f"value is compared with a number, not {value!r}")
+    # A row without a number compares as false with everything.
+    return lambda rows: rows.any(COMPARISONS[sign](one.numbers, limit) for one in rows.columns)
 
 
-def _compared(sign: str, value: str, start: int, end: int) -> Mask:
-    try:
-        limit = float(value)
-    except ValueError:
-        raise FilterError(f"{value} is no number: value{sign}0.5", start, end) from None
+def _equal(wanted: tuple[str, ...]) -> _Test:
+    numbers = [number for number in map(_number, wanted) if number is not None]
 
-    def mask(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.bool_]:
-        # A row without a number compares as false with everything.
-        return _any(table, (_SIGNS[sign](one.numbers, limit) for one in columns))
+    def of(column: ScoreColumn) -> Mask:
+        return column.texts.is_in(wanted).to_numpy() | np.isin(column.numbers, numbers)
 
-    return mask
-
-
-def _equal(wanted: tuple[str, ...]) -> Mask:
-    numbers = [_number(one) for one in wanted]
-
-    def of(one: ScoreColumn) -> NDArray[np.bool_]:
-        found = one.texts.is_in(wanted).to_numpy()
-        for number in numbers:
-            if number is not None:
-                found = found | (one.numbers == number)
-        return found
-
-    def mask(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.bool_]:
-        return _any(table, map(of, columns))
-
-    return mask
+    return lambda rows: rows.any(map(of, rows.columns))
 
 
 def _number(text: str) -> float | None:
@@ -170,11 +165,11 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _differ(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.bool_]:
+def _differ(rows: Scored) -> Mask:
     """Rows on which two scorers that have come to them do not give the same value."""
-    found = np.zeros(len(table.outputs), np.bool_)
-    for place, one in enumerate(columns):
-        for other in columns[place + 1 :]:
+    found = np.zeros(len(rows), np.bool_)
+    for index, one in enumerate(rows.columns):
+        for other in rows.columns[index + 1 :]:
             both = ~np.isnan(one.numbers) & ~np.isnan(other.numbers)
             unequal = np.where(
                 both, one.numbers != other.numbers, (one.texts != other.texts).to_numpy()
@@ -183,47 +178,47 @@ def _differ(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.boo
     return found
 
 
-def _within(text: str, field: str | None) -> Mask:
-    needle = text.lower()
+def _within(name: str | None) -> Callable[[str], _Test]:
+    """Texts of the file: input, target, output, id, or None for the first three."""
 
-    def mask(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.bool_]:
-        if field in ("answer", "explanation"):
-            return _any(
-                table,
-                (
-                    np.fromiter(
-                        (
-                            score is not None and needle in (getattr(score, field) or "").lower()
-                            for score in one.run.result.scores
-                        ),
-                        np.bool_,
-                        len(table.outputs),
-                    )
-                    for one in columns
-                ),
-            )
-        found: NDArray[np.bool_] = (
-            table.lowered(field or "").str.contains(needle, literal=True).to_numpy()
-        )
-        return found
-
-    return mask
-
-
-def _column(name: str, wanted: tuple[str, ...]) -> Mask:
-    def mask(table: ScoreTable, columns: Sequence[ScoreColumn]) -> NDArray[np.bool_]:
-        values = table.outputs.metadata[name]
-        return np.fromiter(
-            (str("" if one is None else one).lower() in wanted for one in values),
-            np.bool_,
-            len(values),
+    def test_of(text: str) -> _Test:
+        needle = text.lower()
+        return lambda rows: (
+            rows.table.lowered(name or "").str.contains(needle, literal=True).to_numpy()
         )
 
-    return mask
+    return test_of
 
 
-def _any(table: ScoreTable, masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    found = np.zeros(len(table.outputs), np.bool_)
-    for one in masks:
-        found = found | one
-    return found
+def _read_text(name: str) -> Callable[[str, str], _Test]:
+    return lambda sign, value: _within(name)(value)
+
+
+def _read_said(name: str) -> Callable[[str, str], _Test]:
+    """What scorers said: answer or explanation."""
+
+    def read(sign: str, value: str) -> _Test:
+        needle = value.lower()
+
+        def of(column: ScoreColumn) -> Mask:
+            scores = column.run.result.scores
+            found = (needle in (getattr(score, name, None) or "").lower() for score in scores)
+            return np.fromiter(found, np.bool_, len(scores))
+
+        return lambda rows: rows.any(map(of, rows.columns))
+
+    return read
+
+
+def _column(name: str) -> Callable[[str, str], _Test]:
+    def read(sign: str, value: str) -> _Test:
+        wanted = set(value.lower().split(","))
+
+        def test(rows: Scored) -> Mask:
+            values = rows.table.outputs.metadata[name]
+            found = (str("" if one is None else one).lower() in wanted for one in values)
+            return np.fromiter(found, np.bool_, len(values))
+
+        return test
+
+    return read

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.files.output_files import OutputSet
 from guardtui.scorer.aggregate import Reducers
 from guardtui.scorer.models import GraderModel, NoModelError
@@ -28,12 +28,6 @@ from guardtui.scorer.types import Score, Scorer, Target, is_unscored
 from guardtui.session.graders import Graders, ScoreError
 from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import Judge, JudgeResult, RowScores, score_rows, summarised
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 NOT_YET, NO_VALUE, DECLINED, FAILED = "…", "n/a", "–", "error"
 """What stands for the value of a row that was not reached, has none, was left out, failed."""
@@ -197,8 +191,7 @@ class LiveRun:
             await (self._graded() if self.asks else self._in_pieces())
 
         try:
-            with _uncollected(self.total):
-                asyncio.run(work())
+            asyncio.run(work())
         except asyncio.CancelledError:
             pass
         except ScoreError as error:
@@ -294,37 +287,7 @@ class LiveRun:
 
     def measure(self, reducers: Reducers, group: str | None = None) -> JudgeResult:
         """Metrics over what was scored. Raises ScoreError."""
-        with _uncollected(self.total):
-            return summarised(
-                self.outputs, self.result, reducers, group=group, cluster=self._cluster
-            )
-
-
-_collecting = threading.Lock()
-_holders = 0
-
-
-@contextmanager
-def _uncollected(rows: int) -> Iterator[None]:
-    """Keep Python's collector from looking through all scores again and again meanwhile.
-
-    It holds everything, the screen too, for up to 300 ms at 100 000 rows; scores have no cycles.
-    """
-    global _holders
-    if rows < MANY_ROWS:
-        yield
-        return
-    with _collecting:
-        _holders += 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _collecting:
-            _holders -= 1
-            if not _holders:
-                gc.freeze()
-                gc.enable()
+        return summarised(self.outputs, self.result, reducers, group=group, cluster=self._cluster)
 
 
 def _part(outputs: OutputSet, start: int, stop: int) -> OutputSet:

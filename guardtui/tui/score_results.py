@@ -6,24 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
-from guardtui.domain.row_filter import FilterError
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.filter_language import FilterError
 from guardtui.files.output_files import OutputSet
 from guardtui.scorer.aggregate import scorer_names
 from guardtui.tui.score_filter import parse_score_filter
 from guardtui.tui.score_live import DECLINED, FAILED, NO_VALUE, NOT_YET, LiveRun
 from guardtui.tui.widgets.table_columns import Column
-from guardtui.tui.widgets.table_rows import Cell
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
+from guardtui.tui.widgets.table_rows import Cell, OrderedRows
 
 VALUE = "value:"
 """Beginning of the key of a column of values; the scorer's place follows."""
@@ -88,6 +82,14 @@ class ScoreTable:
         if known is None:
             known = self._lowered[name] = self._worked_out(name)
         return known
+
+    def answer(self, row: int) -> str:
+        """Return the answer of the scorer that is tried, else of one that is pinned."""
+        for one in reversed(self.columns):
+            score = one.run.result.scores[row]
+            if score is not None and score.answer:
+                return score.answer
+        return ""
 
     def _worked_out(self, name: str) -> pl.Series:
         outputs = self.outputs
@@ -156,37 +158,20 @@ def table_columns(table: ScoreTable) -> tuple[Column, ...]:
     )
 
 
-class ScoreRows:
-    """Rows of a table in the order of a view; a row's id is its place in the file."""
+@dataclass(frozen=True, eq=False)
+class ScoreRows(OrderedRows):
+    """Rows of a table in the order of a view; the id of a row is its index in the file."""
 
-    def __init__(self, table: ScoreTable, view: ScoreView, order: NDArray[np.intp]) -> None:
-        self.table, self.view, self.order = table, view, order
-        self._places: NDArray[np.intp] | None = None
-        self._ids: NDArray[np.uint64] | None = None
+    table: ScoreTable
+    view: ScoreView
+    order: NDArray[np.intp]
 
-    def __len__(self) -> int:
-        return len(self.order)
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        return np.arange(len(self.table.outputs), dtype=np.uint64)
 
-    def row_id(self, index: int) -> int:
-        """The place in the file of the row at a position."""
-        return int(self.order[index])
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """All of them, in the order of the rows."""
-        if self._ids is None:
-            self._ids = self.order.astype(np.uint64)
-        return self._ids
-
-    def position_of(self, row_id: int) -> int | None:
-        """Where a row stands, or None when the view leaves it out."""
-        if self._places is None:
-            places = np.full(len(self.table.outputs), -1, np.intp)
-            places[self.order] = np.arange(len(self.order))
-            self._places = places
-        if not 0 <= row_id < len(self._places):
-            return None
-        place = int(self._places[row_id])
-        return None if place < 0 else place
+    def row_of(self, row_id: int) -> int | None:
+        return row_id if 0 <= row_id < len(self.table.outputs) else None
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         """The cells of some rows, as `table_columns` has them."""
@@ -194,18 +179,10 @@ class ScoreRows:
 
     def _cells(self, row: int) -> tuple[Cell, ...]:
         outputs = self.table.outputs
-        answer = next(
-            (
-                score.answer
-                for one in reversed(self.table.columns)
-                if (score := one.run.result.scores[row]) is not None and score.answer
-            ),
-            "",
-        )
         values = [(text := one.texts[row], _STYLES.get(text, "")) for one in self.table.columns]
         return (
             *values,
-            (answer[:_SHOWN], ""),
+            (self.table.answer(row)[:_SHOWN], ""),
             (outputs.outputs[row][:_SHOWN], ""),
             (" | ".join(outputs.targets[row])[:_SHOWN], "dim"),
             (outputs.ids[row][:_SHOWN], "dim"),

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
 
-from guardtui.advice.sweep import Best, Sweep
-from guardtui.domain.late import late
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.sweep import Best, Sweep
 from guardtui.domain.topic import Intent
 from guardtui.tui.widgets.block_chart import columns
 from guardtui.tui.widgets.metrics_panel import number
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 RATES, ROC, PRECISION = "rates", "roc", "precision"
 VIEWS = (RATES, ROC, PRECISION)
@@ -114,10 +108,10 @@ def best_text(found: Sweep, best: Best | None, floors: Floors) -> Text:
     """The best threshold, in sample and cross-validated; or why there is none."""
     within = f" with {floors}" if str(floors) else ""
     if best is None:
-        place = found.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
-        near = found.metrics(place)
+        nearest = found.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
+        near = found.metrics(found.place(nearest))
         text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
-        text.append(f"nearest {short(found.setting(place))}: TPR {number(near.true_positive_rate)}")
+        text.append(f"nearest {short(nearest)}: TPR {number(near.true_positive_rate)}")
         return text.append(f" TNR {number(near.true_negative_rate)}")
     text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
     text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import signal
 from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+
+from guardtui.tui.textual_compat import accept_stray_bytes
 
 LEAVING = {"SIGTERM": 143, "SIGHUP": 129}
 """Signals that ask the app to leave, and the exit code that tells of each."""
 
 
-def accept_stray_bytes() -> None:
-    """Have a byte that is no UTF-8, typed or pasted, read as "�" instead of ending the app."""
-    try:
-        from textual.drivers import linux_driver
-    except ImportError:  # Windows reads characters, not bytes
-        return
-
-    def tolerant(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-        return lambda: codecs.getincrementaldecoder(encoding)(errors="replace")
-
-    if hasattr(linux_driver, "getincrementaldecoder"):
-        linux_driver.getincrementaldecoder = tolerant
+def run_in_terminal(app: App[Any]) -> None:
+    """Run an app on this process's terminal until it ends."""
+    accept_stray_bytes()
+    app.run()
 
 
 def on_leaving(leave: Callable[[int], None]) -> None:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from guardtui.domain.verdicts import Outcome
 from guardtui.shards.merge import Merged
 from guardtui.tui.listing import RowsView
 from guardtui.tui.widgets.table_columns import Column
-from guardtui.tui.widgets.table_rows import Cell
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-    pl = late("polars")
+from guardtui.tui.widgets.table_rows import Cell, OrderedRows
 
 MOST = 500_000
 """Rows from which on no further shard is read: more nobody looks through, and they fill memory."""
@@ -76,7 +70,7 @@ class Wrong:
 
 
 def read_wrong(merged: Merged, most: int = MOST) -> Wrong:
-    """What is wrong in a run, with the texts. Raises FileProblem."""
+    """What is wrong in a run, with the texts. Raises FileError."""
     category = merged.run.large.category_column
     columns = [*_READ, *([category] if category else [])]
     frame = merged.wrong_rows(columns, most)
@@ -87,36 +81,18 @@ def read_wrong(merged: Merged, most: int = MOST) -> Wrong:
 
 
 @dataclass(frozen=True, eq=False)
-class WholeRows:
+class WholeRows(OrderedRows):
     """Rows in an order, intp [n]: an immutable snapshot for a table, whose ids are file rows."""
 
     wrong: Wrong
     order: NDArray[np.intp]
 
-    def __len__(self) -> int:
-        return int(self.order.shape[0])
+    @property
+    def keys(self) -> NDArray[np.uint32]:
+        return self.wrong.rows
 
-    def row_id(self, index: int) -> int:
-        return int(self.wrong.rows[self.order[index]])
-
-    def row_ids(self) -> NDArray[np.uint64]:
-        """The ids of all rows shown, uint64 [n], in their order."""
-        return self._row_ids
-
-    @cached_property
-    def _row_ids(self) -> NDArray[np.uint64]:
-        return self.wrong.rows[self.order].astype(np.uint64)
-
-    def position_of(self, row_id: int) -> int | None:
-        row = self.wrong.place_of(row_id)
-        place = -1 if row is None else int(self._places[row])
-        return place if place >= 0 else None
-
-    @cached_property
-    def _places(self) -> NDArray[np.int32]:
-        places = np.full(len(self.wrong), -1, np.int32)
-        places[self.order] = np.arange(len(self.order), dtype=np.int32)
-        return places
+    def row_of(self, row_id: int) -> int | None:
+        return self.wrong.place_of(row_id)
 
     def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         frame = self.wrong.frame[self.order[start:stop]]

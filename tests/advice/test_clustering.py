@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
-from guardtui.advice.clustering import Stop, assign, group_vectors, silhouettes
+from guardtui.advice.clustering import StoppedError, assign, group_vectors, silhouettes
+from tests.examples import up_to
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -54,7 +55,7 @@ def test_a_large_set_is_begun_on_a_sample_and_still_found() -> None:
 
 
 @given(st.integers(2, 6), st.integers(4, 40), st.integers(0, 2**16))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=up_to(40), deadline=None)
 def test_silhouettes_are_those_of_scikit_learn(groups: int, count: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     vectors = unit(random.normal(size=(count, 5)))
@@ -68,7 +69,7 @@ def test_silhouettes_are_those_of_scikit_learn(groups: int, count: int, seed: in
 
 
 @given(st.integers(1, 60), st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**16))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_any_vectors_are_grouped_whole(
     count: int, dimensions: int, different: int, seed: int
 ) -> None:
@@ -101,5 +102,5 @@ def test_no_vectors_and_one_group_are_told() -> None:
 
 
 def test_a_stop_is_heard() -> None:
-    with pytest.raises(Stop):
+    with pytest.raises(StoppedError):
         group_vectors(blobs(4, 20, 0.5, seed=1)[0], stopped=lambda: True)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.advice.clustering import Stop
+from guardtui.advice.clustering import StoppedError
 from guardtui.advice.duplicates import NEAR, near_duplicates
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.examples import up_to
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -25,7 +26,7 @@ def twins(count: int, seed: int, noise: float = 0.05) -> tuple[np.ndarray, np.nd
 
 
 @given(st.integers(0, 80), st.integers(0, 2**16), st.integers(0, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_pairs_are_those_of_all_cosines(count: int, seed: int, most: int) -> None:
     vectors, labels = twins(count, seed)
     found = near_duplicates(vectors, labels, most=most)
@@ -69,7 +70,7 @@ def test_many_copies_of_one_prompt_are_counted_and_not_all_listed() -> None:
     assert all(one.contradicts and one.first == 0 for one in found.pairs)
 
 
-@pytest.mark.parametrize("encoder", ["minilm", "static"])
+@pytest.mark.parametrize("encoder", ["pair", "minilm", "static"])
 def test_rewordings_reach_the_threshold_and_neighbours_of_a_subject_do_not(encoder: str) -> None:
     texts = [
         "how do i report that i lost my card",
@@ -87,7 +88,7 @@ def test_rewordings_reach_the_threshold_and_neighbours_of_a_subject_do_not(encod
 
 def test_a_stop_and_wrong_lengths_are_told() -> None:
     vectors, labels = twins(30, seed=1)
-    with pytest.raises(Stop):
+    with pytest.raises(StoppedError):
         near_duplicates(vectors, labels, stopped=lambda: True)
     with pytest.raises(ValueError, match="30 vectors but 29"):
         near_duplicates(vectors, labels[:-1])

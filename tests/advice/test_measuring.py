@@ -16,6 +16,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.local import matrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
+from tests.examples import up_to
 
 from .conftest import TOPIC, Bench, bench_of
 
@@ -62,14 +63,14 @@ def shared(prompts: PromptSet) -> Bench:
     return bench_of(prompts, split_prompts(prompts), LocalScanner("static"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.lists(TOPICS, min_size=1, max_size=8))
 def test_z_is_that_of_the_scanner_for_any_definitions(shared: Bench, topics: list[Topic]) -> None:
     for batch, topic in zip(z_of(shared, topics), topics, strict=True):
         np.testing.assert_allclose(batch, z_alone(shared, topic), atol=2e-4)
 
 
-@pytest.mark.parametrize("encoder", ["static", "minilm"])
+@pytest.mark.parametrize("encoder", ["static", "pair"])
 def test_counts_are_those_of_the_scanner_for_every_candidate(
     prompts: PromptSet, encoder: str
 ) -> None:

@@ -94,7 +94,7 @@ def test_of_very_many_a_sample_stands_for_all() -> None:
     assert len(rows) == 5_000
     assert not expected[rows].any()
     exact = (vectors[expected] @ vectors[rows[:50]].T).max(axis=0)
-    assert (cosines[:50] <= exact + 1e-6).all()
+    assert (cosines[:50] <= exact + 0.01).all()  # the matrix rounds to int8
     assert nearest_positives(matrix, expected, lambda: True) is None
     everything = nearest_positives(matrix, np.zeros(count, bool))
     assert everything is not None

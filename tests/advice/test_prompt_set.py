@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from guardtui.advice import prompt_set
-from guardtui.advice.clustering import Stop
+from guardtui.advice.clustering import StoppedError
 from guardtui.advice.prompt_set import (
     Survey,
     labels_nearby,
@@ -27,6 +27,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.scanners.local.matrix import CompactMatrix, FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.examples import up_to
 
 TOPIC = Topic(name="Tax", description="Personal tax advice", examples=("pay less tax", "deduct"))
 
@@ -185,7 +186,7 @@ def test_labels_nearby_are_weighted_sums_without_the_prompt_itself(
         yes = sum(weight for weight, label in zip(weights, labels, strict=True) if label)
         assert belong[place] == pytest.approx(yes, abs=0.25)
         assert others[place] == pytest.approx(sum(weights) - yes, abs=0.25)
-    with pytest.raises(Stop):
+    with pytest.raises(StoppedError):
         labels_nearby(matrix, rows, labels, lambda: True)
 
 
@@ -237,7 +238,7 @@ def test_a_large_set_is_grouped_from_a_sample_and_nothing_is_left_out(
 
 
 @given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=4))
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 def test_words_of_any_groups_are_their_own(groups: list[list[str]]) -> None:
     found = typical_words(groups)
     assert len(found) == len(groups)

@@ -36,8 +36,6 @@ class GradingServer:
         self.keys: list[str | None] = []
         self.most_at_once = 0
         self.url = ""
-        self.models: tuple[str, ...] | None = None
-        """Names of models that it lists; None where it has no list."""
         self._open = 0
         self._lock = threading.Lock()
 
@@ -81,15 +79,6 @@ def grading_server(respond: Responder, message: int = 0) -> Iterator[GradingServ
                 state.take(self)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
-
-        def do_GET(self) -> None:
-            names = state.models
-            listed = {"data": [{"id": name} for name in names or ()]}
-            body = json.dumps(listed).encode()
-            self.send_response(404 if names is None else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from guardtui.cli import doctor_airs
-from guardtui.cli.options import REGIONS as OFFERED
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.scanners.airs import credentials
+from guardtui.scanners.airs.command_options import REGIONS as OFFERED
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.reach import contact
 from tests.http.times import JumpClock
@@ -85,12 +85,12 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
     config = cloud.folder / "tenant.json"
     values = {
         "airsApiKey": KEY,
-        "airsApiEndpoint": cloud.server.url,
+        "airsApiEndpoint": cloud.url,
         "mgmtClientId": "sandbox",
         "mgmtClientSecret": "sandbox",
         "mgmtTsgId": "1",
-        "mgmtEndpoint": f"{cloud.server.url}/aisec",
-        "mgmtTokenEndpoint": f"{cloud.server.url}/oauth2/access_token",
+        "mgmtEndpoint": f"{cloud.url}/aisec",
+        "mgmtTokenEndpoint": f"{cloud.url}/oauth2/access_token",
     }
     config.write_text(json.dumps(values), "utf-8")
     row = {"name": "mine", "configPath": str(config), "tsgId": "1"}
@@ -103,7 +103,7 @@ def test_a_tenant_of_airs_cli_is_all_that_is_needed(cloud: Cloud, run: Run) -> N
     assert done.code == 0
     assert found["tenant"]["value"] == f"mine ({config})"
     assert found["API key"]["value"] == f"••• (tenant mine, {config}: airsApiKey)"
-    told = f"{cloud.server.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
+    told = f"{cloud.url}/aisec (tenant mine, {config}: mgmtEndpoint)"
     assert found["management endpoint"]["value"] == told
     assert "airs.tenant\tmine" in run("config", "show", **home).out
     listed = run("topics", "list", "--tenant", "mine", **home)
@@ -165,10 +165,10 @@ async def test_other_regions_are_asked_only_when_told_to(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The key of the account is of the region "de", which is another address of the sandbox."""
-    home = cloud.server.url.replace("127.0.0.1", "localhost")
+    home = cloud.url.replace("127.0.0.1", "localhost")
     closed = "http://127.0.0.1:1"
-    regions = {"us": cloud.server.url, "de": home, "in": closed}
-    monkeypatch.setattr(credentials, "REGIONS", regions)
+    regions = {"us": cloud.url, "de": home, "in": closed}
+    monkeypatch.setattr(doctor_airs, "REGIONS", regions)
     variables = cloud.scans | {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
     settings = credentials.AirsSettings.load({}, variables, Path("/nonexistent/config.json"))
     asked: list[str] = []
@@ -176,16 +176,16 @@ async def test_other_regions_are_asked_only_when_told_to(
 
     async def only_there(settings: credentials.AirsSettings) -> Any:
         asked.append(settings.scan_endpoint.url)
-        if settings.scan_endpoint.url == cloud.server.url:
+        if settings.scan_endpoint.url == cloud.url:
             raise ServiceError(Kind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
         return await scan(settings)
 
     monkeypatch.setattr(doctor_airs, "_scan", only_there)
     alone = [fact.name async for fact in doctor_airs._key(settings, False)]
-    assert (alone, asked) == (["key accepted"], [cloud.server.url])
+    assert (alone, asked) == (["key accepted"], [cloud.url])
     asked.clear()
     found = {fact.name: fact async for fact in doctor_airs._key(settings, True)}
-    assert asked == [cloud.server.url, home, closed]
+    assert asked == [cloud.url, home, closed]
     assert found["region de"].state == "ok"
     assert "--region de" in found["region de"].remedy
     assert found["region in"].state == "warning"
@@ -226,7 +226,7 @@ async def test_a_clock_that_is_wrong_is_told(
     async def skewed(endpoint: Endpoint, **options: Any) -> Any:
         return await contact(endpoint, clock=Skewed(), **options)
 
-    monkeypatch.setattr("guardtui.scanners.airs.reach.contact", skewed)
+    monkeypatch.setattr(doctor_airs, "contact", skewed)
     settings = credentials.AirsSettings.load({}, cloud.all, Path("/nonexistent/config.json"))
     found = {fact.name: fact async for fact in doctor_airs._contacts(settings)}
     assert found["clock"].state == "warning"

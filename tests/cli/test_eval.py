@@ -193,6 +193,7 @@ def test_bad_input_is_said_and_exits_2(
     assert err.endswith("\n")
 
 
+@pytest.mark.process
 def test_a_reader_that_stops_is_no_error(
     run: Run, folder: Path, environment: dict[str, str]
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_reader_that_stops_is_no_error(
     assert process.wait(60) == 0
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_said(folder: Path, environment: dict[str, str]) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -238,6 +240,7 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.process
 def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _INTERRUPTED, *EVAL],
@@ -276,6 +279,7 @@ sys.exit(main.main(sys.argv[3:]))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("place", ["load", "scan", "write"])
 @pytest.mark.parametrize(
     ("name", "code", "said"),
@@ -299,6 +303,7 @@ def test_a_signal_ends_it_tidily(
     assert (folder / "out.json").read_bytes() == b"old"
 
 
+@pytest.mark.process
 def test_a_signal_that_is_ignored_stays_so(folder: Path, environment: dict[str, str]) -> None:
     script = (
         "import signal, sys; from guardtui.cli import main, inputs\n"
@@ -345,6 +350,7 @@ def shell(folder: Path, environment: dict[str, str], rest: str) -> subprocess.Co
     )  # fmt: skip
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
 def test_a_descriptor_is_written_to_and_not_replaced(
     folder: Path, environment: dict[str, str], name: str
@@ -359,6 +365,7 @@ def test_a_descriptor_is_written_to_and_not_replaced(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.process
 def test_a_closed_standard_output_is_told_before_the_scan(
     folder: Path, environment: dict[str, str]
 ) -> None:
@@ -369,6 +376,7 @@ def test_a_closed_standard_output_is_told_before_the_scan(
     assert (folder / "out.txt").read_text().startswith("Measured by the embedded engine ")
 
 
+@pytest.mark.process
 def test_prompts_come_from_a_substituted_process(folder: Path, environment: dict[str, str]) -> None:
     done = shell(folder, environment, "--prompts <(cat prompts.csv) --baseline <(echo 1)")
     assert (done.returncode, "is not a report of guardtui" in done.stderr) == (2, True)
@@ -391,6 +399,7 @@ def test_what_is_read_is_never_written_over(
     assert before == {path: (folder / path).read_bytes() for path in before}
 
 
+@pytest.mark.process
 def test_a_pipe_is_read_and_written_as_a_pipe(run: Run, folder: Path) -> None:
     os.mkfifo(folder / "in.csv")
     os.mkfifo(folder / "out.json")
@@ -406,6 +415,7 @@ def test_a_pipe_is_read_and_written_as_a_pipe(run: Run, folder: Path) -> None:
     assert json.loads((folder / "got").read_text())["metrics"]
 
 
+@pytest.mark.process
 def test_a_closed_standard_output_is_not_taken_for_one(run: Run, folder: Path) -> None:
     line = f"{sys.executable} -m guardtui {' '.join(EVAL)} >&-"
     done = subprocess.run(

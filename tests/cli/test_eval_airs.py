@@ -1,4 +1,4 @@
-"""`guardtui eval --scanner airs` against the sandbox in a process of its own."""
+"""`guardtui eval --scanner airs` against the sandbox on a socket."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run
-from .test_sandbox import Served
 
 pytest.importorskip("aiohttp")
+
+from .sandbox_server import request, sandbox_server
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
 LOCAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
@@ -36,17 +38,17 @@ KEY = "sandbox-key"
 class Cloud:
     """A sandbox, the variables of a client that has a cache of its own, and its counts."""
 
-    def __init__(self, server: Served, folder: Path) -> None:
-        self.server, self.folder = server, folder
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
         self.scans = {
             "PANW_AI_SEC_API_KEY": KEY,
-            "PANW_AI_SEC_API_ENDPOINT": server.url,
+            "PANW_AI_SEC_API_ENDPOINT": url,
             "GUARDTUI_CACHE": str(folder / "cache"),
             "HOME": str(folder),
         }
         self.account = {
-            "PANW_MGMT_ENDPOINT": f"{server.url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{server.url}/oauth2/access_token",
+            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
+            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
             "PANW_MGMT_CLIENT_ID": "sandbox",
             "PANW_MGMT_CLIENT_SECRET": "sandbox",
             "PANW_MGMT_TSG_ID": "1",
@@ -66,19 +68,21 @@ class Cloud:
         asyncio.run(applied())
 
     def faults(self, **settings: Any) -> None:
-        assert self.server.ask("/_sandbox/faults", settings)[0] == 200
+        assert self.ask("faults", settings)[0] == 200
 
     @property
     def prompts(self) -> Any:
-        return self.server.ask("/_sandbox/stats")[1]["prompts"]
+        return self.ask("stats")[1]["prompts"]
+
+    def ask(self, name: str, body: Any = None) -> tuple[int, Any]:
+        """Ask a control endpoint of the sandbox."""
+        return request(f"{self.url}/_sandbox/{name}", body)
 
 
 @pytest.fixture
-def cloud(folder: Path, environment: dict[str, str]) -> Iterator[Cloud]:
-    server = Served(folder, environment)
-    yield Cloud(server, folder)
-    server.process.kill()
-    server.process.communicate()
+def cloud(folder: Path) -> Iterator[Cloud]:
+    with sandbox_server() as url:
+        yield Cloud(url, folder)
 
 
 def silent_on_secrets(result: Result) -> None:
@@ -171,6 +175,7 @@ def test_what_is_not_in_effect_is_said(cloud: Cloud, run: Run) -> None:
     assert cloud.prompts["asked"]["total"] == asked + 1
 
 
+@pytest.mark.process
 def test_kill_9_loses_at_most_what_was_in_flight(
     cloud: Cloud, run: Run, environment: dict[str, str]
 ) -> None:
@@ -281,7 +286,7 @@ def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     batched = run(*NAMED, "--batch", **cloud.all)
     assert (batched.code, batched.err) == (0, f"2 batches of up to 5 for {COUNT} prompts\n")
-    stats = cloud.server.ask("/_sandbox/stats")[1]
+    stats = cloud.ask("stats")[1]
     assert run(*NAMED, "--fresh", **cloud.all).out == batched.out
     assert "async" in json.dumps(stats)
 
@@ -296,7 +301,7 @@ def test_no_retries_are_none(cloud: Cloud, run: Run) -> None:
 
 def test_an_empty_variable_is_told(cloud: Cloud, run: Run) -> None:
     variables = cloud.all | {"PANW_AI_SEC_API_ENDPOINT": ""}
-    done = run(*NAMED, "--scan-endpoint", cloud.server.url, **variables)
+    done = run(*NAMED, "--scan-endpoint", cloud.url, **variables)
     assert "is set but empty" not in done.err  # it was not needed
     missing = {name: text for name, text in variables.items() if "KEY" not in name}
     told = run(*NAMED, **missing)

@@ -261,7 +261,7 @@ def test_nobody_there_and_a_key_that_is_refused(run: Run, home: dict[str, str]) 
         (("--model", DEAD, "--budget", "0", "--price-in", "1"), "'0' is not a number above 0"),
         (("--model", DEAD, "--price-in", "nan"), "'nan' is not a number from 0 on"),
         (("--model", DEAD, "--max-tokens", "0"), "--max-tokens"),
-        (("--model", DEAD, "--concurrency", "65"), "--concurrency"),
+        (("--model", DEAD, "--concurrency", "513"), "--concurrency"),
         (("--model", DEAD, "--threshold", "0.5"), "--threshold does not fit --scanner judge"),
         (("--model", DEAD, "--region", "de"), "--region does not fit --scanner judge"),
         (("--model", DEAD, "--with", "topic.yaml"), "--with does not fit --scanner judge"),
@@ -296,9 +296,10 @@ def test_many_at_once_are_for_models_only(run: Run, home: dict[str, str]) -> Non
     assert done.code == 2
     assert "AIRS is asked 20 at once at most" in done.err
     with serving(Judge()) as server:
-        assert run(*JUDGE, *named(server), "--concurrency", "64", **home).code == 0
+        assert run(*JUDGE, *named(server), "--concurrency", "512", **home).code == 0
 
 
+@pytest.mark.process
 def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str]) -> None:
     pytest.importorskip("pty")
     import os

@@ -25,6 +25,7 @@ from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.reports.base import ReportInput
+from tests.examples import up_to
 
 from .conftest import NEGATIVE, POSITIVE, Result, Run, prompts_csv
 
@@ -79,7 +80,7 @@ def test_coverage_that_may_be_below_by_chance_is_not_enough_evidence() -> None:
     assert code(report_of(wrong), asked) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.lists(st.booleans(), min_size=2, max_size=80), st.floats(0, 1))
 def test_the_whole_interval_must_be_above(right: list[bool], least: float) -> None:
     evaluation = evaluation_of(right)
@@ -137,7 +138,7 @@ def test_a_gate_that_has_failed_needs_no_open_prompt() -> None:
     assert code(report, Gates(max_regressions=2)) == Exit.GATE_FAILED
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_a_change_is_significant_when_its_interval_of_coverage_excludes_0(
     fixes: int, regressions: int
@@ -253,6 +254,7 @@ def test_every_gate_is_told_with_its_numbers(run: Run) -> None:
     assert "\x1b" not in done.err
 
 
+@pytest.mark.process
 def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[str, str]) -> None:
     line = f'"{sys.executable}" -m guardtui {" ".join(EVAL)}'
     script = f"set -e\n{line} --min-coverage 0 > one.txt\n"

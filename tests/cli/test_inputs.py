@@ -21,6 +21,7 @@ def without_intent() -> str:
     return json.dumps(rows, indent=2)
 
 
+@pytest.mark.process
 def test_prompts_from_standard_input(folder: Path, environment: dict[str, str], run: Run) -> None:
     def piped(content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-m", "guardtui", *words]

@@ -9,18 +9,16 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli import options
 from guardtui.cli.main import COMMANDS
+from guardtui.scanners.local import command_options
 
 from .conftest import Run
 
 HEAVY = ("textual", "polars", "numpy", "pydantic", "scipy", "onnxruntime", "asyncio", "ruamel")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["--version"], ["eval", "--help"], ["topics", "apply", "--help"]],
-)
+@pytest.mark.process
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["eval", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
@@ -107,4 +105,4 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
 def test_encoder_names_are_those_of_the_scanner() -> None:
     from guardtui.scanners.local.encoder import ENCODERS
 
-    assert options.ENCODERS == ENCODERS
+    assert command_options.ENCODERS == ENCODERS

@@ -109,6 +109,7 @@ def terminal(here: Path, environment: dict[str, str]) -> Iterator[Terminal]:
     os.close(opened.handle)
 
 
+@pytest.mark.process
 def test_four_questions_make_two_files(terminal: Terminal, here: Path) -> None:
     terminal.expect(QUESTIONS[0])
     terminal.type("Tax: advice\r")
@@ -143,6 +144,7 @@ def test_four_questions_make_two_files(terminal: Terminal, here: Path) -> None:
     assert len(list(here.iterdir())) == 2
 
 
+@pytest.mark.process
 def test_a_broken_limit_is_named_and_asked_again(terminal: Terminal, here: Path) -> None:
     terminal.type("ä" * 51 + "\r")
     terminal.expect("name has 102 bytes, 2 more than the 100 allowed")
@@ -166,6 +168,7 @@ def test_a_broken_limit_is_named_and_asked_again(terminal: Terminal, here: Path)
     assert len(load_topic(here / "tea.yaml").topic.examples) == 5
 
 
+@pytest.mark.process
 def test_hostile_answers_are_inert(terminal: Terminal, here: Path) -> None:
     terminal.type("x" * 3000 + "\r")  # a terminal without readline takes 4095 bytes in a line
     terminal.expect("name has 3000 bytes")
@@ -176,6 +179,7 @@ def test_hostile_answers_are_inert(terminal: Terminal, here: Path) -> None:
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("answers", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_leaving_at_any_question_leaves_nothing(
@@ -188,6 +192,7 @@ def test_leaving_at_any_question_leaves_nothing(
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.process
 def test_only_what_is_missing_is_asked(here: Path, environment: dict[str, str]) -> None:
     terminal = Terminal(here, environment, "Tea", *OPTIONS[:4])
     terminal.type("green\r", "1> ")
@@ -199,6 +204,7 @@ def test_only_what_is_missing_is_asked(here: Path, environment: dict[str, str]) 
     assert load_topic(here / "tea.yaml").topic.examples == ("green", "black")
 
 
+@pytest.mark.process
 def test_an_existing_file_is_told_after_the_first_answer(terminal: Terminal, here: Path) -> None:
     (here / "tea.csv").write_text("mine", "utf-8")
     terminal.type("Tea\r")
@@ -256,14 +262,14 @@ def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> No
 
 
 def test_both_files_or_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from guardtui.cli import new
     from guardtui.cli.main import cli
-    from guardtui.files import prompt_files
 
     def interrupted(path: Path) -> None:
         assert path.exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prompt_files, "load_prompts", interrupted)
+    monkeypatch.setattr(new, "load_prompts", interrupted)
     before = sorted(folder.iterdir())
     with pytest.raises(click.exceptions.Abort):
         cli.main(["new", "Tea", *OPTIONS, "--folder", str(folder)], standalone_mode=False)

@@ -39,7 +39,7 @@ def session(folder: Path) -> SessionStore:
         )
         evaluation = Evaluation(
             topic.model_copy(update={"description": "x" * (number + 1)}),
-            ScannerSettings("local", "static-1", 0.5, "default"),
+            ScannerSettings("local", "static-1", 0.5, "shipped"),
             prompts.fingerprint,
             prompts.keys,
             prompts.expected,

@@ -143,7 +143,7 @@ def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> Non
     (sample / "one.yaml").write_text(TOPIC.replace("  - When is my tax return due?\n", ""), "utf-8")
     result = run(
         "refine", "one.yaml", "--prompts", "tax.csv", "--encoder", "static", "--single",
-        "--format", "json",
+        "--threshold", "shipped", "--format", "json",
     )  # fmt: skip
     assert result.code == 0
     assert "1 example: at least 2 are needed: only edits that mend it are tried" in result.err
@@ -152,6 +152,7 @@ def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> Non
     assert {tuple(one["kinds"]) for one in shortlist} == {("add example",)}
 
 
+@pytest.mark.process
 def test_an_interrupt_gives_the_best_so_far(
     sample: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:

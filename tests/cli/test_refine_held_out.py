@@ -47,6 +47,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
     given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", "--budget", "2s"]
+    given += ["--threshold", "shipped"]
     result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
     assert result.exception is None, result.exception
     return int(result.return_value), result.stdout, result.stderr

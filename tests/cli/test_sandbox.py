@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -12,15 +11,14 @@ from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 
 from .conftest import Run
+from .sandbox_server import request
 
 pytest.importorskip("aiohttp")
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
 
 
 class Served:
@@ -40,17 +38,7 @@ class Served:
     def ask(
         self, path: str, body: Any = None, method: str | None = None, **headers: str
     ) -> tuple[int, Any]:
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        if data is not None:
-            names.setdefault("Content-Type", "application/json")
-        request = Request(self.url + path, data, names, method=method)
-        try:
-            with urlopen(request, timeout=20) as answer:
-                return answer.status, json.load(answer)
-        except HTTPError as error:
-            with error:
-                return error.code, json.load(error)
+        return request(self.url + path, body, method, **headers)
 
     def scan(self, prompt: str) -> tuple[int, Any]:
         body = {"ai_profile": {"profile_name": "sandbox"}, "contents": [{"prompt": prompt}]}
@@ -146,7 +134,7 @@ def test_flags_set_faults(served: Any) -> None:
         (["--latency", "50"], "such as 50ms"),
         (["--propagation", "soon"], "no duration"),
         (["--threshold", "2"], "between 0 and 1"),
-        (["--encoder", "big"], "'minilm', 'static'"),
+        (["--encoder", "big"], "'pair', 'minilm', 'static'"),
         (["--port", "70000"], "is not in the range"),
         (["--max-batch", "0"], "is not in the range"),
         (["--host", "nowhere.invalid"], "cannot be used"),

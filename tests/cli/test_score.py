@@ -443,6 +443,7 @@ def test_a_failing_service_is_asked_again(here: Path, capfd: pytest.CaptureFixtu
         assert (code, err, len(server.prompts)) == (0, "", ROWS + 2)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_what_was_graded_before_an_end_is_kept(
     here: Path, environment: dict[str, str], number: signal.Signals
@@ -488,6 +489,7 @@ def test_what_was_graded_before_an_end_is_kept(
         assert document["scorers"][0]["scored"] == ROWS
 
 
+@pytest.mark.process
 def test_progress_is_shown_on_a_terminal_only(
     here: Path, server: GradingServer, environment: dict[str, str]
 ) -> None:

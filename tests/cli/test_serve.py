@@ -12,7 +12,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -24,15 +24,22 @@ from .conftest import Run
 
 aiohttp = pytest.importorskip("aiohttp")
 pytest.importorskip("textual_serve")
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="POSIX signals")]
 
 FILES = ("topic.yaml", "--prompts", "prompts.csv")
 
 
 class Served:
-    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: dict[str, str],
+        *arguments: str,
+        command: Sequence[str] = (),
+    ) -> None:
+        ours = ("-m", "guardtui", "serve", *arguments, "--port", "0")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "guardtui", "serve", *arguments, "--port", "0"],
+            [sys.executable, *(command or ours)],
             cwd=folder,
             env={**environment, "GUARDTUI_DATA": str(folder / "data")},
             stdin=subprocess.DEVNULL,
@@ -229,6 +236,50 @@ def test_an_edit_over_the_websocket(served: Served, folder: Path) -> None:
     assert not (folder / "pwned").exists()
     with closing(sqlite3.connect(folder / ".guardtui" / "sessions.sqlite3")) as store:
         assert "zq" in "\n".join(store.iterdump())  # the draft of the app that was open
+
+
+_SLOW_APP = """\
+import os, pathlib, sys, time
+sys.stdout.write("__GANGLION__\\n")
+sys.stdout.flush()
+os.read(0, 1)
+os.close(1)
+os.close(2)
+time.sleep(2)
+pathlib.Path("ended").touch()
+"""
+_SERVER_OF_IT = """\
+import sys
+from guardtui.cli import serve
+from guardtui.cli.main import main
+serve.app_command = lambda *_: sys.argv[1]
+main(["serve", "--port", "0"])
+"""
+
+
+def test_the_server_ends_after_an_app_that_ends_after_its_output(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    line = f"exec {shlex.join([sys.executable, '-c', _SLOW_APP])}"
+    served = Served(folder, environment, command=["-c", _SERVER_OF_IT, line])
+
+    async def connect() -> tuple[int, str]:
+        address = f"{served.url}/ws"
+        async with (
+            aiohttp.ClientSession(cookies=served.cookie) as client,
+            client.ws_connect(address, headers={"Origin": served.url}) as socket_,
+        ):
+            await socket_.send_json(["ping", "x"])
+            await socket_.receive(timeout=60)
+            ending = asyncio.create_task(asyncio.to_thread(served.end))
+            async for _message in socket_:
+                pass  # a browser answers the closing, and so does this
+            return await ending
+
+    code, said = asyncio.run(connect())
+    assert code == 130
+    assert said.endswith("\ninterrupted\n")
+    assert (folder / "ended").exists()
 
 
 def test_terminated(served: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -13,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from .conftest import NEGATIVE, POSITIVE, ROOT
+from .grading_server import failed, grading_server
 
 SCRIPT = ROOT / "docs" / "pages" / "slurm_judge.sh"
 TASKS = 3
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a script for bash")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="a script for bash")]
 
 # Answers as a server does that still loads its model at first: nothing, then 503, then all.
 VLLM = """\
@@ -84,6 +86,7 @@ class Cluster:
             "TOPIC": "topic.yaml",
             "PROMPTS": "prompts.csv",
             "WEIGHTS": "the/weights",
+            "PORT": str(free_port()),
         }
 
     def task(self, number: int, **more: str) -> subprocess.CompletedProcess[str]:
@@ -108,6 +111,12 @@ class Cluster:
 
     def servers_left(self) -> list[str]:
         return [one["pid"] for one in self.logged() if "pid" in one and _runs(int(one["pid"]))]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _runs(pid: int) -> bool:
@@ -162,8 +171,17 @@ def test_a_server_that_never_answers_is_stopped(cluster: Cluster) -> None:
     assert not cluster.servers_left()
 
 
+def test_a_task_does_not_ask_a_foreign_server_on_its_port(cluster: Cluster) -> None:
+    with grading_server(lambda prompt, before: failed(500)) as other:
+        done = cluster.task(0, PORT=other.url.rpartition(":")[2].removesuffix("/v1"))
+        assert other.prompts == []
+    assert done.returncode == 3
+    assert "another server answers on port" in done.stderr
+    assert cluster.logged() == []
+
+
 def test_the_page_shows_the_script(cluster: Cluster) -> None:
-    page = (ROOT / "docs" / "pages" / "judge.md").read_text("utf-8")
+    page = (ROOT / "docs" / "pages" / "scale.md").read_text("utf-8")
     assert "(slurm_judge.sh)" in page
     script = SCRIPT.read_text("utf-8")
     for line in re.findall(r"^guardtui eval.*?[^\\]$", script, re.MULTILINE | re.DOTALL):

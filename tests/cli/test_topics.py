@@ -265,7 +265,7 @@ def test_the_wait_tells_when_it_is_in_effect_and_when_not(cloud: Cloud, airs: To
     assert late.code == 3
     assert "it is in the profile, but scans do not know it after 0 s: an older revision" in late.err
     assert "the same command waits on" in late.err
-    assert cloud.server.ask("/_sandbox/clock", {"advance": "2h"})[0] == 200
+    assert cloud.ask("clock", {"advance": "2h"})[0] == 200
     done = airs(*APPLY, "--wait-limit", "0")
     assert (done.code, "has this definition already" in done.err) == (0, True)
     assert "in effect: scans are judged by it" in done.err
@@ -429,6 +429,7 @@ def begin(cloud: Cloud, environment: dict[str, str]) -> Iterator[Begin]:
         os.close(one.handle)
 
 
+@pytest.mark.process
 def test_a_terminal_is_asked(cloud: Cloud, begin: Begin) -> None:
     for answer, code in (("\n", 130), ("n\n", 130), ("\x04", 130), ("y\n", 0)):
         terminal = begin("topics", "apply", "topic.yaml", *ON)
@@ -440,6 +441,7 @@ def test_a_terminal_is_asked(cloud: Cloud, begin: Begin) -> None:
     assert len(topics(cloud)) == 1
 
 
+@pytest.mark.process
 def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topics) -> None:
     cloud.faults(propagation="1h")
     terminal = begin(*APPLY)
@@ -462,6 +464,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     assert topics(cloud)[0].description == "Advice on filing personal income tax returns"
 
 
+@pytest.mark.process
 def test_kill_9_in_the_middle_can_be_taken_back(cloud: Cloud, begin: Begin, airs: Topics) -> None:
     assert airs(*APPLY).code == 0
     before = policy(cloud)
@@ -478,6 +481,7 @@ def test_kill_9_in_the_middle_can_be_taken_back(cloud: Cloud, begin: Begin, airs
     assert policy(cloud) == before
 
 
+@pytest.mark.process
 def test_a_terminal_gets_a_table(cloud: Cloud, begin: Begin, airs: Topics) -> None:
     assert airs(*APPLY).code == 0
     terminal = begin("topics", "list", *ON)

@@ -20,6 +20,7 @@ from guardtui.domain.audit import (
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.profile_answers import matches_told, seems_closed
 from guardtui.domain.topic import Intent, Topic
+from tests.examples import up_to
 
 BLOCK, ALLOW = Intent.BLOCK, Intent.ALLOW
 NONE, NO, YES, BOTH = Label.UNLABELLED, Label.NO, Label.YES, Label.BOTH
@@ -70,7 +71,7 @@ def audits(draw: st.DrawFn) -> Audit:
 
 
 @given(audits())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=up_to(300), deadline=None)
 def test_the_whole_profile_is_that_of_each_prompt_by_itself(made: Audit) -> None:
     counts = dict.fromkeys(("TP", "TN", "FP", "FN", "ERROR", CONTRADICTORY), 0)
     for row in range(len(made)):

@@ -12,7 +12,7 @@ from guardtui.domain.metrics import RATES
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 
-SETTINGS = ScannerSettings("local", "test-1", 0.5, "default")
+SETTINGS = ScannerSettings("local", "test-1", 0.5, "shipped")
 
 rows = st.dictionaries(
     st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-2, -1, 0, 1])), max_size=25
@@ -141,7 +141,7 @@ def test_another_intent_is_no_comparison_of_coverage() -> None:
 def test_what_cannot_be_compared_is_said() -> None:
     table = {1: (True, 1), 2: (False, 0)}
     moved = ScannerSettings("local", "test-1", 0.6, "by hand")
-    other = ScannerSettings("local", "test-2", 0.5, "default")
+    other = ScannerSettings("local", "test-2", 0.5, "shipped")
     assert compare(evaluation(table), evaluation(table)).caveats == ()
     assert (
         "different thresholds: 0.500 then, 0.600 now"

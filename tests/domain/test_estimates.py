@@ -187,6 +187,7 @@ def test_most_differing_holds_for_large_sets() -> None:
     assert most_differing(0, 0, 1_000_000, 0.025) == 1_000_000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("falling", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.7, 0.97])
 def test_the_interval_keeps_its_promise(falling: float, share: float) -> None:

@@ -12,9 +12,9 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
     ("settings", "sentence", "label"),
     [
         (
-            ScannerSettings("local", "minilm-d594f9f812ab-1", 0.62, "default"),
+            ScannerSettings("local", "minilm-d594f9f812ab-1", 0.62, "shipped"),
             "Measured by the embedded engine (a stand-in for the real guardrail), encoder minilm, "
-            "threshold 0.620 (default).",
+            "threshold 0.620 (shipped).",
             "engine (stand-in)",
         ),
         (

@@ -25,6 +25,7 @@ from guardtui.domain.significance import (
     prompts_needed,
 )
 from tests.domain.test_comparison import evaluation, rows
+from tests.examples import up_to
 
 cells = st.tuples(*[st.integers(0, 60)] * 4)
 SCENARIOS = {
@@ -76,6 +77,7 @@ def test_the_interval_holds_the_observed_change(
             assert -1 <= interval.low <= change <= interval.high <= 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_95_percent_intervals_hold_the_true_change_of_coverage(name: str) -> None:
     """Of 800 samples at least 93 %."""
@@ -144,6 +146,7 @@ def test_equal_coverage_is_never_kept() -> None:
     assert kept_share(Pairs((0, 0, 40, 0), (0, 0, 40, 0))) == 1.0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("leaning", [0.55, 0.7, 0.9, 1.0])
 def test_the_power_given_the_discordant_is_that_of_the_exact_test(leaning: float) -> None:
     found = _conditional_power(260, leaning)
@@ -156,6 +159,7 @@ def test_the_power_given_the_discordant_is_that_of_the_exact_test(leaning: float
         assert found[count] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("fixes", "regressions", "of"), [(5, 2, 100), (9, 2, 60), (30, 20, 100)])
 def test_so_many_prompts_tell_in_four_of_five_samples(
     fixes: int, regressions: int, of: int
@@ -246,7 +250,7 @@ def test_the_sentence_names_the_other_evaluation_and_the_prompts() -> None:
 
 
 @given(cells, cells)
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=up_to(50))
 def test_better_and_worse_are_said_only_where_the_interval_of_coverage_excludes_0(
     positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]
 ) -> None:

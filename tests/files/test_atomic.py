@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guardtui.files.atomic import refuse_overwriting, write_atomically
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 
 def names(folder: Path) -> list[str]:
@@ -60,7 +60,7 @@ def test_interrupted_leaves_the_old_file_alone(
         raise failure
 
     monkeypatch.setattr(os, stage, fail)
-    wanted = FileProblem if isinstance(failure, OSError) else KeyboardInterrupt
+    wanted = FileError if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(wanted) as caught:
         write_atomically(path, b"new")
     monkeypatch.undo()
@@ -71,9 +71,9 @@ def test_interrupted_leaves_the_old_file_alone(
 
 
 def test_a_folder_and_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileProblem, match="folder"):
+    with pytest.raises(FileError, match="folder"):
         write_atomically(tmp_path, b"x")
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         write_atomically(tmp_path / "gone" / "f", b"x")
 
 
@@ -95,7 +95,7 @@ def test_a_backup_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "fsync", full)
     for _ in range(3):
-        with pytest.raises(FileProblem, match="disk is full"):
+        with pytest.raises(FileError, match="disk is full"):
             write_atomically(path, b"new", backup_folder=backups)
     assert (path.read_bytes(), names(backups)) == (b"old", [])
 
@@ -128,6 +128,7 @@ def test_a_reader_that_leaves_a_pipe_is_no_error(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.process
 def test_an_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     script = (
@@ -158,12 +159,12 @@ def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["/dev/fd/999", "/dev/fd/99999999999999999999", "/dev/stdin\0"])
 def test_a_descriptor_that_is_not_there(name: str) -> None:
-    with pytest.raises(FileProblem):
+    with pytest.raises(FileError):
         write_atomically(Path(name), b"x")
 
 
 def test_a_full_device_is_said_and_stays() -> None:
-    with pytest.raises(FileProblem, match="the disk is full"):
+    with pytest.raises(FileError, match="the disk is full"):
         write_atomically(Path("/dev/full"), b"x")
     write_atomically(Path(os.devnull), b"x")
     assert Path("/dev/full").is_char_device()
@@ -175,6 +176,6 @@ def test_an_input_is_known_by_any_of_its_names(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     other.write_bytes(b"x")
     hard.hardlink_to(path)
-    with pytest.raises(FileProblem, match="it would be lost"):
+    with pytest.raises(FileError, match="it would be lost"):
         refuse_overwriting(hard, other, path)
     refuse_overwriting(tmp_path / "new", other, path, tmp_path / "gone")

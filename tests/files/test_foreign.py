@@ -32,9 +32,10 @@ from guardtui.files.foreign.base import (
 )
 from guardtui.files.json_places import plain
 from guardtui.files.parquet import parquet_bytes
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
+from tests.examples import up_to
 
 PROMPTFOO = """\
 description: tax assistant
@@ -111,7 +112,7 @@ def read(
 
 
 def problems_of(name: str, content: str | bytes, form: str = "", **mapped: Any) -> list[str]:
-    with pytest.raises((ForeignError, FileProblem)) as caught:
+    with pytest.raises((ForeignError, FileError)) as caught:
         read(name, content, form, **mapped)
     return str(caught.value).splitlines()
 
@@ -562,12 +563,12 @@ def problem_of(call: Callable[[], object], source: Source) -> str:
     """What is told; the name of the file when nothing is."""
     try:
         call()
-    except (ForeignError, FileProblem) as error:
+    except (ForeignError, FileError) as error:
         return str(error)
     return source.path.name
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=up_to(150))
 @given(st.sampled_from(NAMES), VALUES, MAPPED, st.booleans())
 def test_any_document_is_read_or_told(name: str, value: Any, mapped: Mapped, lines: bool) -> None:
     rows = value if lines and isinstance(value, list) else [value]
@@ -581,7 +582,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=up_to(150))
 @given(st.sampled_from(NAMES), TEXTS, MAPPED)
 @example("a.csv", b"\v", Mapped())
 @example("a.csv", b"\x1c\n\x85", Mapped())
@@ -629,7 +630,7 @@ def test_prompts_are_read_back_exactly_or_refused(
         content = prompt_set_bytes(
             path, prompts, expected, Intent.ALLOW, {name: prompts, "Prompt": prompts}
         )
-    except FileProblem:
+    except FileError:
         assert any("\0" in prompt for prompt in prompts)
         return
     except PromptSetError:

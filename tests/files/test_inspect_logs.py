@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from guardtui.files.inspect_logs import is_inspect_log, read_inspect_log
 from guardtui.files.output_files import OutputFileError, parse_outputs
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts
 
 EVAL, JSON = Path("log.eval"), Path("log.json")
@@ -208,7 +208,7 @@ def test_all_inputs_that_cannot_be_read_are_told_together() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_place(path: Path, content: bytes, told: str) -> None:
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileError) as caught:
         read_inspect_log(path, content)
     assert told in str(caught.value)
     assert str(path) in str(caught.value)
@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_told_with_its_place(path: Path, content: bytes, 
 
 def test_a_member_is_held_against_its_checksum() -> None:
     content = as_zip(members(SAMPLES), zipfile.ZIP_STORED)
-    with pytest.raises(FileProblem, match=r"'samples/a_epoch_1\.json' in it is damaged"):
+    with pytest.raises(FileError, match=r"'samples/a_epoch_1\.json' in it is damaged"):
         read_inspect_log(EVAL, content.replace(b"ask a", b"ask c", 1))
 
 
@@ -224,7 +224,7 @@ def problem_of(read: Callable[[Path, bytes], object], path: Path, content: bytes
     """What is told of it; the name of the file when it is read."""
     try:
         read(path, content)
-    except (FileProblem, OutputFileError) as error:
+    except (FileError, OutputFileError) as error:
         return str(error)
     return path.name
 
@@ -274,7 +274,7 @@ def test_any_samples_are_read_or_told(samples: list[Any], named: bool) -> None:
 
 
 def test_a_log_is_no_prompt_set_and_the_way_is_told() -> None:
-    with pytest.raises(FileProblem, match=r"guardtui convert log\.eval"):
+    with pytest.raises(FileError, match=r"guardtui convert log\.eval"):
         parse_prompts(EVAL, as_zip(members(SAMPLES)))
 
 
@@ -311,5 +311,5 @@ def test_what_unpacks_to_far_more_than_it_says_is_not_unpacked(
         "guardtui.files.inspect_logs._zstandard", lambda packed: pytest.fail("it was")
     )
     assert len(content) < 90_000
-    with pytest.raises(FileProblem, match="is damaged"):
+    with pytest.raises(FileError, match="is damaged"):
         read_inspect_log(EVAL, content)

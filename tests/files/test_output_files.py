@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs, parse_outputs
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 CSV = Path("outputs.csv")
 JSONL = Path("outputs.jsonl")
@@ -97,7 +97,7 @@ def test_parquet_has_lists_and_numbers(tmp_path: Path) -> None:
     assert (list(outputs.ids), list(outputs.epochs), outputs.samples) == (["7", "7"], [1, 2], 1)
     assert outputs.metadata == {"weight": [0.5, None]}
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(FileProblem, match="no Parquet file, or a damaged one"):
+    with pytest.raises(FileError, match="no Parquet file, or a damaged one"):
         load_outputs(path)
 
 
@@ -191,7 +191,7 @@ def test_a_row_of_json_lines_that_cannot_be_used(row: object, told: str) -> None
     ],
 )
 def test_a_file_that_is_no_csv(content: bytes, told: str) -> None:
-    with pytest.raises(FileProblem, match=told):
+    with pytest.raises(FileError, match=told):
         parse_outputs(CSV, content)
 
 

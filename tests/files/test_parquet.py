@@ -14,7 +14,7 @@ import pytest
 
 from guardtui.files.output_files import load_outputs
 from guardtui.files.parquet import parquet_bytes, parse_parquet
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import prompt_blocks
 from guardtui.files.prompt_files import load_prompts
 
@@ -56,7 +56,7 @@ def test_damaged_files_are_errors_without_a_backtrace(
     path = tmp_path / "p.parquet"
     path.write_bytes(damaged(kind))
     for read in (load_prompts, load_outputs, lambda one: list(prompt_blocks(one))):
-        with pytest.raises(FileProblem, match=r"p\.parquet: .*damaged") as caught:
+        with pytest.raises(FileError, match=r"p\.parquet: .*damaged") as caught:
             read(path)
         assert caught.value.remedy
     assert capfd.readouterr() == ("", "")
@@ -64,7 +64,7 @@ def test_damaged_files_are_errors_without_a_backtrace(
 
 def test_a_file_without_its_end_is_damaged() -> None:
     for content in (_SOUND[:-9], _SOUND[9:], b"PAR1", b"", b"PAR1PAR1"):
-        with pytest.raises(FileProblem, match="damaged"):
+        with pytest.raises(FileError, match="damaged"):
             parse_parquet(Path("p.parquet"), content)
 
 
@@ -74,7 +74,7 @@ def test_bytes_changed_at_random_are_read_or_reported(capfd: pytest.CaptureFixtu
         content = bytearray(_SOUND)
         for _ in range(4):
             content[generator.randrange(4, len(content) - 4)] = generator.randrange(256)
-        with suppress(FileProblem):
+        with suppress(FileError):
             parse_parquet(Path("p.parquet"), bytes(content))
     assert capfd.readouterr() == ("", "")
 

@@ -7,29 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.config import ConfigProblem
+from guardtui.config import ConfigError
 from guardtui.domain.prompts import Finding, PromptSetError, Severity
-from guardtui.files.problems import ContentProblem, FileProblem
-from guardtui.files.prompt_edits import PromptsChanged
-from guardtui.files.topic_files import ChangedOnDisk, GoneFromDisk
+from guardtui.files.problems import ContentError, FileError
+from guardtui.files.prompt_edits import PromptsChangedError
+from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError
 
-PLAIN = FileProblem(Path("a.csv"), "it is torn", "mend it", 3)
+PLAIN = FileError(Path("a.csv"), "it is torn", "mend it", 3)
 
 
 @pytest.mark.parametrize(
     "problem",
     [
         PLAIN,
-        FileProblem("a.csv", "it is torn"),
-        ContentProblem(Path("a.csv"), "it is torn", line=1),
-        ChangedOnDisk(Path("topic.yaml")),
-        GoneFromDisk(Path("topic.yaml")),
-        PromptsChanged(Path("a.csv"), "it was changed"),
-        ConfigProblem([PLAIN, FileProblem("b.toml", "no such setting")]),
+        FileError("a.csv", "it is torn"),
+        ContentError(Path("a.csv"), "it is torn", line=1),
+        ChangedOnDiskError(Path("topic.yaml")),
+        GoneFromDiskError(Path("topic.yaml")),
+        PromptsChangedError(Path("a.csv"), "it was changed"),
+        ConfigError([PLAIN, FileError("b.toml", "no such setting")]),
     ],
     ids=lambda problem: type(problem).__name__,
 )
-def test_a_problem_arrives_whole(problem: FileProblem) -> None:
+def test_a_problem_arrives_whole(problem: FileError) -> None:
     there = pickle.loads(pickle.dumps(problem))
     assert type(there) is type(problem)
     assert str(there) == str(problem)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import guardtui.files.prompt_blocks as prompt_blocks_module
 from guardtui.domain.prompts import PromptSetError
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import file_digest, prompt_blocks
 from guardtui.files.prompt_files import RawRows, read_rows
 
@@ -101,7 +101,7 @@ def test_what_is_wrong_names_the_line_of_the_file(
     path = tmp_path / "prompts.csv"
     path.write_bytes(content)
     for size in (1, 24, 1000):
-        with pytest.raises(FileProblem) as caught:
+        with pytest.raises(FileError) as caught:
             list(prompt_blocks(path, size))
         assert says in str(caught.value)
 
@@ -121,13 +121,13 @@ def test_a_quote_that_is_never_closed_ends_the_reading(
     monkeypatch.setattr(prompt_blocks_module, "LONGEST_ROW", 1 << 20)
     path = tmp_path / "prompts.csv"
     path.write_bytes(b'prompt,expected,intent\n"' + b"x,\n" * (1 << 20))
-    with pytest.raises(FileProblem, match=r"prompts.csv:\d+: .*longer than 1 MiB"):
+    with pytest.raises(FileError, match=r"prompts.csv:\d+: .*longer than 1 MiB"):
         list(prompt_blocks(path, 1 << 16))
 
 
 @pytest.mark.parametrize("name", ["no.csv", "no.parquet", "a\0b.csv"])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FileProblem):
+    with pytest.raises(FileError):
         list(prompt_blocks(tmp_path / name))
 
 
@@ -135,7 +135,7 @@ def test_half_a_parquet_file_is_said(tmp_path: Path) -> None:
     path = tmp_path / "half.parquet"
     pl.DataFrame({"prompt": ["a"] * 100}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(FileProblem, match="damaged"):
+    with pytest.raises(FileError, match="damaged"):
         list(prompt_blocks(path))
 
 

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_documents import opposite
-from guardtui.files.prompt_edits import EditedPrompts, PromptsChanged, edit_prompts
+from guardtui.files.prompt_edits import EditedPrompts, PromptsChangedError, edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.session.prompt_file import PromptFile
+from tests.examples import up_to
 
 HEADER = "prompt,expected,intent\n"
 SMALL = HEADER + "a,true,block\nb,false,block\nc,true,block\nd,false,block\n"
@@ -43,7 +44,9 @@ SPELLINGS = st.sampled_from(
     ]
 )
 SHARED = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -243,7 +246,7 @@ def test_refused_before_anything_is_written(
     prompts, before = load_prompts(path), path.read_bytes()
     if not isinstance(edit, Add):
         edit = type(edit)(keys(prompts, *edit.keys))
-    with pytest.raises(FileProblem, match=said) as caught:
+    with pytest.raises(FileError, match=said) as caught:
         edit_prompts(path, prompts, edit, backup_folder=tmp_path / "backups")
     assert caught.value.remedy
     assert path.read_bytes() == before
@@ -254,7 +257,7 @@ def test_keys_that_are_gone_are_told(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     gone = frozenset({7}) | keys(prompts, 0)
-    with pytest.raises(FileProblem, match="1 of the 2 prompts"):
+    with pytest.raises(FileError, match="1 of the 2 prompts"):
         edit_prompts(path, prompts, Relabel(gone))
 
 
@@ -276,7 +279,7 @@ def test_a_file_changed_meanwhile_is_left(tmp_path: Path, theirs: str) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.write_text(theirs)
-    with pytest.raises(PromptsChanged, match="read anew"):
+    with pytest.raises(PromptsChangedError, match="read anew"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert path.read_text() == theirs
 
@@ -285,7 +288,7 @@ def test_a_deleted_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.unlink()
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert not path.exists()
 
@@ -296,7 +299,7 @@ def test_a_read_only_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path.chmod(0o444)
     if os.access(path, os.W_OK):  # a superuser writes anything
         monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(FileProblem, match="read-only"):
+    with pytest.raises(FileError, match="read-only"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert path.read_text() == SMALL
 
@@ -309,7 +312,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FileProblem, match="disk is full"):
+    with pytest.raises(FileError, match="disk is full"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)), backup_folder=tmp_path / "b")
     assert path.read_text() == SMALL
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["p.csv"]
@@ -415,9 +418,9 @@ def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.
     assert result["Prompt"].to_list() == ["a", "a", "c", "d", "e"]
     assert result["N"].to_list() == [1.5, 1.5, 2.0, 3.0, 7.0]
     assert result["expected"].to_list() == [labels[0], *labels[:1], *labels[2:], labels[0]]
-    with pytest.raises(FileProblem, match="Float32"):
+    with pytest.raises(FileError, match="Float32"):
         edit_prompts(path, prompts, Add("e", True, {"n": "seven"}))
-    with pytest.raises(FileProblem, match="Boolean"):
+    with pytest.raises(FileError, match="Boolean"):
         edit_prompts(path, prompts, Add("e", True, {"ok": "seven"}))
 
 
@@ -533,7 +536,7 @@ def test_a_workbook_is_only_read(tmp_path: Path) -> None:
     book.close()
     prompts = load_prompts(path)
     before = path.read_bytes()
-    with pytest.raises(FileProblem, match=r"guardtui convert p\.xlsx -o p\.csv"):
+    with pytest.raises(FileError, match=r"guardtui convert p\.xlsx -o p\.csv"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert path.read_bytes() == before
     assert PromptFile.open(path).refusal

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSetError
-from guardtui.files.problems import FileProblem, read_bytes
+from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_files import load_prompts, sample_csv
+from tests.examples import up_to
 
 HEADER = "prompt,expected,intent\n"
 # NUL and lone carriage returns have tests of their own.
@@ -25,7 +26,9 @@ PIECE = st.sampled_from([*'abé",;\t \n=\U0001f600', "\r\n", "\u2028", "\x1e", "
 CELL = st.lists(PIECE, max_size=8).map("".join)
 PROMPT = CELL.filter(lambda text: text.strip() != "")
 SHARED = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -114,7 +117,7 @@ def test_bad_files_name_line_and_remedy(
     tmp_path: Path, content: bytes, line: int | None, said: str
 ) -> None:
     path = write(tmp_path / "p.csv", content)
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileError) as caught:
         load_prompts(path)
     assert caught.value.line == line
     assert said in caught.value.problem
@@ -123,9 +126,9 @@ def test_bad_files_name_line_and_remedy(
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         load_prompts(tmp_path / "gone.csv")
-    with pytest.raises(FileProblem, match="folder"):
+    with pytest.raises(FileError, match="folder"):
         load_prompts(tmp_path)
 
 
@@ -133,7 +136,7 @@ def test_a_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     with path.open("wb") as file:
         file.truncate((1 << 30) + 1)  # sparse: takes no space
-    with pytest.raises(FileProblem, match="1 GiB"):
+    with pytest.raises(FileError, match="1 GiB"):
         load_prompts(path)
 
 
@@ -193,7 +196,7 @@ def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     rest = ', "expected": %d, "intent": "block"}'
     rows = ('{"prompt": "a\\ud800"' + rest % 1, '{"prompt": "b"' + rest % 0)
     path = write(tmp_path / "p.jsonl", "\n".join(rows))
-    with pytest.raises((FileProblem, PromptSetError)):
+    with pytest.raises((FileError, PromptSetError)):
         load_prompts(path)
 
 
@@ -231,7 +234,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert prompts.expected.tolist() == [True, False]
     assert prompts.frame["n"].to_list() == ["1", ""]
     write(path, path.read_bytes()[:-9])
-    with pytest.raises(FileProblem, match="Parquet"):
+    with pytest.raises(FileError, match="Parquet"):
         load_prompts(path)
 
 
@@ -252,28 +255,30 @@ def test_lines_of_blanks_are_as_good_as_empty(tmp_path: Path) -> None:
 def test_lines_of_old_macintoshes_are_named(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("prompt,expected,intent\ra,true,block\rb,false,block\r", newline="")
-    with pytest.raises(FileProblem, match="carriage returns only"):
+    with pytest.raises(FileError, match="carriage returns only"):
         load_prompts(path)
     path.write_text("prompt,expected,intent\ra,true,block\r\n", newline="")
-    with pytest.raises(FileProblem, match="carriage returns only"):
+    with pytest.raises(FileError, match="carriage returns only"):
         load_prompts(path)
     path = tmp_path / "p.jsonl"
     path.write_text('{"prompt": "a"}\r{"prompt": "b"}\r', newline="")
-    with pytest.raises(FileProblem, match="carriage returns only"):
+    with pytest.raises(FileError, match="carriage returns only"):
         load_prompts(path)
 
 
+@pytest.mark.process
 def test_an_endless_pipe_is_cut(tmp_path: Path) -> None:
     pipe = tmp_path / "p.csv"
     os.mkfifo(pipe)
     writer = "import sys\nwith open(sys.argv[1], 'w') as pipe:\n while True: pipe.write('x' * 9999)"
     with (
         subprocess.Popen([sys.executable, "-c", writer, str(pipe)], stderr=subprocess.DEVNULL),
-        pytest.raises(FileProblem, match="is more than the"),
+        pytest.raises(FileError, match="is more than the"),
     ):
         read_bytes(pipe, pipes=True, limit=1_000_000)
 
 
+@pytest.mark.process
 def test_an_interrupt_ends_waiting_for_a_writer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.csv")
     script = (

@@ -20,11 +20,11 @@ from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.output_files import parse_outputs
 from guardtui.files.parquet import parquet_bytes
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_blocks import prompt_blocks
-from guardtui.files.prompt_files import parse_prompts
-from guardtui.files.prompt_glance import open_prompts
+from guardtui.files.prompt_files import load_prompts, parse_prompts
 from guardtui.files.table_formats import pack, unpack
+from tests.examples import up_to
 
 ROWS = [("pay less; tax, now", True, "a"), ("lentil soup", False, "b")]
 NAMES = ["prompt", "expected", "note"]
@@ -93,7 +93,7 @@ def test_every_form_of_a_prompt_set_is_read_alike(name: str, tmp_path: Path) -> 
     assert prompts.frame["note"].to_list() == ["a", "b"]
     assert prompts.intent_given
     (tmp_path / name).write_bytes(FORMS[name])
-    assert open_prompts(tmp_path / name).frame.equals(prompts.frame)
+    assert load_prompts(tmp_path / name).frame.equals(prompts.frame)
     blocks = list(prompt_blocks(tmp_path / name, size=64))
     assert [text for rows in blocks for text in rows.raw["prompt"]] == [row[0] for row in ROWS]
 
@@ -152,7 +152,7 @@ def test_wrong_rows_name_what_was_found(name: str, content: bytes, told: str) ->
 def test_damaged_files_are_named(
     name: str, content: bytes, told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileError) as caught:
         parse_prompts(Path(name), content, Intent.BLOCK)
     assert told in str(caught.value)
     assert name in str(caught.value)
@@ -173,25 +173,25 @@ def test_one_cell_far_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:
     sheet.write_string(0, 0, "prompt")
     sheet.write_string(1_048_575, 16_383, "x")  # a dense sheet would take 400 GB
     book.close()
-    with pytest.raises(FileProblem, match="no Excel workbook"):
+    with pytest.raises(FileError, match="no Excel workbook"):
         parse_prompts(Path("p.xlsx"), stream.getvalue(), Intent.BLOCK)
 
 
 def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.files.workbooks.SIZE_LIMIT", 2000)
-    with pytest.raises(FileProblem, match="more than the 1 GiB allowed"):
+    with pytest.raises(FileError, match="more than the 1 GiB allowed"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 
 def test_a_workbook_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.files.workbooks.find_spec", lambda name: None)
-    with pytest.raises(FileProblem, match=r"pip install 'guardtui\[excel\]'"):
+    with pytest.raises(FileError, match=r"pip install 'guardtui\[excel\]'"):
         parse_prompts(Path("p.xlsx"), FORMS["p.xlsx"])
 
 
 def test_gzip_is_unpacked_to_a_limit_only() -> None:
     bomb = gzip.compress(b"\0" * 1_000_000)
-    with pytest.raises(FileProblem, match="unpacks to more than"):
+    with pytest.raises(FileError, match="unpacks to more than"):
         unpack(Path("p.csv.gz"), bomb, limit=10_000)
     assert unpack(Path("p"), pack(b"ab") + pack(b"cd") + b"\0\0") == b"abcd"
 
@@ -224,7 +224,7 @@ BYTES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=up_to(150))
 @given(
     st.sampled_from(["a.csv", "a.tsv", "a.json", "a.jsonl", "a.csv.gz", "a.json.gz", "-"]),
     BYTES,
@@ -246,5 +246,5 @@ def test_any_bytes_are_read_or_reported(
         changed[generator.randrange(len(changed))] = generator.randrange(256)
         content = bytes(changed)
     content = gzip.compress(content) if packed else content
-    with suppress(FileProblem, PromptSetError):
+    with suppress(FileError, PromptSetError):
         assert len(parse_prompts(Path(name), content, intent)) > 1

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.topic import Intent, Topic
-from guardtui.files.problems import FileProblem
-from guardtui.files.topic_files import ChangedOnDisk, TopicFile, load_topic, save_topic
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import ChangedOnDiskError, TopicFile, load_topic, save_topic
+from tests.examples import up_to
 
 TEXT = """\
 # the head
@@ -30,7 +31,9 @@ TOPIC = Topic(name="Tax", description="Advice", examples=("one", "two"))
 ODD = st.text(st.sampled_from([*"ab:#'\"-?{[&*!|>%@`~ \\\n\té", "\U0001f600", "\x07", "\u2028"]))
 LAYOUT = "a saved file is laid out anew: lists lose their indent"
 SHARED = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -39,8 +42,8 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def problem(path: Path, text: str) -> FileProblem:
-    with pytest.raises(FileProblem) as caught:
+def problem(path: Path, text: str) -> FileError:
+    with pytest.raises(FileError) as caught:
         load_topic(write(path, text))
     return caught.value
 
@@ -116,7 +119,7 @@ def test_all_examples_can_be_removed(tmp_path: Path) -> None:
 
 def test_a_lone_surrogate_is_refused_and_the_file_stays(tmp_path: Path) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
-    with pytest.raises(FileProblem):
+    with pytest.raises(FileError):
         save_topic(load_topic(path), TOPIC.model_copy(update={"name": "\ud800"}))
     assert path.read_text("utf-8") == TEXT
 
@@ -126,7 +129,7 @@ def test_somebody_elses_change_is_not_written_over(tmp_path: Path) -> None:
     file = load_topic(path)
     write(path, TEXT + "# theirs\n")
     topic = TOPIC.model_copy(update={"name": "Mine"})
-    with pytest.raises(ChangedOnDisk):
+    with pytest.raises(ChangedOnDiskError):
         save_topic(file, topic)
     assert path.read_text("utf-8") == TEXT + "# theirs\n"
     save_topic(file, topic, force=True, backup_folder=tmp_path / "backups")
@@ -149,7 +152,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(*case, id=name, marks=pytest.mark.exhaustive if name == "deep" else ())
+        for name, case in BAD.items()
+    ],
+)
 def test_bad_topics_name_place_and_remedy(tmp_path: Path, text: str, line: int | None) -> None:
     found = problem(tmp_path / "t.yaml", text)
     assert found.remedy
@@ -176,7 +185,7 @@ def test_over_what_is_no_topic_any_more_only_when_asked(tmp_path: Path, left: by
     path = write(tmp_path / "t.yaml", TEXT)
     file, new = load_topic(path), TOPIC.model_copy(update={"name": "New"})
     path.write_bytes(left)
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileError) as caught:
         save_topic(file, new, backup_folder=tmp_path / "backups")
     assert caught.value.can_force
     assert path.read_bytes() == left
@@ -191,7 +200,7 @@ def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
     path.unlink()
     path.mkdir()
     for force in (False, True):
-        with pytest.raises(FileProblem, match="this is a folder") as caught:
+        with pytest.raises(FileError, match="this is a folder") as caught:
             save_topic(file, TOPIC, force=force)
         assert not caught.value.can_force
 
@@ -266,7 +275,7 @@ def test_a_file_changed_anywhere_is_read_or_told_of(
     path = write(tmp_path / f"t.{ending}", text)
     try:
         file = load_topic(path)
-    except FileProblem:
+    except FileError:
         new = TOPIC.model_copy(update={"name": "New"})
         file = TopicFile(path, TOPIC, "")
         save_topic(file, new, force=True)
@@ -275,7 +284,7 @@ def test_a_file_changed_anywhere_is_read_or_told_of(
         new = file.topic.model_copy(update={"name": "New"})
         try:
             save_topic(file, new)
-        except FileProblem as problem:  # odd, and left alone unless it is asked for
+        except FileError as problem:  # odd, and left alone unless it is asked for
             assert problem.can_force  # noqa: PT017
             assert path.read_text("utf-8") == text
             save_topic(file, new, force=True)
@@ -293,5 +302,5 @@ def test_a_long_text_is_not_folded(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.yaml")
-    with pytest.raises(FileProblem, match="no ordinary file"):
+    with pytest.raises(FileError, match="no ordinary file"):
         load_topic(tmp_path / "t.yaml")

@@ -99,6 +99,17 @@ async def test_ready_bytes_are_sent_as_they_are() -> None:
     assert request.headers["content-type"] == "application/json"
 
 
+async def test_requests_have_a_length_only_with_a_body_or_where_one_is_usual() -> None:
+    async with Server(OK) as server, client(server) as remote:
+        await remote.request("POST", "/", json="x" * 1_000_000)
+        await remote.request("POST", "/")
+        await remote.request("GET", "/")
+        large, empty, get = server.received
+    assert len(large.body) == 1_000_002
+    assert empty.headers["content-length"] == "0"
+    assert "content-length" not in get.headers
+
+
 async def test_a_form_and_the_credential_of_one_call() -> None:
     async with Server([answer({"access_token": "t"}), OK]) as server, client(server) as remote:
         form: dict[str, str | Secret] = {
@@ -461,6 +472,34 @@ async def test_a_redirect_is_told_and_not_followed(status: int) -> None:
         assert elsewhere.connections == 0
 
 
+async def test_a_redirect_to_an_invalid_url_is_final() -> None:
+    error, server = await failure(answer(status=302, location=f"http://host:port/{KEY}"))
+    assert (error.kind, error.final, len(server.received)) == (Kind.REDIRECT, True, 1)
+    assert "redirects to an address that is not a URL" in error.message
+
+
+async def test_an_answer_before_the_request_was_read_is_heard() -> None:
+    async def refuses(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(refuses, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with RemoteClient(Endpoint.parse(f"http://127.0.0.1:{port}")) as remote:
+            with pytest.raises(ServiceError, match="HTTP 413") as caught:
+                await remote.request("POST", "/", json="x" * 1_000_000)
+    assert (caught.value.status, caught.value.kind) == (413, Kind.REQUEST)
+
+
+async def test_headers_of_one_name_are_one_and_any_bytes_are_read() -> None:
+    head = "HTTP/1.1 429 x\r\nretry-after: 3\r\nx: a\r\nX: \xe9\r\ncontent-length: 0\r\n\r\n"
+    error, _ = await failure(sends(head.encode("latin-1")), retries=Retries(attempts=1))
+    assert (error.status, error.retry_after) == (429, 3.0)
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -506,36 +545,6 @@ async def test_no_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records
     assert "sk-t" not in caplog.text
     assert not [record for record in caplog.records if "sk-t" in repr(vars(record))]
-
-
-async def test_a_proxy_never_sees_what_goes_to_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with Server(OK) as proxy, Server(OK) as server:
-        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
-            monkeypatch.setenv(name, proxy.url)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        async with client(server) as remote:
-            await remote.request("GET", "/")
-        assert len(server.received) == 1
-        assert proxy.connections == 0
-
-
-async def test_a_proxy_sees_the_name_of_the_host_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Server(answer(status=502)) as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        monkeypatch.setenv("https_proxy", proxy.url)
-        endpoint = Endpoint.parse("https://service.example/v1")
-        async with RemoteClient(
-            endpoint, credential=bearer(Secret(KEY)), clock=JumpClock()
-        ) as remote:
-            with pytest.raises(ServiceError, match=r"cannot connect to service\.example") as caught:
-                await remote.request("POST", "/", json={"prompt": "secret prompt"}, retry=False)
-        assert caught.value.kind is Kind.UNREACHABLE
-        (request,) = proxy.received
-        assert (request.method, request.target) == ("CONNECT", "service.example:443")
-        assert KEY.encode() not in request.raw
-        assert b"prompt" not in request.raw
 
 
 async def test_passwords_of_netrc_stay_there(
@@ -630,25 +639,3 @@ async def test_a_service_that_speaks_no_tls_is_told_as_such() -> None:
     assert caught.value.final
     assert heard
     assert b"sk-t" not in heard
-
-
-@pytest.mark.parametrize(
-    ("variable", "text", "remedy"),
-    [
-        ("SSL_CERT_FILE", "/nowhere/hunter2.pem", "SSL_CERT_FILE"),
-        ("HTTPS_PROXY", "ftp://me:hunter2@proxy.example", "HTTPS_PROXY"),
-        ("HTTPS_PROXY", "http://hunter2.example:port", "HTTPS_PROXY"),
-        ("ALL_PROXY", "socks5://me:hunter2@proxy.example", "ALL_PROXY"),
-    ],
-)
-async def test_an_environment_that_cannot_be_used_is_named(
-    variable: str, text: str, remedy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, text)
-    async with RemoteClient(Endpoint.parse("https://service.example")) as remote:
-        for _ in range(2):
-            with pytest.raises(ServiceError, match=remedy) as caught:
-                await remote.request("GET", "/")
-            assert "hunter2" not in "".join(traceback.format_exception(caught.value))
-            assert caught.value.__context__ is None
-            assert (caught.value.final, caught.value.attempts) == (True, 0)

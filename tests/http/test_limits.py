@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.http.limits import AdaptiveLimit, PauseTooLong, Permit, Rate
+from guardtui.http.limits import AdaptiveLimit, PauseTooLongError, Permit, Rate
+from tests.examples import up_to
 from tests.http.times import LoopClock, run_virtual
 
 
@@ -22,7 +23,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(
     sends=st.integers(1, 12),
     seconds=st.sampled_from([1.0, 0.3, 6.0]),
@@ -90,7 +91,7 @@ def test_no_rate(value: float) -> None:
         AdaptiveLimit(0)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=up_to(80), deadline=None)
 @given(
     allowed=st.integers(1, 6),
     plan=st.lists(
@@ -226,11 +227,11 @@ def test_who_has_no_patience_for_a_pause_hears_it_at_once() -> None:
         patient = asyncio.ensure_future(under.acquire(patience=5000))
         await asyncio.sleep(1)
         permit.refused(600)
-        with pytest.raises(PauseTooLong) as caught:
+        with pytest.raises(PauseTooLongError) as caught:
             await hurried
         assert caught.value.seconds == pytest.approx(600)
         assert now() == 1
-        with pytest.raises(PauseTooLong):
+        with pytest.raises(PauseTooLongError):
             await under.acquire(patience=0)
         (await patient).release()
         assert now() == pytest.approx(601)

@@ -17,6 +17,7 @@ from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.pool import Counters, run_all
 from guardtui.http.retries import Retries
+from tests.examples import up_to
 from tests.http.server import Answer, Received, Server, answer
 from tests.http.times import JumpClock, LoopClock, run_virtual
 
@@ -25,7 +26,7 @@ def limit(allowed: int = 5, rate: Rate | None = None) -> AdaptiveLimit:
     return AdaptiveLimit(allowed, rate=rate, clock=LoopClock())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(
     ends=st.lists(
         st.tuples(st.floats(0, 1), st.sampled_from(["ok", "service", "bug", "cancelled"]))

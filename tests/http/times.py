@@ -59,22 +59,6 @@ class JumpClock(Clock):
             jump.callback()
 
 
-class IdleClock(JumpClock):
-    """A clock that jumps only when nothing is under way, however slow the sockets are.
-
-    As with a clock that runs, calls end before the seconds are over that others wait for.
-    """
-
-    busy: Callable[[], bool] = staticmethod(lambda: False)
-    """Whether a call is under way, for which the clock stands still."""
-
-    def _fire(self) -> None:
-        if self.busy():
-            asyncio.get_running_loop().call_soon(self._fire)
-        else:
-            super()._fire()
-
-
 class _Selector(selectors.DefaultSelector):
     loop: VirtualLoop
 

@@ -65,7 +65,7 @@ def evaluation_of(
     )
     return Evaluation(
         topic=topic,
-        settings=ScannerSettings("local", "static-1", 0.5, "default"),
+        settings=ScannerSettings("local", "static-1", 0.5, "shipped"),
         prompt_set=prompts.fingerprint,
         keys=prompts.keys[:count],
         expected=prompts.expected[:count],

@@ -119,6 +119,7 @@ def test_a_number_reads_back(value: float) -> None:
     assert float(js_number(value)) == value
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_node_writes_the_same_document(report: ReportInput, undefined_report: ReportInput) -> None:
     node = shutil.which("node")
@@ -133,6 +134,7 @@ def test_node_writes_the_same_document(report: ReportInput, undefined_report: Re
         assert done.stdout.decode() == text
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_node_writes_the_same_numbers() -> None:
     node = shutil.which("node")

@@ -11,8 +11,11 @@ from guardtui.reports import apart
 from guardtui.reports.apart import report_bytes
 from guardtui.reports.base import _BUILT_IN, ReportError, ReportInput, load_writer
 
+pytestmark = pytest.mark.process
+
 PLUGIN = """\
 import os
+
 def write(report):
     print("noise on standard output")
     os.write(2, b"and on the other")

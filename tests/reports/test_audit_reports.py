@@ -16,6 +16,7 @@ from guardtui.domain.guardrail import measured_by
 from guardtui.domain.topic import Intent, Topic
 from guardtui.reports.audit_base import FORMATS, AuditReport, format_of_name, load_writer
 from guardtui.reports.base import ReportError
+from tests.examples import up_to
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -44,7 +45,7 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     stopped = whole_profile(members, closed=False, count=count)
     stopped[-1] = -1
     audit = Audit(prompts, members, False, stopped, {count - 1: note or "failed"}, {0: note})
-    settings_ = ScannerSettings("local", f"engine {name}", 0.5, "default")
+    settings_ = ScannerSettings("local", f"engine {name}", 0.5, "shipped")
     return AuditReport(audit, settings_, f"profile {name}", (note,) if note else ())
 
 
@@ -70,7 +71,7 @@ def test_hostile_texts_are_inert(form: str, text: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8, unique=True), st.text())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_any_text_is_written_the_same_twice_and_read_back(prompts: list[str], name: str) -> None:
     for form in FORMATS:
         first = load_writer(form)(report(prompts, name))

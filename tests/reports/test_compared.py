@@ -19,12 +19,15 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.compared import as_json, base, markdown, page, table
 from guardtui.reports.compared.base import Compared, definition_changes, hold
 from guardtui.session.named import Mistakes, Named
+from tests.examples import up_to
 
 from .conftest import HOSTILE
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 FUZZ = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 GOOD = {"TP", "TN"}
 

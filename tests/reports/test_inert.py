@@ -26,6 +26,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import HIDDEN, display_text
 from guardtui.reports.base import ReportInput, load_writer, report_formats
 from guardtui.reports.csv_excel import BYTE_ORDER_MARK
+from tests.examples import up_to
 
 from .hostile import COUNT, hostile_report, plain_prompts, storable
 from .test_texts import outside_code
@@ -53,7 +54,14 @@ TOKENS = (
     *('=HYPERLINK("http://e","x")', "@SUM(1+1)*cmd|' /C calc'!A0", "# x", "- x", "1. x", "> x"),
     *("https://evil.example/", "@someone", "**b**", "~~s~~", '"results": []', '"tpr": 7,\n'),
 )
-ATTACK = st.lists(st.sampled_from(TOKENS), max_size=6).map("".join)
+
+
+def joined(tokens: list[str]) -> str:
+    """One text; two halves of a character side by side are that character, as JSON reads them."""
+    return "".join(tokens).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+ATTACK = st.lists(st.sampled_from(TOKENS), max_size=6).map(joined)
 TEXTS = st.lists(ATTACK, min_size=5, max_size=40)
 SLOW = {"html"}
 """Formats that take half a second for each report: fewer of them are made."""
@@ -232,7 +240,7 @@ def check(name: str, prompts: PromptSet, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", report_formats())
 def test_no_text_acts(name: str, prompts: PromptSet) -> None:
-    @settings(max_examples=8 if name in SLOW else 80, deadline=None)
+    @settings(max_examples=8 if name in SLOW else up_to(80), deadline=None)
     @given(texts=TEXTS)
     def fuzzed(texts: list[str]) -> None:
         check(name, prompts, texts)
@@ -240,6 +248,7 @@ def test_no_text_acts(name: str, prompts: PromptSet) -> None:
     fuzzed()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", report_formats())
 def test_each_attack_is_harmless_in_many_places(name: str, prompts: PromptSet) -> None:
     together = 12 if name in SLOW else 1
@@ -270,6 +279,7 @@ for name in report_formats():
 """
 
 
+@pytest.mark.process
 def test_the_same_input_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     said = set()

@@ -17,6 +17,7 @@ from guardtui.domain.verdicts import Usage
 from guardtui.reports import inspect_log
 from guardtui.reports.base import ReportInput
 from guardtui.session.session import Decision, Iteration
+from tests.examples import up_to
 
 from .conftest import HOSTILE, TOPIC
 
@@ -172,7 +173,9 @@ ATTACK = st.text(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=up_to(50),
 )
 @given(texts=st.lists(ATTACK, min_size=8, max_size=8), name=ATTACK)
 def test_any_text_is_inert_and_whole_again_once_it_is_read(

@@ -17,9 +17,12 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.reports import json_report
 from guardtui.reports.base import ReportInput
 from guardtui.session.recorded import RecordedError, evaluation_from_report
+from tests.examples import up_to
 
 SHARED = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 ODD = st.one_of(
     st.none(),

@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from guardtui.domain.prompts import PromptSet
 from guardtui.reports.base import ReportInput
 from guardtui.reports.json_report import SCHEMA_VERSION, write
+from tests.examples import up_to
 
 from .conftest import evaluation_of
 from .hostile import hostile_report, plain_prompts
@@ -120,7 +121,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> PromptSet:
 
 
 def test_any_verdicts_are_as_described(plain: PromptSet) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=up_to(60), deadline=None)
     @given(
         now=st.lists(st.sampled_from([-1, 0, 1]), min_size=8, max_size=8),
         texts=st.lists(st.text(max_size=8), min_size=1, max_size=9),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.sandbox.app import Sandbox
 from guardtui.sandbox.judging import Engine
 from guardtui.sandbox.state_file import StateFile
@@ -62,11 +62,11 @@ async def test_all_is_there_after_a_restart(start: Start, tmp_path: Path) -> Non
 async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     client = await start(path)
-    with pytest.raises(FileProblem, match="another sandbox uses this state"):
+    with pytest.raises(FileError, match="another sandbox uses this state"):
         Sandbox(state=path, engine=engine)
     link = tmp_path / "link.json"
     link.symlink_to(path)
-    with pytest.raises(FileProblem, match="another sandbox uses this state"):
+    with pytest.raises(FileError, match="another sandbox uses this state"):
         Sandbox(state=link, engine=engine)
     await client.create()
     await client.sandbox.stop()
@@ -95,7 +95,7 @@ async def test_a_second_server_is_refused(start: Start, engine: Engine, tmp_path
 def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(content, "utf-8")
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileError) as caught:
         Sandbox(state=path, engine=engine)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_state(engine: Engine, tmp_path: Path, content: str, s
 
 
 def test_a_folder_that_is_not_there(engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         Sandbox(state=tmp_path / "none" / "state.json", engine=engine)
 
 

@@ -31,7 +31,7 @@ from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_
 from inspect_ai.solver import Generate, solver
 from inspect_ai.solver import TaskState as TheirState
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NAN = math.nan
 

@@ -36,7 +36,10 @@ from inspect_ai.solver import TaskState as TheirState
 from inspect_ai.tool import ToolCall, ToolCallError
 
 # Their own dependencies warn each other.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+]
 
 SCORERS = ("model_graded_qa", "model_graded_fact")
 

@@ -26,7 +26,7 @@ import inspect_ai.scorer as theirs
 from inspect_ai._util import registry as their_registry
 from inspect_ai.scorer._reducer import registry as their_reducers
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.filterwarnings("ignore")]
 
 
 class Side:

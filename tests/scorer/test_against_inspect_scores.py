@@ -21,7 +21,7 @@ pytest.importorskip("inspect_ai", minversion="0.3.285")
 
 import inspect_ai.scorer as theirs
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.filterwarnings("ignore")]
 
 SIDES = (ours, theirs)
 

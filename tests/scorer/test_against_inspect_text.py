@@ -28,6 +28,8 @@ import inspect_ai.scorer as theirs
 from inspect_ai.model import ModelOutput
 from inspect_ai.solver import TaskState as TheirState
 
+pytestmark = pytest.mark.exhaustive
+
 
 def their_state(completion: str, choices: Sequence[str] | None = None) -> Any:
     return TheirState(

@@ -76,6 +76,7 @@ def test_a_conversion_of_ones_own() -> None:
     assert stderr(lambda value: 7.0)(scores(["C", "I"])) == 0.0
 
 
+@pytest.mark.process
 def test_numpy_is_loaded_only_when_it_is_needed() -> None:
     script = (
         "import sys\n"

@@ -37,6 +37,7 @@ def test_by_name() -> None:
         lookup("metric", "nothing")
 
 
+@pytest.mark.process
 def test_names_are_found_in_a_fresh_interpreter() -> None:
     import subprocess
     import sys

@@ -52,6 +52,7 @@ def test_names_for_readers_and_for_type_checkers_agree() -> None:
     assert told == {(name, f"guardtui.scorer.{home}") for name, home in api._HOME_OF.items()}
 
 
+@pytest.mark.process
 def test_the_room_is_open_at_once() -> None:
     def seconds(statement: str) -> float:
         start = time.perf_counter()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guardtui.domain.topic import Topic
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.reports import tsv_report
 from guardtui.session.history import ImportedRow, history, recorded_history
 from guardtui.session.results_log import COLUMNS, read_results
@@ -126,7 +126,7 @@ def test_what_we_export_can_be_imported(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: list[str], said: str) -> None:
     path = log(tmp_path, *lines)
-    with pytest.raises(FileProblem) as problem:
+    with pytest.raises(FileError) as problem:
         read_results(path)
     assert str(problem.value).startswith(str(path))
     assert said in str(problem.value)
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: list[str], s
 
 def test_all_errors_are_told_together(tmp_path: Path) -> None:
     path = log(tmp_path, *(GOOD.replace("keep", "x") for _ in range(30)))
-    with pytest.raises(FileProblem) as problem:
+    with pytest.raises(FileError) as problem:
         read_results(path)
     text = str(problem.value)
     assert text.count("is not keep") == 20
@@ -145,8 +145,8 @@ def test_all_errors_are_told_together(tmp_path: Path) -> None:
 def test_a_header_without_a_column_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text("iteration\tcoverage\n0\t1\n")
-    with pytest.raises(FileProblem, match=r"x\.tsv:1: no column 'tpr', 'tnr'"):
+    with pytest.raises(FileError, match=r"x\.tsv:1: no column 'tpr', 'tnr'"):
         read_results(path)
     path.write_text(HEADER + "\ttpr\n")
-    with pytest.raises(FileProblem, match="'tpr' stands there twice"):
+    with pytest.raises(FileError, match="'tpr' stands there twice"):
         read_results(path)

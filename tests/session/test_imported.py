@@ -14,6 +14,7 @@ from guardtui.session.history import ImportedRow
 from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import Decision
 from guardtui.session.store import SessionStore
+from tests.examples import up_to
 
 
 def row(number: int, description: str, file: str = "a.tsv") -> ImportedRow:
@@ -38,7 +39,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=up_to(30))
 @given(rows)
 def test_rows_come_back_and_those_of_a_file_are_replaced(added: list[ImportedRow]) -> None:
     with TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ from guardtui.session.named import (
     read_files,
 )
 from guardtui.session.recorded import RecordedError
+from tests.examples import up_to
 
 AIRS: dict[str, Any] = {
     "profile": "p",
@@ -32,7 +33,9 @@ ODD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just([]), st.just({})
 )
 SHARED = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -19,8 +19,8 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.verdicts import Verdicts
-from guardtui.files.problems import FileProblem
-from guardtui.files.prompt_edits import PromptsChanged
+from guardtui.files.problems import FileError
+from guardtui.files.prompt_edits import PromptsChangedError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.session import prompt_file
 from guardtui.session.session import Decision, Session
@@ -64,7 +64,7 @@ def answered(prompts: PromptSet, triggered: set[int]) -> Evaluation:
     count = len(prompts)
     answers = np.array([row in triggered for row in range(count)], np.int8)
     verdicts = Verdicts(answers, np.zeros(count, np.float32), np.zeros(count, np.int16))
-    settings = ScannerSettings("local", "test", 0.5, "default")
+    settings = ScannerSettings("local", "test", 0.5, "shipped")
     return Evaluation(
         TOPIC, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )
@@ -130,9 +130,9 @@ def test_a_failed_edit_changes_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(FileProblem, match="disk is full"):
+        with pytest.raises(FileError, match="disk is full"):
             workspace.edit_prompts(Relabel(keys(prompts, 0)))
-    with pytest.raises(FileProblem, match="no row has expected false"):
+    with pytest.raises(FileError, match="no row has expected false"):
         workspace.edit_prompts(Remove(keys(prompts, 4, 5, 6, 7)))
     assert (workspace.prompts, workspace.session.best) == (prompts, best)
     assert path.read_text() == BEFORE
@@ -140,7 +140,7 @@ def test_a_failed_edit_changes_nothing(
     workspace.edit_prompts(Relabel(keys(prompts, 0)))
     changed = workspace.prompts
     path.unlink()
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         workspace.undo_prompts()
     assert workspace.prompts is changed
     assert workspace.changed_prompts() is None
@@ -169,9 +169,9 @@ def test_what_another_program_wrote_is_neither_edited_nor_undone(
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     theirs = BEFORE + "more,true,block\n"
     path.write_text(theirs)
-    with pytest.raises(PromptsChanged, match="read anew"):
+    with pytest.raises(PromptsChangedError, match="read anew"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
-    with pytest.raises(PromptsChanged, match="undoing would lose that"):
+    with pytest.raises(PromptsChangedError, match="undoing would lose that"):
         workspace.undo_prompts()
     assert path.read_text() == theirs
     assert len(workspace.prompts) == 8
@@ -198,7 +198,7 @@ def test_prompts_are_taken_over_once_they_rest(workspace: Workspace, path: Path)
 
 def test_a_change_that_cannot_be_used_is_told_once(workspace: Workspace, path: Path) -> None:
     prompts = workspace.prompts
-    for broken, kind in ((BEFORE.replace("false", "maybe"), PromptSetError), ("", FileProblem)):
+    for broken, kind in ((BEFORE.replace("false", "maybe"), PromptSetError), ("", FileError)):
         path.write_text(broken)
         assert workspace.changed_prompts() is None
         with pytest.raises(kind):
@@ -239,7 +239,7 @@ def test_prompts_from_a_pipe_are_neither_watched_nor_edited(path: Path, tmp_path
     assert len(workspace.prompts) == 8
     os.utime(pipe)
     assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
-    with pytest.raises(FileProblem, match="no ordinary file"):
+    with pytest.raises(FileError, match="no ordinary file"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guardtui.domain.prompt_edit import Remove
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.workspace import Workspace, last_opened, remember_opened
 from guardtui.shards.large_set import cut, open_set
@@ -44,7 +44,7 @@ def test_a_session_of_a_large_set_is_found_again(folder: Path) -> None:
 def test_its_prompts_are_not_edited(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "set")
     before = {path: path.read_bytes() for path in (folder / "set").rglob("*.*")}
-    with pytest.raises(FileProblem, match=r"are of a large set(.|\n)*change prompts\.csv"):
+    with pytest.raises(FileError, match=r"are of a large set(.|\n)*change prompts\.csv"):
         workspace.edit_prompts(Remove(frozenset()))
     assert {path: path.read_bytes() for path in (folder / "set").rglob("*.*")} == before
 
@@ -58,7 +58,7 @@ def test_a_file_is_a_file(folder: Path) -> None:
 def test_undoing_is_refused_as_well(folder: Path) -> None:
     workspace = Workspace.open(folder / "topic.yaml", folder / "set")
     assert "are of a large set" in workspace.prompts_refusal
-    with pytest.raises(FileProblem, match="are of a large set"):
+    with pytest.raises(FileError, match="are of a large set"):
         workspace.undo_prompts()
     assert Workspace.open(folder / "topic.yaml", folder / "prompts.csv").prompts_refusal == ""
 
@@ -66,5 +66,5 @@ def test_undoing_is_refused_as_well(folder: Path) -> None:
 def test_a_set_that_lacks_rows_says_of_which_shards(folder: Path) -> None:
     for shard in open_set(folder / "set").all_shards()[1:]:
         open_set(folder / "set").rows_path(shard).unlink()
-    with pytest.raises(FileProblem, match=r"rows of 2 of 3 shards are missing: 1-2\n  cut them"):
+    with pytest.raises(FileError, match=r"rows of 2 of 3 shards are missing: 1-2\n  cut them"):
         Workspace.open(folder / "topic.yaml", folder / "set")

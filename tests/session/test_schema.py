@@ -20,6 +20,7 @@ from guardtui.session.judge_templates import read_templates
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision
 from guardtui.session.store import FILE, FOLDER, SessionStore
+from tests.examples import up_to
 
 WAYS = [{"revision": 3, "undo": {"place": "1"}}, {"revision": 5}]
 IMPORTED = {
@@ -110,7 +111,7 @@ DAMAGED = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=up_to(30))
 @given(DAMAGED)
 def test_damaged_settings_never_keep_a_session_from_opening(found: dict[str, object]) -> None:
     with TemporaryDirectory() as folder:

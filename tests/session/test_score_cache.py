@@ -50,6 +50,7 @@ def test_prompts_and_addresses_are_not_in_the_file(tmp_path: Path) -> None:
     assert b"host.example" not in content
 
 
+@pytest.mark.process
 def test_a_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
     script = (
         "import os, sys\nfrom pathlib import Path\n"

@@ -20,7 +20,7 @@ def evaluation(topic: Topic, hits: int, of: int = 10) -> Evaluation:
     nothing = np.zeros(2 * of, np.float32)
     return Evaluation(
         topic,
-        ScannerSettings("local", "test", 0.5, "default"),
+        ScannerSettings("local", "test", 0.5, "shipped"),
         "prompts",
         np.arange(2 * of, dtype=np.uint64),
         expected,

@@ -170,25 +170,6 @@ def test_open_rows_and_epochs_that_did_not_ask_come_back(tmp_path: Path) -> None
     np.testing.assert_array_equal(read.evaluation.verdicts.repeats, repeats)
 
 
-def test_columns_are_made_when_they_are_asked_for(tmp_path: Path) -> None:
-    written = SessionStore(tmp_path / "tax.yaml").add_iteration(iteration(7)).evaluation
-    script = (
-        "import sys; from pathlib import Path; from guardtui.session.store import SessionStore\n"
-        "(found,) = SessionStore(Path(sys.argv[1])).iterations()\n"
-        "print(found.evaluation.topic.name, 'numpy' in sys.modules)\n"
-        "print(found.evaluation.metrics.tp, 'numpy' in sys.modules)\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "tax.yaml")]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert run.stdout == f"{TOPIC.name} False\n{written.metrics.tp} True\n"
-    (again,) = SessionStore(tmp_path / "tax.yaml").iterations()
-    other = replace(again.evaluation, expected=~again.evaluation.expected)
-    assert np.array_equal(other.verdicts.score, written.verdicts.score, equal_nan=True)
-    assert np.array_equal(other.expected, ~written.expected)
-    with pytest.raises(AttributeError):
-        again.evaluation.no_such_thing  # type: ignore[attr-defined]  # noqa: B018
-
-
 def test_columns_that_are_cut_short_are_damage(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "tax.yaml")
     store.add_iteration(iteration())
@@ -222,6 +203,7 @@ def write_drafts_and_die(topic: Path, *names: str) -> None:
         subprocess.run([sys.executable, "-c", script, str(topic), name], check=False)
 
 
+@pytest.mark.process
 def test_the_draft_of_a_killed_process_is_offered_until_it_is_dropped(tmp_path: Path) -> None:
     write_drafts_and_die(tmp_path / "t.yaml", "first", "second")
     store = SessionStore(tmp_path / "t.yaml")
@@ -330,6 +312,7 @@ while True:
 """
 
 
+@pytest.mark.process
 def test_kill_9_while_keeping_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _KEEP_FOREVER, str(tmp_path / "t.yaml")],
@@ -437,6 +420,7 @@ else:
 """
 
 
+@pytest.mark.process
 def test_two_processes_lose_neither_a_setting_nor_a_way_back(tmp_path: Path) -> None:
     topic = str(tmp_path / "t.yaml")
     screen, command = (

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from guardtui.scanners.base import KeptVerdict, verdict_key
+from guardtui.domain.verdicts import Triggered, Verdict
+from guardtui.scanners.base import verdict_key
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 ROOT = Path(__file__).parents[2]
@@ -20,10 +22,37 @@ def test_verdicts_are_found_again_by_another_process(tmp_path: Path) -> None:
     first, second = SqliteVerdicts(tmp_path / "new"), SqliteVerdicts(tmp_path / "new")
     key = verdict_key("airs", "prompt")
     assert first.find(key) is None
-    first.keep(key, KeptVerdict(True, "é \ud800"))
-    assert second.find(key) == KeptVerdict(True, "é ?")
-    second.keep(key, KeptVerdict(False))
-    assert first.find(key) == KeptVerdict(False, "")
+    first.keep(key, Verdict(Triggered.YES, "é \ud800"))
+    assert second.find(key) == Verdict(Triggered.YES, "é ?")
+    second.keep(key, Verdict(Triggered.NO))
+    assert first.find(key) == Verdict(Triggered.NO, "")
+
+
+def test_verdicts_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    """Rows as version 0.1 wrote them: a topic's verdicts, a judge's, a whole profile's."""
+    with sqlite3.connect(tmp_path / "verdicts-3.sqlite3") as database:
+        database.execute(
+            "CREATE TABLE verdicts(number INTEGER PRIMARY KEY, key BLOB UNIQUE NOT NULL, triggered"
+            " INTEGER NOT NULL, note TEXT NOT NULL, details TEXT NOT NULL)"
+        )
+        database.executemany(
+            "INSERT INTO verdicts(key, triggered, note, details) VALUES (?, ?, ?, ?)",
+            [
+                (verdict_key("a"), 1, "a note", '{"topics": ["Tax", "Baking"], "reason": ""}'),
+                (verdict_key("b"), 0, "", '{"topics": [], "reason": ""}'),
+                (verdict_key("c"), 1, "2 of 3", '{"topics": [], "reason": "because\\nit is"}'),
+                (verdict_key("d"), 0, "", '{"topics": ["-Tax", "+Help"], "reason": ""}'),
+            ],
+        )
+    database.close()
+    cache = SqliteVerdicts(tmp_path)
+    assert [cache.find(verdict_key(name)) for name in "abcde"] == [
+        Verdict(Triggered.YES, "a note", ("Tax", "Baking")),
+        Verdict(Triggered.NO),
+        Verdict(Triggered.YES, "2 of 3", reason="because\nit is"),
+        Verdict(Triggered.NO, topics=("-Tax", "+Help")),
+        None,
+    ]
 
 
 def test_keys_tell_all_parts_apart() -> None:
@@ -33,7 +62,9 @@ def test_keys_tell_all_parts_apart() -> None:
 
 def test_what_was_asked_is_not_in_the_file(tmp_path: Path) -> None:
     cache = SqliteVerdicts(tmp_path)
-    cache.keep(verdict_key("https://host.example", "a secret prompt"), KeptVerdict(True, "A NOTE"))
+    cache.keep(
+        verdict_key("https://host.example", "a secret prompt"), Verdict(Triggered.YES, "A NOTE")
+    )
     cache.close()
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"A NOTE" in content
@@ -41,14 +72,17 @@ def test_what_was_asked_is_not_in_the_file(tmp_path: Path) -> None:
     assert b"host.example" not in content
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
     script = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from guardtui.scanners.base import KeptVerdict, verdict_key\n"
+        "from guardtui.domain.verdicts import Triggered, Verdict\n"
+        "from guardtui.scanners.base import verdict_key\n"
         "from guardtui.session.verdict_cache import SqliteVerdicts\n"
         "cache = SqliteVerdicts(Path(sys.argv[1]))\n"
-        "for n in range(50): cache.keep(verdict_key(str(n)), KeptVerdict(n % 2 == 0, str(n)))\n"
+        "for n in range(50):\n"
+        "    cache.keep(verdict_key(str(n)), Verdict(Triggered(n % 2 == 0), str(n)))\n"
         f"os.kill(os.getpid(), {signal.SIGKILL:d})\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -58,7 +92,7 @@ def test_a_kill_right_after_a_verdict_keeps_it(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL
     cache = SqliteVerdicts(tmp_path)
     found = [cache.find(verdict_key(str(n))) for n in range(50)]
-    assert found == [KeptVerdict(n % 2 == 0, str(n)) for n in range(50)]
+    assert found == [Verdict(Triggered(n % 2 == 0), str(n)) for n in range(50)]
 
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
@@ -67,25 +101,25 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     cache.path.write_bytes(b"no database " * 500)
     again = SqliteVerdicts(tmp_path)
     assert again.works
-    again.keep(b"k", KeptVerdict(True))
-    assert again.find(b"k") == KeptVerdict(True)
+    again.keep(b"k", Verdict(Triggered.YES))
+    assert again.find(b"k") == Verdict(Triggered.YES)
 
 
 def test_a_folder_that_cannot_be_used_forgets_and_never_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = SqliteVerdicts(tmp_path / "file")
-    cache.keep(b"k", KeptVerdict(True))
+    cache.keep(b"k", Verdict(Triggered.YES))
     assert (cache.works, cache.find(b"k")) == (False, None)
     closed = SqliteVerdicts(tmp_path)
     closed.close()
-    closed.keep(b"k", KeptVerdict(True))
+    closed.keep(b"k", Verdict(Triggered.YES))
     assert closed.find(b"k") is None
 
 
 def test_the_oldest_verdicts_make_room(tmp_path: Path) -> None:
     cache = SqliteVerdicts(tmp_path)
     for number in range(10):
-        cache.keep(verdict_key(str(number)), KeptVerdict(True))
+        cache.keep(verdict_key(str(number)), Verdict(Triggered.YES))
     cache.close()
     again = SqliteVerdicts(tmp_path, limit=4)
     kept = [number for number in range(10) if again.find(verdict_key(str(number)))]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from guardtui.domain.topic import Topic
-from guardtui.files.problems import FileProblem
-from guardtui.files.topic_files import ChangedOnDisk, load_topic
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import ChangedOnDiskError, load_topic
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
@@ -55,7 +55,7 @@ def test_prompts_are_those_named_else_those_used_last_else_the_neighbour(path: P
     other.unlink()
     assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
     path.with_suffix(".csv").unlink()
-    with pytest.raises(FileProblem, match="no prompt set is known"):
+    with pytest.raises(FileError, match="no prompt set is known"):
         Workspace.open(path)
 
 
@@ -90,7 +90,7 @@ def test_a_file_changed_meanwhile_is_left_and_the_iteration_kept(path: Path) -> 
     assert "changed by another program" in kept.not_saved
     assert path.read_text() == TOPIC + "more: theirs\n"
     assert len(Workspace.open(path).session.iterations) == 1
-    with pytest.raises(ChangedOnDisk):
+    with pytest.raises(ChangedOnDiskError):
         workspace.save(topic)
     workspace.save(topic, force=True)
     assert "more: theirs" in path.read_text()
@@ -187,7 +187,7 @@ def test_what_was_written_over_is_kept_as_a_backup(path: Path) -> None:
     topic = edited(workspace, "mine")
     theirs = TOPIC.replace("tax advice", "theirs")
     path.write_text(theirs)
-    with pytest.raises(ChangedOnDisk):
+    with pytest.raises(ChangedOnDiskError):
         workspace.save(topic)
     assert path.read_text() == theirs
     assert workspace.unsaved
@@ -223,7 +223,7 @@ def test_a_data_folder_that_cannot_be_written_is_said_or_done_without(
     monkeypatch.setenv("GUARDTUI_DATA", str(path.parent / "in the way" / "data"))
     remember_opened(Workspace.open(path))
     assert last_opened() is None
-    with pytest.raises(FileProblem, match="set GUARDTUI_DATA"):
+    with pytest.raises(FileError, match="set GUARDTUI_DATA"):
         scratch_sample()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.shards.large_set import cut
 from guardtui.shards.vectors import stored_vectors
@@ -30,7 +30,7 @@ def test_vectors_that_cannot_all_be_written(source: Path, tmp_path: Path) -> Non
     try:
         # As a full disk, for every file; a mapping would end this process with SIGBUS.
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-        with pytest.raises(FileProblem, match="would become too large"):
+        with pytest.raises(FileError, match="would become too large"):
             stored_vectors(large, shard, scanner, keys)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

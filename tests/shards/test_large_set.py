@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from guardtui.domain.prompts import PromptSetError
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.shards.large_set import LargeSet, cut, is_large_set, open_set
 from guardtui.shards.sample import draw
@@ -91,7 +91,7 @@ def test_stopped_leaves_no_set(source: Path, tmp_path: Path) -> None:
 def test_bad_rows_name_their_lines(tmp_path: Path, rows: str, says: str) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text(f"prompt,expected,intent\n{rows}", encoding="utf-8")
-    with pytest.raises((PromptSetError, FileProblem), match=says):
+    with pytest.raises((PromptSetError, FileError), match=says):
         cut(path, tmp_path / "set", 2)
     assert not is_large_set(tmp_path / "set")
 
@@ -99,13 +99,13 @@ def test_bad_rows_name_their_lines(tmp_path: Path, rows: str, says: str) -> None
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 1}', "nonsense"])
 def test_a_damaged_description_is_said(tmp_path: Path, content: str) -> None:
     (tmp_path / "set.json").write_text(content, encoding="utf-8")
-    with pytest.raises(FileProblem, match="no description"):
+    with pytest.raises(FileError, match="no description"):
         open_set(tmp_path)
 
 
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "set.json").write_text('{"schema_version": 99}', encoding="utf-8")
-    with pytest.raises(FileProblem, match="schema version 99"):
+    with pytest.raises(FileError, match="schema version 99"):
         open_set(tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_damaged_rows_are_named(source: Path, tmp_path: Path) -> None:
     large = made(source, tmp_path / "set", 2)
     path = large.rows_path(Shard(0, 2))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(FileProblem, match=r"00000-of-00002\.parquet: this is no Parquet"):
+    with pytest.raises(FileError, match=r"00000-of-00002\.parquet: this is no Parquet"):
         large.read_rows(Shard(0, 2))
 
 
@@ -153,14 +153,12 @@ def test_rows_of_another_shard_or_set_are_refused(source: Path, tmp_path: Path) 
     first, second = (large.rows_path(Shard(index, 3)) for index in (0, 1))
     kept = first.read_bytes()
     first.write_bytes(second.read_bytes())
-    with pytest.raises(
-        FileProblem, match=r"00000-of-00003\.parquet: these are the rows of another"
-    ):
+    with pytest.raises(FileError, match=r"00000-of-00003\.parquet: these are the rows of another"):
         large.read_rows(Shard(0, 3))
     source.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
     other = made(source, tmp_path / "other", 3)
     first.write_bytes(other.rows_path(Shard(0, 3)).read_bytes())
-    with pytest.raises(FileProblem, match="other prompts\n  remove it and cut the file anew"):
+    with pytest.raises(FileError, match="other prompts\n  remove it and cut the file anew"):
         large.read_rows(Shard(0, 3))
     first.write_bytes(kept)
     assert large.read_rows(Shard(0, 3)).height

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.shards.leftovers import sweep, write_shared
 from tests.shards.test_merge import evaluated
 
@@ -55,5 +55,5 @@ def test_a_file_that_was_taken_for_a_leftover_is_no_error(
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileProblem, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         write_shared(tmp_path / "nowhere" / "a.json", b"x")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.shards.executors import ExecutorError, make_executor
 from guardtui.shards.large_set import LargeSet, cut
 from guardtui.shards.merge import merge
@@ -161,10 +161,10 @@ def test_what_is_wrong_with_a_file_is_told_as_here(name: str, source: Path, tmp_
     large, job = begun(source, tmp_path / "set", 3)
     path = large.rows_path(Shard(1, 3))
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(FileProblem, match=r"00001-of-00003.parquet: .*half of one") as found:
+    with pytest.raises(FileError, match=r"00001-of-00003.parquet: .*half of one") as found:
         list(make_executor(name, 2).run(job, large.all_shards()))
     assert found.value.path == str(path)
-    with pytest.raises(FileProblem, match=r"set\.json: there is no such file"):
+    with pytest.raises(FileError, match=r"set\.json: there is no such file"):
         list(make_executor(name, 2).run(Job(tmp_path, TOPIC, "static"), [Shard(0, 3)]))
 
 

@@ -89,6 +89,7 @@ def test_stopped_it_goes_on_where_it_was(large: LargeSet) -> None:
     assert whole.metrics.total == large.rows
 
 
+@pytest.mark.exhaustive
 def test_more_shards_than_prompts(source: Path, tmp_path: Path) -> None:
     merged = evaluated(source, tmp_path / "many", 300)
     one = evaluated(source, tmp_path / "one", 1)

@@ -1,8 +1,51 @@
-"""Options of the tests of the screen."""
+"""How tests of the screen wait and draw: for the app to settle, and what a test looks at."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+import textual.app
+import textual.pilot
+import textual.screen
+from textual._compositor import Compositor
+
+from tests.tui.settling import SettlingPolicy, idle
+
+asyncio.set_event_loop_policy(SettlingPolicy())
+# Textual's own waits for a processor at rest, twice for each key, and samples it every 20 ms.
+for module in (textual.app, textual.pilot):
+    module.wait_for_idle = idle  # type: ignore[attr-defined]
+# A screen that changed is drawn at once, not with the next frame of a terminal.
+textual.screen.UPDATE_PERIOD = 0.001  # type: ignore[misc]
+
+_paint = Compositor.render_update
+
+
+def _paint_whole_screens(
+    self: Compositor, full: bool = False, screen_stack: object = None, simplify: bool = False
+) -> object:
+    """Paint what a picture asks for, and no update that goes to no terminal.
+
+    Without a terminal Textual paints each change and drops it, a third of the time of an app in a
+    test. A test that looks at the screen has it painted then (`frame`); tests of painting itself
+    use the fixture `painted`; the exhaustive stage and real terminals paint everything.
+    """
+    if full:
+        return _paint(self, full, screen_stack, simplify)  # type: ignore[arg-type]
+    self._dirty_regions.clear()
+    return None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "not exhaustive" in config.option.markexpr:
+        Compositor.render_update = _paint_whole_screens  # type: ignore[assignment, method-assign]
+
+
+@pytest.fixture
+def painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paint every change, as in a terminal."""
+    monkeypatch.setattr(Compositor, "render_update", _paint)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -22,7 +22,8 @@ from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
+from tests.tui import settling
 from tests.tui.test_loop import frame, until
 
 FRAMES = Path(__file__).parent / "frames"
@@ -69,10 +70,10 @@ def write_topic(folder: Path) -> Path:
 def freeze(monkeypatch: pytest.MonkeyPatch) -> None:
     """One time for everything that is recorded, and nothing that happens by itself."""
     monkeypatch.setattr("guardtui.session.workspace.now", lambda: "2026-01-02T09:30:00+00:00")
-    monkeypatch.setattr("guardtui.tui.screens.files.DRAFT_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.screens.loop.POLL_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.screens.loop.PAUSE", 0)
+    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.rows.EXPLAIN_AFTER", 0)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("TZ", "UTC0")
     time.tzset()
@@ -145,12 +146,13 @@ async def at_rest(pilot: Pilot[int], main: MainScreen) -> None:
     """Wait until what is shown is the definition as it is and nothing is being worked out."""
 
     def rests() -> bool:
-        shown = main.evaluation
-        known = shown is not None and shown.topic == main.session.topic
+        shown = main.state.evaluation
+        known = shown is not None and shown.topic == main.services.session.topic
         return known and not any(at_work(worker) for worker in pilot.app.workers)
 
     await pilot.pause()
     await until(pilot, rests)
+    await settling.settle()
     await pilot.pause()
 
 

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import (
     ExampleWanted,
     PromptEditWanted,
@@ -18,7 +19,6 @@ from guardtui.tui.messages import (
     ViewRemoved,
     ViewSaved,
 )
-from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.results_pane import ResultsPane
 from tests.tui.test_loop import TOPIC, Run, drive, until
 
@@ -79,14 +79,18 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
     """Drive the app with the table of all prompts, by line, in focus."""
 
     async def begun(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
+        pane = main.panes.results
         if not main.has_class("-wide"):
             await pilot.press("f5", "f5")
         pane.table.focus()
         await pilot.press("7")
-        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
         pane._ask(sort="line")
-        await until(pilot, lambda: main.results is not None and main.results.view.sort == "line")
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == "line"
+        )
         await pilot.press("home")
         await run(pilot, app, main)
 

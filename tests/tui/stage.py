@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +11,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.layout import Layout
-from guardtui.tui.remote import RemoteOptions
 from guardtui.tui.results import View
+from tests.tui import settling
 from tests.tui.frames_app import at_rest, at_work, drawn, freeze, make_app, write_topic
 from tests.tui.test_loop import main_screen, until
 
@@ -41,10 +42,10 @@ class Stage:
     def __init__(self, pilot: Pilot[int], app: GuardtuiApp) -> None:
         self.pilot, self.app = pilot, app
         self.main = main_screen(app)
-        self.pane = self.main.results_pane
-        self.start = self.main.session.topic
+        self.pane = self.main.panes.results
+        self.start = self.main.services.session.topic
         # Never those of whoever runs the tests.
-        self.main.remote_options = RemoteOptions(environment={}, config=NO_FILE)
+        self.main.services.connections.options = RemoteOptions(environment={}, config=NO_FILE)
         self.told: list[str] = []
         self.left = self.saved = 0
         usual = app.notify
@@ -64,11 +65,11 @@ class Stage:
         main = self.main
 
         def rests() -> bool:
-            shown, results = main.evaluation, main.results
+            shown, results = main.state.evaluation, main.rows.results
             return (
                 shown is not None
-                and shown.topic == main.session.topic
-                and shown.prompt_set == main.workspace.prompts.fingerprint
+                and shown.topic == main.services.session.topic
+                and shown.prompt_set == main.services.workspace.prompts.fingerprint
                 and results is not None
                 and results.evaluation is shown
                 and results.view == self.pane.view
@@ -90,19 +91,20 @@ class Stage:
         for worker in list(app.workers):
             if worker.group in DIALOGS and not worker.is_finished:
                 worker.cancel()
-        main.connection = None
-        main.action_leave_tour()
-        if main.editor.shows_difference:
-            main.editor.show_baseline(None)
-        while main.workspace.can_undo_prompts:
-            main.workspace.undo_prompts()
-            main._prompts_replaced()
-        if main.session.pinned != 0:
-            main._pin(0)
-        main._edit(self.start)
+        main.services.connections.use(None)
+        main.tour.leave()
+        if main.panes.editor.shows_difference:
+            main.panes.editor.show_baseline(None)
+        while main.services.workspace.can_undo_prompts:
+            main.services.workspace.undo_prompts()
+            store = main.services.store
+            store.publish(with_session(store.state, main.services.workspace))
+        if main.services.session.pinned != 0:
+            main.services.decisions.pin(0)
+        main.services.editing.replace(self.start)
         pane.table.clear_marks()
         pane._input.value = ""
-        pane._input.display = pane._problem.display = False
+        pane._filter.hide()
         pane._views = ()
         if pane.layout_chosen != Layout():
             pane._use_layout(Layout())
@@ -125,7 +127,7 @@ class Stage:
     async def describe(self, text: str) -> None:
         field = self.main.query_one("#field-description", TextArea)
         field.load_text(text)
-        await until(self.pilot, lambda: self.main.session.topic.description == text)
+        await until(self.pilot, lambda: self.main.services.session.topic.description == text)
         await self.rest()
 
     async def line(self, text: str) -> None:
@@ -147,16 +149,10 @@ class Stage:
     async def comes(self, condition: Callable[[], bool]) -> bool:
         """Whether something holds soon."""
         try:
-            async with asyncio.timeout(PATIENCE):
-                while not condition():
-                    await asyncio.sleep(0)
+            await settling.until(condition, PATIENCE)
         except TimeoutError:
             return False
         return True
-
-
-async def _soon(min_sleep: float = 0, max_sleep: float = 0) -> None:
-    await asyncio.sleep(0)
 
 
 @contextmanager
@@ -167,9 +163,6 @@ def folders(folder: Path) -> Iterator[Path]:
             patch.setenv(f"GUARDTUI_{name.upper()}", str(folder / name))
         patch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
         freeze(patch)
-        # Every wait here is for something that comes; Textual's own waits for an idle processor.
-        for module in ("app", "pilot"):
-            patch.setattr(f"textual.{module}.wait_for_idle", _soon)
         yield write_topic(folder)
 
 

@@ -10,11 +10,11 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.jump import JumpScreen
-from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_editing import said
 from tests.tui.test_loop import drive, topic_path, until
 
@@ -75,10 +75,10 @@ async def test_the_screen_comes_back_from_an_editor_that_failed(
         came_back.append(True)
 
     def fail(topic: object) -> object:
-        raise FileProblem(topic_path, "the editor failed", "try another")
+        raise FileError(topic_path, "the editor failed", "try another")
 
     monkeypatch.setattr(GuardtuiApp, "suspend", lend)
-    monkeypatch.setattr("guardtui.tui.screens.main.edit_elsewhere", fail)
+    monkeypatch.setattr("guardtui.tui.main.definition.edit_elsewhere", fail)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("f11")

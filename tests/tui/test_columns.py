@@ -15,10 +15,10 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.layout import MOST, Layout, layout_of, saved_columns
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import SettingsWanted
 from guardtui.tui.results import COLUMNS, DEFAULT_COLUMNS, extra_key, known_columns
 from guardtui.tui.screens.columns import ColumnPicker
-from guardtui.tui.screens.main import MainScreen
 from tests.tui.results_app import HOSTILE_COLUMN, ROWS, Sent, on_all, sent, topic_path
 from tests.tui.test_loop import frame, ready, until
 
@@ -37,7 +37,7 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp) -> ColumnPicker:
 
 async def test_columns_are_chosen_moved_and_sized_at_once(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
+        pane = main.panes.results
         picker = await opened(pilot, app)
         shown = frame(app)
         assert "[x]" in shown
@@ -73,14 +73,14 @@ async def test_the_last_column_stays(topic_path: Path) -> None:
         for _ in DEFAULT_COLUMNS:
             await pilot.press("space", "down")
         await pilot.pause()
-        assert [one.key for one in main.results_pane.table.columns] == ["category"]
+        assert [one.key for one in main.panes.results.table.columns] == ["category"]
 
     await on_all(topic_path, run)
 
 
 async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
+        pane = main.panes.results
         pane._ask(sort="category")
         await pilot.press("greater_than_sign")
         await until(pilot, lambda: pane.layout_chosen.widths == {"category": 20})
@@ -94,17 +94,19 @@ async def test_keys_resize_the_column_sorted_by(topic_path: Path, sent: Sent) ->
 
 async def test_s_goes_through_the_columns_shown(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
-        pane._use_layout(Layout().toggled("change", main.workspace.prompts))
-        pane._use_layout(pane.layout_chosen.toggled(RISK, main.workspace.prompts))
+        pane = main.panes.results
+        pane._use_layout(Layout().toggled("change", main.services.workspace.prompts))
+        pane._use_layout(pane.layout_chosen.toggled(RISK, main.services.workspace.prompts))
         seen = []
         for _ in range(len(DEFAULT_COLUMNS)):
             await pilot.press("s")
             seen.append(pane.view.sort)
         assert seen == [*DEFAULT_COLUMNS[1:], RISK]
-        await until(pilot, lambda: main.results is not None and main.results.view.sort == RISK)
-        assert main.results is not None
-        risks = [ROWS[row][3] for row in main.results.order]
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == RISK
+        )
+        assert main.rows.results is not None
+        risks = [ROWS[row][3] for row in main.rows.results.order]
         assert risks == ["-1", "2.5", "7", "9", "9.5", "10", "100", ""]
 
     await on_all(topic_path, run)
@@ -122,10 +124,12 @@ async def test_s_goes_through_the_columns_shown(topic_path: Path) -> None:
 )
 async def test_every_column_sorts(topic_path: Path, key: str, value: object) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane._ask(sort=key)
-        await until(pilot, lambda: main.results is not None and main.results.view.sort == key)
-        assert main.results is not None
-        values = [value(int(row)) for row in main.results.order]  # type: ignore[operator]
+        main.panes.results._ask(sort=key)
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == key
+        )
+        assert main.rows.results is not None
+        values = [value(int(row)) for row in main.rows.results.order]  # type: ignore[operator]
         assert values == sorted(values)
 
     await on_all(topic_path, run)
@@ -203,8 +207,8 @@ async def test_columns_come_back(topic_path: Path, sent: Sent) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main.results_pane.restore(saved)
-        keys = [one.key for one in main.results_pane.table.columns]
+        main.panes.results.restore(saved)
+        keys = [one.key for one in main.panes.results.table.columns]
         assert "change" not in keys
         assert RISK in keys
-        assert main.results_pane.table.column_widths == {RISK: 16}
+        assert main.panes.results.table.column_widths == {RISK: 16}

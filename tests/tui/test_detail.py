@@ -18,7 +18,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.explanation import Contribution, Explanation
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.widgets.detail import (
     LOWERS,
     RAISES,
@@ -65,6 +65,15 @@ def test_who_stopped_it_and_what_is_doubtful(
     text, _ = detail_text(one, 80, marked=True)
     assert all(part in text.plain for part in told)
     assert not any(part in text.plain for part in missing)
+
+
+def test_a_language_that_the_engine_has_not_learnt_is_marked_beside_the_score() -> None:
+    known = detail("A prompt", word("A", 0, 1.0))
+    assert known.explanation is not None
+    strange = replace(known, explanation=replace(known.explanation, unknown_language="Hindi"))
+    first = detail_text(strange, 120, marked=True)[0].plain.splitlines()[0]
+    assert first.endswith("score 0.400 < threshold 0.500  ? Hindi, which the engine has not learnt")
+    assert "learnt" not in detail_text(known, 120, marked=True)[0].plain
 
 
 @pytest.mark.parametrize("reason", ["", "not sent: \x1b[31m"])

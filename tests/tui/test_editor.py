@@ -49,6 +49,10 @@ class Bench(Screen[None]):
         if event.ends_group:
             self.session.end_group()
 
+    def action_perform(self, name: str) -> None:
+        """As the main screen does."""
+        {"undo": self.action_undo, "redo": self.action_redo}[name]()
+
     def action_undo(self) -> None:
         self.session.undo()
         self.editor.show(self.session.topic, follow=True)

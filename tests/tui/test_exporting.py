@@ -12,19 +12,20 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.reports.base import ReportInput, report_formats
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens import export_dialog
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.export_dialog import ExportDialog
-from guardtui.tui.screens.main import MainScreen
 from tests.tui.frames_app import Changed, with_errors
 from tests.tui.frames_app import make_app as app_of
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import ROWS, TOPIC, drive, frame, ready, settled, until
 from tests.tui.test_loop import topic_path as topic_path
 
-REPORTS = "guardtui.reports.apart.report_bytes"
+REPORTS = "guardtui.app.reporting.report_bytes"
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp) -> ExportDialog:
@@ -146,7 +147,9 @@ async def test_a_file_that_is_there_is_asked_about(topic_path: Path) -> None:
     assert "Tax advice" in there.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["tax.yaml", "tax.csv", "./tax.csv", ".guardtui/x.md"])
+@pytest.mark.parametrize(
+    "name", first_is_fast("tax.yaml", "tax.csv", "./tax.csv", ".guardtui/x.md")
+)
 async def test_what_guardtui_reads_is_never_written_over(topic_path: Path, name: str) -> None:
     before = {one: one.read_bytes() for one in topic_path.parent.iterdir() if one.is_file()}
 
@@ -162,7 +165,8 @@ async def test_what_guardtui_reads_is_never_written_over(topic_path: Path, name:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "no/such/folder/x.md", "a\0b", "x" * 300, "~nobody-of-that-name/x", "."]
+    "name",
+    first_is_fast("no/such/folder/x.md", "", "a\0b", "x" * 300, "~nobody-of-that-name/x", "."),
 )
 async def test_a_name_that_cannot_be_used_is_told_and_can_be_corrected(
     topic_path: Path, name: str
@@ -183,8 +187,8 @@ async def test_a_name_that_cannot_be_used_is_told_and_can_be_corrected(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (FileProblem("tax-report-0.md", "the disk is full", "free some space"), "disk is full"),
-        (FileProblem("tax-report-0.md", "the file system is read-only", "copy it"), "read-only"),
+        (FileError("tax-report-0.md", "the disk is full", "free some space"), "disk is full"),
+        (FileError("tax-report-0.md", "the file system is read-only", "copy it"), "read-only"),
         (KeyError("a secret of a plug-in"), "could not be made (KeyError)"),
     ],
 )
@@ -205,7 +209,7 @@ async def test_what_cannot_be_written_loses_nothing(
             assert "secret" not in said
             assert dialog.path is None
         assert "tax-report-draft" in await write(pilot, dialog)
-        assert main.session.topic.description == "Personal tax advice on money"
+        assert main.services.session.topic.description == "Personal tax advice on money"
 
     await drive(topic_path, run)
 
@@ -215,15 +219,17 @@ async def test_the_report_of_an_iteration_compares_it_with_the_one_before(topic_
         for more in (" on money", " and soup"):
             await pilot.press("tab" if more == " on money" else "end", *more)
             await until(pilot, lambda: settled(main))
-            count = len(main.session.iterations)
+            count = len(main.services.session.iterations)
             await pilot.press("f2")
             await until(
                 pilot,
-                lambda: isinstance(app.screen, Confirm) or len(main.session.iterations) > count,  # noqa: B023
+                lambda: (
+                    isinstance(app.screen, Confirm) or len(main.services.session.iterations) > count  # noqa: B023
+                ),
             )
             if isinstance(app.screen, Confirm):
                 await pilot.press("y")
-            await until(pilot, lambda: len(main.session.iterations) > count)  # noqa: B023
+            await until(pilot, lambda: len(main.services.session.iterations) > count)  # noqa: B023
             await until(pilot, lambda: app.screen is main and settled(main))
         dialog = await opened(pilot, app)
         await choose(pilot, dialog, "json")
@@ -310,7 +316,7 @@ async def test_the_screen_goes_on_while_a_report_is_written(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         await pilot.press("tab", *" x")
-        await until(pilot, lambda: main.session.topic.description.endswith(" x"))
+        await until(pilot, lambda: main.services.session.topic.description.endswith(" x"))
         let.set()
         await until(pilot, lambda: any("Written" in one.message for one in app._notifications))
 
@@ -405,9 +411,9 @@ async def test_another_format_changes_the_ending_of_a_name_of_one_s_own(topic_pa
 
 async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7", "slash", *"tax")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 3)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 3)
         await pilot.press("enter", "A")
         await until(pilot, lambda: app.clipboard != "")
         rows = [*csv.reader(app.clipboard.splitlines(), delimiter="\t")]

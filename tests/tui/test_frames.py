@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
 from tests.tui.frames_app import (
     FRAMES,
     Album,
@@ -29,7 +29,10 @@ from tests.tui.frames_app import (
     with_errors,
     write_topic,
 )
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import main_screen, until
+
+pytestmark = pytest.mark.usefixtures("painted")
 
 SIZES = ((120, 40), (80, 24), (60, 20))
 TOO_SMALL = ((20, 5), (39, 11))
@@ -53,7 +56,7 @@ class Scene:
 
     async def pane(self, name: str) -> None:
         """Have a pane in front, with the focus in it."""
-        self.main._show_pane("results" if name == "detail" else name)
+        self.main.panes.show("results" if name == "detail" else name)
         await self.pilot.pause()
         if name == "detail":
             self.main.query_one("#detail").focus()
@@ -103,7 +106,7 @@ class Scene:
         field = self.main.query_one("#field-description", TextArea)
         field.focus()
         field.load_text(text)
-        await until(self.pilot, lambda: self.main.session.topic.description == text)
+        await until(self.pilot, lambda: self.main.services.session.topic.description == text)
         await self.rest()
 
 
@@ -171,7 +174,7 @@ async def jumps(scene: Scene) -> None:
 async def tours(scene: Scene) -> None:
     await scene.pane("editor")
     await scene.pilot.press("alt+i")
-    await until(scene.pilot, lambda: scene.main.tour is not None)
+    await until(scene.pilot, lambda: scene.main.tour.box is not None)
     await scene.pilot.pause()
     await scene.take("tour-1")
     await scene.pilot.press("alt+right", "alt+right", "alt+right")
@@ -181,15 +184,15 @@ async def tours(scene: Scene) -> None:
 
 async def edits(scene: Scene) -> None:
     await scene.description("The weather in Paris, recipes of soup, dogs in the office")
-    assert scene.main.comparison is not None
-    assert scene.main.comparison.regressions > 0
-    assert scene.main.comparison.fixes > 0
+    assert scene.main.state.comparison is not None
+    assert scene.main.state.comparison.regressions > 0
+    assert scene.main.state.comparison.fixes > 0
     await scene.each_pane("regressions", "results", "metrics", "detail")
     await scene.pane("editor")
     await scene.pilot.press("f12")
     await scene.take("difference")
     await scene.pilot.press("f12", "f3")
-    await until(scene.pilot, lambda: len(scene.main.session.iterations) == 2)
+    await until(scene.pilot, lambda: len(scene.main.services.session.iterations) == 2)
     await scene.rest()
     await scene.in_dialog("dialog-history", "f4")
     await scene.description("and everything near it, " * 12)
@@ -197,7 +200,7 @@ async def edits(scene: Scene) -> None:
 
 
 async def waiting(scene: Scene) -> None:
-    scanner = scene.main.scanner
+    scanner = scene.main.services.engine.scanner
     assert isinstance(scanner, Waiting)
     for pane in ("editor", "metrics", "results"):
         await scene.pane(pane)
@@ -251,7 +254,11 @@ PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
 """What is played, on which scanner, and the frames it takes."""
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(
+    "size",
+    first_is_fast(*SIZES),
+    ids=lambda size: f"{size[0]}x{size[1]}",
+)
 @pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__)
 async def test_frames(
     topic_path: Path, play: Play, size: tuple[int, int], request: pytest.FixtureRequest

@@ -15,12 +15,12 @@ import guardtui.tui.screens
 from guardtui.tui.actions import ACTIONS, DETAIL, RESULTS, in_scope, key_names
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import _BY_CLASS, OVERVIEW, PANES, WORDS, pane_of
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.help import HelpScreen, context_text, help_text
 from guardtui.tui.screens.jump import JumpScreen
-from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import drive, frame, topic_path, until
 
 __all__ = ["topic_path"]
@@ -63,7 +63,7 @@ async def test_f1_explains_the_pane_that_has_the_focus(
 
 async def test_the_filter_line_is_explained_with_its_terms(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("slash")
         await helped(pilot, app)
         assert "score>0.4" in body(app)

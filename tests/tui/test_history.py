@@ -22,12 +22,13 @@ from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.history import DefinitionPage, HistoryDialog
 from guardtui.tui.screens.history_text import chart_text, entry_line, head_line, local_time
 from guardtui.tui.screens.importing import ImportDialog
-from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.block_chart import columns
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import Run, frame, main_screen, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -51,7 +52,7 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     count = len(triggered)
     return Evaluation(
         topic,
-        ScannerSettings("local", "static-1", 0.5, "default"),
+        ScannerSettings("local", "static-1", 0.5, "shipped"),
         workspace.prompts.fingerprint,
         workspace.prompts.keys,
         workspace.prompts.expected,
@@ -74,7 +75,7 @@ async def history_of(
     app = GuardtuiApp(workspace, LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
-        await until(pilot, lambda: main.results is not None)
+        await until(pilot, lambda: main.rows.results is not None)
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "▲" in frame(app))
         await run(pilot, app, main)
@@ -100,7 +101,7 @@ async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:
     await history_of(topic_path, run)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = frame(app)
@@ -117,17 +118,17 @@ async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int])
 
 async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        before = main.session.topic
+        before = main.services.session.topic
         await pilot.press("end", "up", "up", "up", "enter")  # #2
         await until(pilot, lambda: isinstance(app.screen, DefinitionPage))
         assert "Edited from #1" in frame(app)
         await pilot.press("r")
         await until(pilot, lambda: app.screen is main and settled(main))
-        assert main.session.topic.description == STEPS[2][1]
-        assert [one.number for one in main.session.iterations] == [0, 1, 2, 3]
+        assert main.services.session.topic.description == STEPS[2][1]
+        assert [one.number for one in main.services.session.iterations] == [0, 1, 2, 3]
         assert any("Restored #2" in text for text in told(app))
-        main.action_undo()
-        assert main.session.topic == before
+        main.perform("undo")
+        assert main.services.session.topic == before
 
     await history_of(topic_path, run)
 
@@ -138,7 +139,7 @@ async def test_an_imported_definition_is_restored_and_not_pinned(topic_path: Pat
         await until(pilot, lambda: any("cannot be the baseline" in text for text in told(app)))
         await pilot.press("enter", "r")
         await until(pilot, lambda: app.screen is main)
-        topic = main.session.topic
+        topic = main.services.session.topic
         assert (topic.description, topic.examples) == ("Advice on taxes", ("one", "two"))
         assert topic.name == "Tax advice"
 
@@ -177,7 +178,7 @@ async def test_against_an_imported_one_only_rates_are_compared(topic_path: Path)
 async def test_one_is_pinned(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("down", "down", "down", "p")
-        await until(pilot, lambda: main.session.pinned == 0)
+        await until(pilot, lambda: main.services.session.pinned == 0)
         assert Workspace.open(topic_path).store.pinned() == 0
 
     await history_of(topic_path, run)
@@ -187,12 +188,14 @@ async def test_keeping_what_may_be_chance_is_asked_with_that(topic_path: Path) -
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        main.session.edit(
-            main.session.topic.model_copy(update={"description": "A recipe for lentil soup"})
+        main.services.session.edit(
+            main.services.session.topic.model_copy(
+                update={"description": "A recipe for lentil soup"}
+            )
         )
-        main._topic_replaced()
+        main.services.editing.published()
         await until(pilot, lambda: settled(main))
-        main.action_keep()
+        main.perform("keep")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         question = " ".join(str(one.render()) for one in app.screen.query(Static))
         assert "No demonstrable change against #" in question
@@ -200,7 +203,7 @@ async def test_keeping_what_may_be_chance_is_asked_with_that(topic_path: Path) -
     await history_of(topic_path, run)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_each_iteration_has_one_line_with_aligned_columns(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -219,22 +222,22 @@ async def test_each_iteration_has_one_line_with_aligned_columns(
 
 async def test_definitions_are_restored_from_the_list(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        before = main.session.topic
+        before = main.services.session.topic
         await pilot.press("down", "r")  # #2
         await until(pilot, lambda: app.screen is main and settled(main))
-        assert main.session.topic.description == STEPS[2][1]
+        assert main.services.session.topic.description == STEPS[2][1]
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: settled(main) and main.session.topic == before)
+        await until(pilot, lambda: settled(main) and main.services.session.topic == before)
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
         await pilot.press("f4")
         await until(pilot, lambda: app.screen is main)
-        assert main.session.topic == before
+        assert main.services.session.topic == before
 
     await history_of(topic_path, run)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_without_iterations_it_says_so_and_imports(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -242,8 +245,8 @@ async def test_without_iterations_it_says_so_and_imports(
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: settled(main))
-        main.session.iterations.clear()
-        dialog = HistoryDialog([], main.session.topic, main.prompts, {})
+        main.services.session.iterations.clear()
+        dialog = HistoryDialog([], main.services.session.topic, main.state.prompts, {})
         app.push_screen(dialog)
         await until(pilot, lambda: "No iterations yet" in frame(app))
         await pilot.press("enter", "r", "m", "c", "p", "down")
@@ -254,14 +257,14 @@ async def test_without_iterations_it_says_so_and_imports(
 
 async def test_edits_are_the_same_in_the_list_and_in_reports(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        edits = [one.what_changed for one in history(main.session.iterations, (), Topic())]
+        edits = [one.what_changed for one in history(main.services.session.iterations, (), Topic())]
         assert edits[3].startswith("from #0")
-        last = main.session.iterations[-1].evaluation
+        last = main.services.session.iterations[-1].evaluation
         report = ReportInput(
             topic=last.topic,
             evaluation=last,
-            prompts=main.prompts,
-            iterations=main.session.iterations,
+            prompts=main.state.prompts,
+            iterations=main.services.session.iterations,
         )
         shown, as_markdown, as_html = frame(app), markdown.write(report), html_report.write(report)
         for edit in edits:
@@ -336,14 +339,16 @@ async def test_a_plateau_comes_with_advice(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        workspace = main.workspace
+        workspace = main.services.workspace
         for number in range(4):
             wrong = evaluation(workspace, f"taxes {number}", (0,) * 8)
-            main.session.record(workspace.write(wrong, Decision.DISCARD))
-        main.session.edit(main.session.topic.model_copy(update={"description": "Lentil soup"}))
-        main._topic_replaced()
+            main.services.session.record(workspace.write(wrong, Decision.DISCARD))
+        main.services.session.edit(
+            main.services.session.topic.model_copy(update={"description": "Lentil soup"})
+        )
+        main.services.editing.published()
         await until(pilot, lambda: settled(main))
-        main.action_discard()
+        main.perform("discard")
         await until(pilot, lambda: any("a plateau." in text for text in told(app)))
         message = next(text for text in told(app) if "a plateau." in text)
         for advised in ("another angle", "companion topic", "labels", "under 80 characters"):
@@ -363,7 +368,7 @@ LOG = (
 )
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", first_is_fast(*SIZES))
 async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[int, int]) -> None:
     log = topic_path.parent / "results.tsv"
     log.write_text(LOG.replace("0.6", "six"), encoding="utf-8")
@@ -381,7 +386,7 @@ async def test_a_log_is_imported_from_the_history(topic_path: Path, size: tuple[
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "i2" in frame(app))
         assert "2 iterations imported." in told(app)
         # As from the command line, and what else was set is still there.
-        known = read_imported(main.workspace.store)
+        known = read_imported(main.services.workspace.store)
         assert [(one.number, one.coverage, one.file) for one in known] == [
             (1, 0.5, "results.tsv"),
             (2, 0.7, "results.tsv"),
@@ -405,6 +410,6 @@ async def test_a_path_that_is_none_is_told_and_nothing_is_imported(topic_path: P
             await pilot.pause()
             await pilot.press("enter")
             await until(pilot, lambda: "! " in str(dialog._problem.render()))
-        assert read_imported(main.workspace.store) == ()
+        assert read_imported(main.services.workspace.store) == ()
 
     await history_of(topic_path, run, imported=False)

@@ -18,15 +18,16 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
+from guardtui.app.problems import problems_shown
 from guardtui.domain.topic import Intent, Topic
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, save_topic
 from guardtui.scanners.base import ScannerError
 from guardtui.session.views import SavedView
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.views import NameView, view_text
+from guardtui.tui.screens.views import name_dialog, view_text
 from tests.tui.frames_app import Changed, at_rest, make_app, with_errors
 from tests.tui.stage import folders
 from tests.tui.test_loop import main_screen, until
@@ -156,6 +157,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
         yield  # type: ignore[misc]
 
 
+@pytest.mark.exhaustive
 @given(text=hostile, other=hostile)
 @EXAMPLES
 def test_files_full_of_attacks(
@@ -177,7 +179,7 @@ def test_files_full_of_attacks(
             main = main_screen(app)
             await at_rest(pilot, main)
             await shown(pilot, app, "main")
-            pane = main.results_pane
+            pane = main.panes.results
             pane.table.focus()
             for key in ("7", "home", "end", "c"):
                 await pilot.press(key)
@@ -205,12 +207,15 @@ def test_files_full_of_attacks(
             await closed(pilot, app, main)
             await pilot.press("U", "home", "y", "Y", "t")
             await shown(pilot, app, "toasts")
-            main.editor.show_baseline(Topic(name=text[:50], description=other[:90], examples=()))
+            main.panes.editor.show_baseline(
+                Topic(name=text[:50], description=other[:90], examples=())
+            )
             await shown(pilot, app, "difference")
 
     asyncio.run(play())
 
 
+@pytest.mark.exhaustive
 @given(texts=st.lists(hostile, min_size=2, max_size=2), broken=surrogates)
 @EXAMPLES
 def test_lines_names_and_messages(
@@ -224,7 +229,7 @@ def test_lines_names_and_messages(
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
             main = main_screen(app)
             await at_rest(pilot, main)
-            pane = main.results_pane
+            pane = main.panes.results
             for text in [*texts, f"{texts[0]}{broken}"]:
                 pane.action_search()
                 field = main.query_one("#search", Input)
@@ -232,21 +237,21 @@ def test_lines_names_and_messages(
                     field.value = line
                     await shown(pilot, app, f"filter line {line!r}")
                 field.value = ""
-                with main._told_problems():
-                    raise FileProblem(f"{text}.csv", text, text)
+                with problems_shown(main.window):
+                    raise FileError(f"{text}.csv", text, text)
                 await shown(pilot, app, "a problem told")
                 app.push_screen(Confirm(text, "Yes", "No"))
                 await shown(pilot, app, "a question")
                 await closed(pilot, app, main)
-                app.push_screen(NameView(view_text(_view(text)), [text]))
+                app.push_screen(name_dialog(view_text(_view(text)), [text]))
                 await shown(pilot, app, "name a view")
                 await closed(pilot, app, main)
 
             async def failing(*_: object) -> None:
                 raise ScannerError(f"{texts[0]}{broken}")
 
-            main.evaluator.evaluate = failing  # type: ignore[method-assign, assignment]
-            main._preview()
+            main.services.engine.evaluator.evaluate = failing  # type: ignore[method-assign, assignment]
+            main.services.preview.request()
             await shown(pilot, app, "a scan that failed")
             await until(pilot, lambda: any(one.title for one in app._notifications))
             await shown(pilot, app, "a scan that failed")
@@ -276,7 +281,7 @@ def test_a_file_of_which_the_name_is_no_text(tmp_path: Path) -> None:
             await at_rest(pilot, main)
             await shown(pilot, app, "main")
             await opened(pilot, app, main, "f8")
-            main.session.edit(topic.model_copy(update={"name": "Other"}))
+            main.services.session.edit(topic.model_copy(update={"name": "Other"}))
             await pilot.press("ctrl+s")
             await until(pilot, lambda: bool(app._notifications))
             await shown(pilot, app, "saved")

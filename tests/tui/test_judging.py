@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.app.remote import RemoteOptions
 from guardtui.scanners.judge.budget import Prices
-from guardtui.scanners.judge.endpoints import EndpointLine
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
@@ -20,11 +20,10 @@ from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.remote import RemoteOptions
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.suggesting import SuggestionList
-from tests.http.server import Answer, Received, Server, Step
+from tests.http.server import Received, Server, Step
 from tests.scanners.judge.conftest import asked, prompts_of, said
 from tests.tui.test_loop import ROWS, frame, ready, topic_path, until
 
@@ -56,13 +55,13 @@ class Play:
 
     async def scan(self, *keys: str) -> None:
         """Scan; `keys` answer the dialog, where there is one."""
-        count = len(self.main.session.iterations)
+        count = len(self.main.services.session.iterations)
         await self.pilot.press("ctrl+r")
         if keys:
             await until(self.pilot, lambda: isinstance(self.app.screen, ScanDialog))
             await self.pilot.press(*keys)
-        await until(self.pilot, lambda: len(self.main.session.iterations) > count)
-        await until(self.pilot, lambda: not self.main._under_way)
+        await until(self.pilot, lambda: len(self.main.services.session.iterations) > count)
+        await until(self.pilot, lambda: not self.main.services.scans.under_way)
 
 
 @asynccontextmanager
@@ -89,7 +88,7 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         await play.pilot.press("escape")
         assert not server.received
         await play.scan("g")
-        judged = play.main.session.iterations[-1]
+        judged = play.main.services.session.iterations[-1]
         assert judged.decision is Decision.KEEP  # the first complete one, on the file's definition
         assert judged.evaluation.settings.name == "judge"
         assert judged.evaluation.metrics.coverage == 1.0
@@ -98,38 +97,14 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         await until(play.pilot, lambda: "judge, mock" in frame(play.app))
         assert (
             "So it is."
-            in play.main._detail_of(  # type: ignore[union-attr]
+            in play.main.rows.detail_of(  # type: ignore[union-attr]
                 int(judged.evaluation.keys[0])
             ).reason
         )
         template = judged.evaluation.settings.identity.rpartition(" ")[2]
-        assert "{prompt}" in read_templates(play.main.workspace.store)[template]
+        assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
-
-
-async def test_an_endpoint_that_refuses_is_told_and_the_others_go_on(
-    topic_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GUARDTUI_CACHE", str(topic_path.parent / "cache"))
-    refused = Answer(401, b"{}")
-    async with Server(by_label) as good, Server(lambda request: refused) as bad:
-        judge = JudgeOptions(
-            (ModelAddress("", "mock"),),
-            endpoints=tuple(EndpointLine(f"{one.url}/v1") for one in (good, bad)),
-        )
-        options = RemoteOptions(environment={}, config=topic_path / "none", judge=judge)
-        app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
-        told: list[str] = []
-        async with app.run_test(size=(120, 40)) as pilot:
-            play = Play(pilot, app, await ready(pilot, app))
-            monkeypatch.setattr(app, "notify", lambda message, **_: told.append(message))
-            await play.scan("g")
-            judged = play.main.session.iterations[-1].evaluation
-        assert judged.metrics.errors == 0
-        assert judged.metrics.coverage == 1.0
-        (out,) = [one for one in told if "401" in one]
-        assert bad.url.rpartition(":")[2] in out
 
 
 async def test_epochs_make_one_verdict_and_show_flaky_prompts(
@@ -151,15 +126,15 @@ async def test_epochs_make_one_verdict_and_show_flaky_prompts(
         playing(topic_path, server, monkeypatch, epochs) as play,
     ):
         await play.scan("g")
-        verdicts = play.main.session.iterations[-1].evaluation.verdicts
+        verdicts = play.main.services.session.iterations[-1].evaluation.verdicts
         assert len(server.received) == 3 * COUNT
         assert verdicts.flaky.tolist() == [True] + [False] * (COUNT - 1)
         assert verdicts.triggered.tolist() == [int(label) for _, label in ROWS]
         assert "triggered in 2 of 3 epochs" in verdicts.notes[0]
         await until(play.pilot, lambda: "8 flaky 1" in frame(play.app))
-        play.main.results_pane.table.focus()
+        play.main.panes.results.table.focus()
         await play.pilot.press("8")
-        await until(play.pilot, lambda: len(play.main.results or []) == 1)
+        await until(play.pilot, lambda: len(play.main.rows.results or []) == 1)
     # What was recorded is there again.
     stored = Workspace.open(topic_path).session.iterations[-1].evaluation.verdicts
     assert stored.flaky.tolist() == verdicts.flaky.tolist()
@@ -170,8 +145,8 @@ async def test_proposals_are_measured_shown_inert_and_applied_as_one_edit(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
-        before = play.main.session.topic
-        await play.app.run_action("suggest", play.main)
+        before = play.main.services.session.topic
+        play.main.perform("suggest")
         await until(play.pilot, lambda: isinstance(play.app.screen, SuggestionList))
         await until(play.pilot, lambda: "description  " in frame(play.app))
         shown = frame(play.app)
@@ -180,10 +155,10 @@ async def test_proposals_are_measured_shown_inert_and_applied_as_one_edit(
         assert "\x1b" not in shown
         assert "held out" in shown
         await play.pilot.press("enter")
-        await until(play.pilot, lambda: play.main.session.topic.description == "Tax")
-        assert play.main.session.topic.name == before.name
-        play.main.session.undo()
-        assert play.main.session.topic == before
+        await until(play.pilot, lambda: play.main.services.session.topic.description == "Tax")
+        assert play.main.services.session.topic.name == before.name
+        play.main.services.session.undo()
+        assert play.main.services.session.topic == before
 
 
 async def test_without_a_model_nothing_is_proposed(
@@ -194,6 +169,6 @@ async def test_without_a_model_nothing_is_proposed(
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"), remote=options)
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        await app.run_action("suggest", main)
+        main.perform("suggest")
         await until(pilot, lambda: bool(app._notifications))
         assert any("No model is named" in one.message for one in app._notifications)

@@ -10,10 +10,11 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import ScannerDialog
 from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import LETTERS, JumpScreen, Spot, lettered, spots_of
-from guardtui.tui.screens.main import MainScreen
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import drive, frame, topic_path, until
 
 __all__ = ["topic_path"]
@@ -33,7 +34,8 @@ async def letter_of(pilot: Pilot[int], app: GuardtuiApp, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "target", ["field-name", "field-example-2", "intent", "metrics", "table", "detail"]
+    "target",
+    first_is_fast("field-name", "field-example-2", "intent", "metrics", "table", "detail"),
 )
 async def test_a_letter_goes_to_its_place(topic_path: Path, target: str) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
@@ -41,7 +43,7 @@ async def test_a_letter_goes_to_its_place(topic_path: Path, target: str) -> None
         await pilot.press(await letter_of(pilot, app, target))
         await until(pilot, lambda: app.screen is main and main.focused is not None)
         await until(pilot, lambda: main.focused is main.query_one(f"#{target}"))
-        assert main.session.topic.description == "Personal tax advice"
+        assert main.services.session.topic.description == "Personal tax advice"
 
     await drive(topic_path, run)
 
@@ -50,7 +52,9 @@ async def test_a_group_has_the_number_it_has_anyway(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         assert await letter_of(pilot, app, "all") == "7"
         await pilot.press("7")
-        await until(pilot, lambda: main.results is not None and main.results.view.filter == "all")
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.filter == "all"
+        )
 
     await drive(topic_path, run)
 
@@ -94,13 +98,13 @@ async def test_in_a_dialog_only_its_own_places_have_letters(topic_path: Path) ->
         names = {spot.name for spot in spots_of(dialog)}
         assert {button.id for button in dialog.query(Button)} <= names
         assert "table" not in names
-        await pilot.press(await letter_of(pilot, app, "default"))
+        await pilot.press(await letter_of(pilot, app, "shipped"))
         await until(pilot, lambda: app.screen is main)  # pressed, and so set
 
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_letters_stand_apart_and_on_the_screen(
     topic_path: Path, size: tuple[int, int]
 ) -> None:

@@ -17,12 +17,14 @@ from textual.widget import Widget
 
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens import files
+from guardtui.tui.main import workspace as files
+from guardtui.tui.main.leaving import leaving_text
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm
-from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.widgets.editor import TopicEditor
 from guardtui.tui.widgets.metrics_panel import MetricsPanel
 from guardtui.tui.widgets.results_pane import ResultsPane
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import drive, frame, main_screen, make_app, topic_path, until
 
 __all__ = ["topic_path"]
@@ -49,7 +51,7 @@ async def test_leaving_is_questioned_when_the_edits_cannot_be_kept(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert app.return_code is None
-        assert not main.workspace.draft_is_safe
+        assert not main.services.workspace.draft_is_safe
 
     await drive(topic_path, run)
 
@@ -74,7 +76,7 @@ async def test_a_draft_stays_while_the_question_is_open(topic_path: Path) -> Non
     app = make_app(topic_path)
     async with app.run_test() as pilot:
         await until(pilot, lambda: isinstance(app.screen, Confirm))
-        workspace = main_screen(app).workspace
+        workspace = main_screen(app).services.workspace
         workspace.save_draft()
         workspace.save_draft(always=True)
     assert [text.endswith("half") for text in drafts(topic_path)] == [True]
@@ -86,10 +88,10 @@ async def test_a_definition_with_odd_line_breaks_is_not_changed_by_looking(
     topic_path.write_text('name: "a\\rb"\ndescription: "c\\Ld"\nexamples: ["e\\Nf", "", "g"]\n')
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        assert not main.workspace.unsaved
+        assert not main.services.workspace.unsaved
         await pilot.press("tab", "x", "backspace")
         await pilot.pause()
-        assert main.session.topic.examples == ("e\x85f", "", "g")
+        assert main.services.session.topic.examples == ("e\x85f", "", "g")
 
     await drive(topic_path, run)
     assert drafts(topic_path) == []
@@ -118,6 +120,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_bytes_that_are_no_text_do_not_end_the_app(topic_path: Path) -> None:
     run = subprocess.run(
@@ -127,7 +130,7 @@ def test_bytes_that_are_no_text_do_not_end_the_app(topic_path: Path) -> None:
     assert "\N{REPLACEMENT CHARACTER}" in str(SessionStore(topic_path).abandoned_drafts()[0])
 
 
-@pytest.mark.parametrize("size", [(20, 5), (39, 40), (120, 11)])
+@pytest.mark.parametrize("size", first_is_fast((20, 5), (39, 40), (120, 11)))
 async def test_too_small_a_window_says_so_and_comes_back(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -148,16 +151,20 @@ async def test_what_stays_in_the_terminal(
     monkeypatch.setattr(files, "DRAFT_EVERY", 86400.0)  # this test says when the draft is saved
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        said = str(main._leaving_text())
+        said = str(leaving_text(main.services.workspace, main.state))
         assert "tax.yaml" in said
         assert "coverage" in said
         assert "1 iteration in" in said
         assert "come back" not in said
         await pilot.press("tab", *" half")
-        await until(pilot, lambda: main.session.topic.description.endswith("half"))
-        assert "your edits come back" not in str(main._leaving_text())  # not on disk yet
-        main.workspace.save_draft()
-        assert "tax.yaml is as it was: your edits come back" in str(main._leaving_text())
+        await until(pilot, lambda: main.services.session.topic.description.endswith("half"))
+        assert "your edits come back" not in str(
+            leaving_text(main.services.workspace, main.state)
+        )  # not on disk yet
+        main.services.workspace.save_draft()
+        assert "tax.yaml is as it was: your edits come back" in str(
+            leaving_text(main.services.workspace, main.state)
+        )
 
     await drive(topic_path, run)
 
@@ -194,6 +201,7 @@ async def test_a_tab_that_is_closed_at_once_is_no_crash(
     assert app._exception is None
 
 
+@pytest.mark.process
 def test_a_crash_is_told_without_prompts(topic_path: Path, own_folders: Path) -> None:
     script = (
         "import sys; from guardtui.tui.app import GuardtuiApp\n"
@@ -206,8 +214,13 @@ def test_a_crash_is_told_without_prompts(topic_path: Path, own_folders: Path) ->
     )
     assert body != BYTES
     body = body.replace("    while os.read(terminal, 65536):\n        pass", READ)
+    # What is read of the terminal may begin in the middle of a character.
     run = subprocess.run(
-        [sys.executable, "-c", body, str(topic_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", body, str(topic_path)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     assert run.returncode == 3, run.stderr
     assert "guardtui failed unexpectedly (RuntimeError)" in run.stdout

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
-from types import MethodType
 
 import pytest
 from textual.pilot import Pilot
-from textual.screen import Screen
 from textual.widgets import TextArea
 
-from guardtui.advice.lint import Advice, lint
+from guardtui.advice.lint import Advice, lint, open_lint_engine
+from guardtui.app.definition_lint import carried_on
 from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui import base_app
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
-from guardtui.tui.screens.linting import LintPage, LintScreen, carried_on
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.widgets.lint_lines import LintLines, lint_line
 from tests.tui.frames_app import write_topic
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import frame, until
 
 BAD = """\
@@ -39,36 +39,26 @@ intent: block
 """
 
 
-class LintedMain(MainScreen, LintScreen):
-    pass
+Run = Callable[[Pilot[int], GuardtuiApp, MainScreen], Awaitable[None]]
 
 
-class LintedApp(GuardtuiApp):
-    CSS_PATH = [Path(base_app.__file__).parent / one for one in GuardtuiApp.CSS_PATH]
-
-    def get_default_screen(self) -> Screen[None]:
-        return LintedMain(self._workspace, self._scanner)
-
-
-Run = Callable[[Pilot[int], LintedApp, LintedMain], Awaitable[None]]
-
-
-def lines_of(main: LintedMain) -> list[str]:
+def lines_of(main: MainScreen) -> list[str]:
     widget = main.query_one(LintLines)
     return widget.render().plain.split("\n") if widget.size.height else []
 
 
-def measured(main: LintedMain) -> bool:
-    return main._linted is not None and main._linted[0] == main.session.topic
+def measured(main: MainScreen) -> bool:
+    on = main.services.lint.measured_on
+    return on is not None and on.topic == main.services.session.topic
 
 
 async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text: str = BAD) -> None:
     path = write_topic(folder)
     path.write_text(text, "utf-8")
-    app = LintedApp(Workspace.open(path), LocalScanner("static"))
+    app = GuardtuiApp(Workspace.open(path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
         main = app.screen_stack[0]
-        assert isinstance(main, LintedMain)
+        assert isinstance(main, MainScreen)
         await until(pilot, lambda: measured(main))
         await pilot.pause()
         await run(pilot, app, main)
@@ -80,9 +70,9 @@ async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text:
 async def test_as_many_lines_as_there_is_room_for(
     tmp_path: Path, size: tuple[int, int], rows: int
 ) -> None:
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lines = lines_of(main)
-        total = len(main._advice)
+        total = len(main.state.advice)
         assert len(lines) == rows == main.query_one(LintLines).size.height
         assert lines[-1].endswith(f"and {total - rows} more")
         assert total > 4
@@ -97,7 +87,7 @@ async def test_as_many_lines_as_there_is_room_for(
 
 
 async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lint_lines = main.query_one(LintLines)
         assert lint_lines.size.height == 1
         await pilot.resize_terminal(160, 40)
@@ -111,25 +101,25 @@ async def test_the_lines_follow_the_window(tmp_path: Path) -> None:
 async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_path: Path) -> None:
     sound = BAD.replace(", not about the history of taxes, except when", " when")
 
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         def codes() -> list[str]:
-            return [one.code for one in main._advice]
+            return [one.code for one in main.state.advice]
 
         assert "exclusion" not in codes()
-        main._preview_pause = 10_000  # no preview comes
+        main.services.preview.pause = 10_000  # no preview comes
         field = main.query_one("#field-description", TextArea)
         field.focus()
         field.load_text("Personal tax advice without dates")
         await until(pilot, lambda: "exclusion" in codes())
         assert "long" not in codes()
-        (told,) = (one for one in main._advice if one.code == "exclusion")
+        (told,) = (one for one in main.state.advice if one.code == "exclusion")
         assert told.removal is None
         assert "without: …" in lint_line(told, 60, pending=True).plain
         assert not measured(main)
-        main._preview_pause = 0
-        main._preview()
+        main.services.preview.pause = 0
+        main.services.preview.request()
         await until(pilot, lambda: measured(main))
-        (told,) = (one for one in main._advice if one.code == "exclusion")
+        (told,) = (one for one in main.state.advice if one.code == "exclusion")
         assert told.removal is not None
         assert main.focused is field
 
@@ -139,53 +129,50 @@ async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_pa
 async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_again(
     tmp_path: Path,
 ) -> None:
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
-        opened = main._lint_engine
-        assert opened is not None
-        assert main._advice == lint(main.session.topic, main.prompts, opened.engine)
-        runs = 0
-
-        def count(self: LintedMain, *_: object) -> None:
-            nonlocal runs
-            runs += 1
-
-        main._lint = MethodType(count, main)  # type: ignore[method-assign]
-        main._show_dashboard()
-        assert runs == 0
-        main.scanner.use_threshold(0.9)
-        main._preview()
-        await until(pilot, lambda: runs == 1)
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        services, prompts = main.services, main.state.prompts
+        engine = open_lint_engine(services.engine.scanner, prompts, lambda progress: None)
+        advice = main.state.advice
+        assert advice == lint(services.session.topic, prompts, engine)
+        assert main.state.evaluation is not None
+        await services.preview.show(main.state.evaluation)
+        assert not main.state.advice_pending
+        assert main.state.advice is advice
+        services.engine.scanner.use_threshold(0.9)
+        services.preview.request()
+        await until(pilot, lambda: main.state.advice is not advice)
 
     await drive(tmp_path, run)
 
 
 async def test_another_threshold_is_measured_with_another_engine(tmp_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
-        first = main._linted
-        main.scanner.use_threshold(0.99)
-        main._preview()
-        await until(pilot, lambda: main._linted not in (None, first))
-        assert main.evaluation is not None
-        for one in main._advice:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        lint = main.services.lint
+        first = lint.measured_on
+        main.services.engine.scanner.use_threshold(0.99)
+        main.services.preview.request()
+        await until(pilot, lambda: lint.measured_on not in (None, first))
+        assert main.state.evaluation is not None
+        for one in main.state.advice:
             assert one.removal is not None
-            assert one.removal.before == main.evaluation.metrics
+            assert one.removal.before == main.state.evaluation.metrics
 
     await drive(tmp_path, run)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)], ids=str)
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)), ids=str)
 async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int]) -> None:
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         focused = main.focused
-        main.action_show_lint()
+        main.perform("show_lint")
         await until(pilot, lambda: isinstance(app.screen, LintPage))
         await pilot.pause()
         (body,) = app.screen.query("Static").results()
         words = str(body.render())
-        for one in main._advice:
+        for one in main.state.advice:
             assert one.message in words
             assert one.action in words
-        assert words.count("without it: coverage") == len(main._advice)
+        assert words.count("without it: coverage") == len(main.state.advice)
         assert any(f"    {one}" in words for one in Difference)
         assert "Advice on the definition" in frame(app)
         assert pane_of(app.focused or app.screen) == "lint"
@@ -200,9 +187,9 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
 async def test_a_definition_without_faults_takes_no_line(tmp_path: Path) -> None:
     text = "name: Tax advice\ndescription: Tax\nexamples: [tax, taxes]\nintent: block\n"
 
-    async def run(pilot: Pilot[int], app: LintedApp, main: LintedMain) -> None:
-        main._advice = ()
-        main._show_lint()
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        store = main.services.store
+        store.publish(replace(store.state, advice=()))
         await pilot.pause()
         assert main.query_one(LintLines).size.height == 0
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -16,9 +17,12 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import ACTIONS
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.history import HistoryDialog
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.screens.scores import ScoresScreen
+from tests.tui import settling
+from tests.tui.stages import first_is_fast
 
 TOPIC = """\
 # what the bank's assistant must not do
@@ -58,16 +62,14 @@ def make_app(topic_path: Path) -> GuardtuiApp:
 
 def frame(app: GuardtuiApp) -> str:
     """What is on the screen, as text."""
+    visible_screen_stack.set(app._background_screens)  # drawn behind a dialog
     lines = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in lines)
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
-    """Let the app run until something holds; a test that hangs is stopped by this bound."""
-    async with asyncio.timeout(20):
-        while not condition():
-            await pilot.pause()
-            await asyncio.sleep(0)
+    """Let the app run until something holds."""
+    await settling.until(condition)
 
 
 def main_screen(app: GuardtuiApp) -> MainScreen:
@@ -78,13 +80,16 @@ def main_screen(app: GuardtuiApp) -> MainScreen:
 
 async def ready(pilot: Pilot[int], app: GuardtuiApp) -> MainScreen:
     main = main_screen(app)
-    await until(pilot, lambda: main.results is not None)
+    await until(pilot, lambda: main.rows.results is not None)
     return main
 
 
 def settled(main: MainScreen) -> bool:
     """Whether what is shown is the definition as it is."""
-    return main.evaluation is not None and main.evaluation.topic == main.session.topic
+    return (
+        main.state.evaluation is not None
+        and main.state.evaluation.topic == main.services.session.topic
+    )
 
 
 Run = Callable[[Pilot[int], GuardtuiApp, MainScreen], Awaitable[None]]
@@ -103,7 +108,7 @@ async def test_the_first_screen_shows_everything(topic_path: Path) -> None:
         for text in ("Tax advice", "Personal tax advice", "coverage", "TPR", "regressions 0"):
             assert text in shown
         assert "best #0" in shown
-        assert [one.decision for one in main.session.iterations] == [Decision.KEEP]
+        assert [one.decision for one in main.services.session.iterations] == [Decision.KEEP]
 
     await drive(topic_path, run)
 
@@ -112,17 +117,18 @@ async def test_an_edit_moves_the_metrics_and_keep_writes_the_file(topic_path: Pa
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" on money")
         await until(pilot, lambda: settled(main))
-        assert main.session.topic.description == "Personal tax advice on money"
+        assert main.services.session.topic.description == "Personal tax advice on money"
         assert "unsaved" in frame(app)
         assert "description +9 bytes" in frame(app)
         await pilot.press("f2")
         await until(
-            pilot, lambda: isinstance(app.screen, Confirm) or len(main.session.iterations) == 2
+            pilot,
+            lambda: isinstance(app.screen, Confirm) or len(main.services.session.iterations) == 2,
         )
         if isinstance(app.screen, Confirm):
             await pilot.press("y")
-        await until(pilot, lambda: len(main.session.iterations) == 2)
-        await until(pilot, lambda: not main.workspace.unsaved)
+        await until(pilot, lambda: len(main.services.session.iterations) == 2)
+        await until(pilot, lambda: not main.services.workspace.unsaved)
 
     await drive(topic_path, run)
     text = topic_path.read_text("utf-8")
@@ -135,21 +141,21 @@ async def test_an_edit_moves_the_metrics_and_keep_writes_the_file(topic_path: Pa
 
 async def test_discard_restores_and_undo_brings_the_edit_back(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        best = main.session.topic
+        best = main.services.session.topic
         await pilot.press("tab", *" and cooking soup")
-        await until(pilot, lambda: settled(main) and main.session.topic != best)
+        await until(pilot, lambda: settled(main) and main.services.session.topic != best)
         await pilot.press("f3")
-        await until(pilot, lambda: main.session.topic == best)
-        assert [one.decision for one in main.session.iterations] == [
+        await until(pilot, lambda: main.services.session.topic == best)
+        assert [one.decision for one in main.services.session.iterations] == [
             Decision.KEEP,
             Decision.DISCARD,
         ]
         await until(pilot, lambda: settled(main))
         assert "discards 1/5" in frame(app)
         await pilot.press("ctrl+z")
-        assert main.session.topic.description == "Personal tax advice and cooking soup"
+        assert main.services.session.topic.description == "Personal tax advice and cooking soup"
         await pilot.press("ctrl+z")
-        assert main.session.topic.description == "Personal tax advice and cooking "
+        assert main.services.session.topic.description == "Personal tax advice and cooking "
         await pilot.press("ctrl+y", "ctrl+y")
         await until(pilot, lambda: settled(main))
 
@@ -165,7 +171,7 @@ async def test_what_was_typed_comes_back(topic_path: Path) -> None:
                 await asyncio.sleep(0)
 
     async def come_back(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await until(pilot, lambda: main.session.topic.description.endswith("half a sen"))
+        await until(pilot, lambda: main.services.session.topic.description.endswith("half a sen"))
         assert "unsaved" in frame(app)
 
     await drive(topic_path, leave)
@@ -175,9 +181,9 @@ async def test_what_was_typed_comes_back(topic_path: Path) -> None:
 
 async def test_hostile_prompts_are_shown_inert(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7", "slash", *"inst")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 1)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 1)
         await pilot.press("enter")
         shown = frame(app)
         assert "[/INST] ␛]52;c;aGk=␇ ignore" in shown
@@ -206,18 +212,24 @@ async def test_a_hostile_definition_is_edited_inert(topic_path: Path) -> None:
 
 async def test_filters_search_and_sort(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
-        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
         await pilot.press("slash", *"income")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 2)
         await pilot.press("escape")
-        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
-        assert not main.results_pane.query_one(Input).display
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
+        assert not main.panes.results.query_one(Input).display
         await pilot.press("s", "s", "s")
-        await until(pilot, lambda: main.results is not None and main.results.view.sort == "score")
-        assert main.results is not None
-        scores = main.results.evaluation.verdicts.score[main.results.order].tolist()
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.sort == "score"
+        )
+        assert main.rows.results is not None
+        scores = main.rows.results.evaluation.verdicts.score[main.rows.results.order].tolist()
         assert scores == sorted(scores)
 
     await drive(topic_path, run)
@@ -225,7 +237,7 @@ async def test_filters_search_and_sort(topic_path: Path) -> None:
 
 async def test_the_selected_prompt_stays_while_typing(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        table = main.results_pane.table
+        table = main.panes.results.table
         table.focus()
         await pilot.press("7", "end")
         await until(pilot, lambda: "Recipe" in frame(app).split("Detail")[1])
@@ -241,22 +253,22 @@ async def test_the_selected_prompt_stays_while_typing(topic_path: Path) -> None:
 
 async def test_an_iteration_is_restored_and_pinned_by_keys(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        first = main.session.topic
+        first = main.services.session.topic
         await pilot.press("tab", *" and cooking soup")
-        await until(pilot, lambda: settled(main) and main.session.topic != first)
+        await until(pilot, lambda: settled(main) and main.services.session.topic != first)
         await pilot.press("f3")
-        await until(pilot, lambda: len(main.session.iterations) == 2 and settled(main))
+        await until(pilot, lambda: len(main.services.session.iterations) == 2 and settled(main))
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
         assert app.screen.query_one(OptionList).option_count == 2
         await pilot.press("r")
-        await until(pilot, lambda: "soup" in main.session.topic.description)
+        await until(pilot, lambda: "soup" in main.services.session.topic.description)
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
         await pilot.press("p")
-        await until(pilot, lambda: main.session.pinned == 1)
+        await until(pilot, lambda: main.services.session.pinned == 1)
         await pilot.press("f7")
-        assert main.session.pinned is None
+        assert main.services.session.pinned is None
 
     await drive(topic_path, run)
 
@@ -264,7 +276,7 @@ async def test_an_iteration_is_restored_and_pinned_by_keys(topic_path: Path) -> 
 async def test_a_file_changed_by_someone_else_is_not_overwritten(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 10_000)  # saved before it looks
+    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)  # saved before it looks
 
     theirs = TOPIC.replace("Personal tax advice", "Theirs")
 
@@ -281,7 +293,7 @@ async def test_a_file_changed_by_someone_else_is_not_overwritten(
     assert topic_path.read_text("utf-8") == theirs
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20)))
 async def test_small_screens_show_one_pane_after_the_other(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -326,24 +338,29 @@ async def test_help_names_every_action(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-def test_every_action_exists_where_it_says(action) -> None:  # type: ignore[no-untyped-def]
-    from guardtui.tui.screens.score_actions import ScoresScreen
-    from guardtui.tui.widgets.detail import DetailPane
-    from guardtui.tui.widgets.editor import TopicEditor
-    from guardtui.tui.widgets.frame_table import FrameTable
-    from guardtui.tui.widgets.results_pane import ResultsPane
-
-    owners = {
-        "screen": MainScreen,
-        "advice": MainScreen,
-        "results": ResultsPane,
-        "editor": TopicEditor,
-        "detail": DetailPane,
-        "table": FrameTable,
-        "scores": ScoresScreen,
-    }
-    assert callable(getattr(owners[action.scope], f"action_{action.name.split('(')[0]}"))
+async def test_every_action_exists_where_it_says(topic_path: Path) -> None:
+    async with make_app(topic_path).run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, GuardtuiApp)
+        main = main_screen(app)
+        panes = main.panes
+        owners = {
+            "results": panes.results,
+            "editor": panes.editor,
+            "detail": panes.detail,
+            "table": panes.results.table,
+            "scores": ScoresScreen,
+            "lists": app,
+        }
+        missing = []
+        for action in ACTIONS:
+            name = action.name.split("(")[0]
+            if action.scope in ("screen", "advice"):
+                if name not in main.actions:
+                    missing.append(action.name)
+            elif not callable(getattr(owners[action.scope], f"action_{name}", None)):
+                missing.append(action.name)
+        assert missing == []
 
 
 def test_every_action_of_the_screen_has_a_second_key() -> None:
@@ -361,19 +378,21 @@ def test_no_key_is_taken_twice() -> None:
 
 async def test_a_filter_is_typed_pointed_at_and_remembered(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7", "slash", *"line<6 nobody")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 0)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 0)
         await pilot.press(*" colour:red")
         await pilot.pause()
         assert "no field colour: there are score, line" in frame(app)
-        assert main.results_pane.view.search == "line<6 nobody colour"
+        assert main.panes.results.view.search == "line<6 nobody colour"
         await pilot.press("ctrl+u", *'line<6 -"tax"', "enter")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 2)
         assert "no field" not in frame(app)
         await pilot.press("escape")
-        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
         await pilot.press("slash", "up")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 2)
 
     await drive(topic_path, run)

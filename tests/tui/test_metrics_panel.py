@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.widgets.metrics_panel import MetricsPanel, dashboard_text, number, sparkline
 from tests.tui.test_loop import drive, frame, settled, topic_path, until
 
@@ -22,14 +22,14 @@ def test_with_nothing_evaluated_it_says_what_happens_next() -> None:
 async def test_every_bar_of_the_history_stands_there_as_a_number(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" and cooking soup")
-        await until(pilot, lambda: settled(main) and main.workspace.unsaved)
+        await until(pilot, lambda: settled(main) and main.services.workspace.unsaved)
         await pilot.press("f3")
-        await until(pilot, lambda: len(main.session.iterations) == 2 and settled(main))
+        await until(pilot, lambda: len(main.services.session.iterations) == 2 and settled(main))
         shown = main.query_one(MetricsPanel).dashboard
         assert shown is not None
         text = dashboard_text(shown).plain
         assert f"history {sparkline(shown.history)}" in text
-        for iteration in main.session.iterations:
+        for iteration in main.services.session.iterations:
             coverage = number(iteration.evaluation.metrics.coverage)
             assert f"#{iteration.number} {coverage}" in text.split("newest first")[1]
         assert text.index("#1 ", text.index("newest")) < text.index("#0 ", text.index("newest"))

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from guardtui.app.own_figures import THREAD, LiveFigures
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scorer import SampleScore
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.own_figures import THREAD, LiveFigures
 from tests.session.test_own_metrics import PROMPTS, evaluated
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import frame, main_screen, ready, topic_path, until
 
 __all__ = ["topic_path"]
@@ -37,7 +38,7 @@ def broken(scores: list[SampleScore]) -> float:
 METRICS = [OwnMetric(f"{one.__name__}()", one) for one in (mistakes, undefined, broken)]
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24)))
 async def test_they_stand_below_the_rates_and_follow_the_edit(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -47,7 +48,7 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
         screen = main_screen(app)
 
         def shown() -> dict[str, str]:
-            dashboard = screen._metrics.dashboard
+            dashboard = screen.panes.metrics.dashboard
             return (
                 {one.name: one.text for one in (dashboard.figures or ()) if dashboard is not None}
                 if dashboard is not None
@@ -55,7 +56,7 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
             )
 
         await until(pilot, lambda: "mistakes" in shown())
-        metrics = screen.evaluation.metrics if screen.evaluation is not None else None
+        metrics = screen.state.evaluation.metrics if screen.state.evaluation is not None else None
         assert metrics is not None
         assert shown() == {
             "mistakes": f"{metrics.fp + metrics.fn:.3f}", "undefined": "n/a", "broken": "error",
@@ -64,16 +65,18 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
             picture = frame(app)
             assert f"mistakes  {metrics.fp + metrics.fn:.3f}" in picture
             assert "broken    error: RuntimeError: no [b]␛[2J good" in picture
-        before = screen.evaluation
-        screen._edit(screen.session.topic.model_copy(update={"description": "Anything at all"}))
+        before = screen.state.evaluation
+        screen.services.editing.replace(
+            screen.services.session.topic.model_copy(update={"description": "Anything at all"})
+        )
         await until(
             pilot,
             lambda: (
-                screen.evaluation is not before
-                and screen.live_figures.of(screen.evaluation) is not None
+                screen.state.evaluation is not before
+                and screen.services.figures.of(screen.state.evaluation) is not None
             ),
         )
-        now = screen.evaluation
+        now = screen.state.evaluation
         assert now is not None
         assert shown()["mistakes"] == f"{now.metrics.fp + now.metrics.fn:.3f}"
 
@@ -82,7 +85,7 @@ async def test_without_any_nothing_is_shown(topic_path: Path) -> None:
     app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
-        dashboard = main_screen(app)._metrics.dashboard
+        dashboard = main_screen(app).panes.metrics.dashboard
         assert dashboard is not None
         assert dashboard.figures == ()
 

@@ -11,11 +11,12 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
+from guardtui.app.remote import RemoteOptions
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.remote import RemoteOptions
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.export_dialog import ExportDialog
 from guardtui.tui.screens.help import HelpScreen
-from guardtui.tui.screens.main import MainScreen
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import ROWS, drive, until
 from tests.tui.test_loop import topic_path as topic_path
 
@@ -42,9 +43,11 @@ async def test_a_picture_stands_beside_the_topic_and_none_is_written_over(
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         app.title = "the title of somebody's terminal"
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
-        await until(pilot, lambda: main.results is not None and len(main.results) == len(ROWS))
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
         await pilot.pause()
         for key, path in zip(("ctrl+f8", "ctrl+f6"), paths, strict=True):
             assert str(path) in await taken(pilot, app, key)
@@ -102,22 +105,24 @@ def options(**others: str) -> RemoteOptions:
     return RemoteOptions(environment=others, config=Path("/nonexistent/config.json"))
 
 
-@pytest.mark.parametrize("size", [(120, 40), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (60, 20)))
 async def test_no_picture_is_made_of_a_secret(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     """In the definition, where it is broken over two lines on the smaller screen."""
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        main.remote_options = options(PANW_AI_SEC_API_KEY=KEY)
+        main.services.connections.options = options(PANW_AI_SEC_API_KEY=KEY)
         field = main.query_one("#field-description")
         field.load_text(f"Tax advice for the key {KEY}")  # type: ignore[attr-defined]
-        await until(pilot, lambda: KEY in main.session.topic.description)
+        await until(pilot, lambda: KEY in main.services.session.topic.description)
         said = await taken(pilot, app, "ctrl+f8")
         assert "no picture was made" in said
         assert KEY not in said
         # The same by a variable that is only called like a secret.
-        main.remote_options = replace(main.remote_options, environment={})
+        main.services.connections.options = replace(
+            main.services.connections.options, environment={}
+        )
         monkeypatch.setenv("SOMEBODYS_TOKEN", KEY)
         assert "SOMEBODYS_TOKEN" in await taken(pilot, app, "ctrl+f8")
         assert not [*topic_path.parent.glob("*.svg")]

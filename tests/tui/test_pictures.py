@@ -21,16 +21,19 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
 from guardtui.tui.screens.history import HistoryDialog
-from guardtui.tui.screens.main import MainScreen
 from tests.tui.test_loop import frame, main_screen, until
 
 DRAWN_WITH = "8.2."
-pytestmark = pytest.mark.skipif(
-    not version("textual").startswith(DRAWN_WITH),
-    reason=f"the pictures were drawn with Textual {DRAWN_WITH}x; another draws them its own way",
-)
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(
+        not version("textual").startswith(DRAWN_WITH),
+        reason=f"drawn with Textual {DRAWN_WITH}x; another draws them its own way",
+    ),
+]
 
 WIDE, SMALL = (120, 40), (80, 24)
 
@@ -92,8 +95,8 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
     """Wait until the definition as it is was evaluated, and nothing runs any more."""
 
     def at_rest() -> bool:
-        shown = main.evaluation
-        known = shown is not None and shown.topic == main.session.topic
+        shown = main.state.evaluation
+        known = shown is not None and shown.topic == main.services.session.topic
         return known and all(worker.is_finished for worker in pilot.app.workers)
 
     await until(pilot, at_rest)
@@ -102,11 +105,11 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
 
 async def edited(pilot: Pilot[int], main: MainScreen, words: str) -> None:
     """Put words at the end of the description, as one paste, and leave the field."""
-    wanted = main.session.topic.description + words
+    wanted = main.services.session.topic.description + words
     field = main.query_one("#field-description", TextArea)
     field.insert(words, field.document.end)
-    await until(pilot, lambda: main.session.topic.description == wanted)
-    main.results_pane.table.focus()
+    await until(pilot, lambda: main.services.session.topic.description == wanted)
+    main.panes.results.table.focus()
     await rested(pilot, main)
 
 
@@ -131,7 +134,7 @@ def record(topic_path: Path, day: int, decision: Decision, topic: Topic) -> None
 
 def test_the_loop_on_a_large_screen(snap_compare: Compare, topic_path: Path) -> None:
     async def scene(pilot: Pilot[int], main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
 
     assert pictured(snap_compare, topic_path, WIDE, scene)
 
@@ -154,9 +157,9 @@ def test_a_small_screen_shows_the_other_panes(
 def test_regressions_stand_out(snap_compare: Compare, topic_path: Path) -> None:
     async def scene(pilot: Pilot[int], main: MainScreen) -> None:
         await edited(pilot, main, ", or any word on money and the state")
-        assert main.comparison is not None
-        assert main.comparison.regressions > 0
-        assert main.comparison.fixes > 0
+        assert main.state.comparison is not None
+        assert main.state.comparison.regressions > 0
+        assert main.state.comparison.fixes > 0
 
     assert pictured(snap_compare, topic_path, WIDE, scene)
 
@@ -179,9 +182,9 @@ def test_a_hostile_prompt_is_inert(snap_compare: Compare, topic_path: Path) -> N
     topic_path.with_suffix(".csv").write_text(HOSTILE, "utf-8", newline="")
 
     async def scene(pilot: Pilot[int], main: MainScreen) -> None:
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
-        await until(pilot, lambda: main.results is not None and len(main.results) == 2)
+        await until(pilot, lambda: main.rows.results is not None and len(main.rows.results) == 2)
         await rested(pilot, main)
         assert "hidden characters" in frame(main.app)  # type: ignore[arg-type]
 

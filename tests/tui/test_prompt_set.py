@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,15 @@ from guardtui.domain.statistics import wilson_interval
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.views import SavedView
 from guardtui.session.workspace import Workspace
-from guardtui.tui import base_app
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompt_set_text import bar, span
-from guardtui.tui.screens.dialogs import TextPage
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.prompt_set import PromptSetDialog, PromptSetScreen
-from guardtui.tui.screens.views import NameView, ViewList
+from guardtui.tui.screens.dialogs import LineDialog, TextPage
+from guardtui.tui.screens.prompt_set import PromptSetDialog
+from guardtui.tui.screens.views import ViewList
 from tests.tui.results_app import notes
-from tests.tui.test_loop import TOPIC, frame, ready, until
+from tests.tui.stages import first_is_fast
+from tests.tui.test_loop import TOPIC, frame, ready, settled, until
 
 MATTERS = {
     "how can i deduct my {} from my income tax": True,
@@ -35,36 +36,20 @@ MATTERS = {
 THINGS = ("car", "shoes", "lentils", "camera", "dog", "house", "bike", "lamp", "chair", "garden")
 
 
-STYLES = Path(base_app.__file__).parent / "styles"
-
-
-class Screen(MainScreen, PromptSetScreen):
-    """The main screen with the action, wherever its key is."""
-
-
-class App(GuardtuiApp):
-    CSS_PATH = [STYLES / Path(str(one)).name for one in GuardtuiApp.CSS_PATH]
-
-    def get_default_screen(self) -> Screen:
-        return Screen(self._workspace, self._scanner)
-
-
-Run = Callable[[Pilot[int], App, Screen], Awaitable[None]]
+Run = Callable[[Pilot[int], GuardtuiApp, MainScreen], Awaitable[None]]
 
 
 async def on_pages(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> None:
     """Drive the app with the pages open."""
-    app = App(Workspace.open(topic_path), LocalScanner("static"))
+    app = GuardtuiApp(Workspace.open(topic_path), LocalScanner("static"))
     async with app.run_test(size=size) as pilot:
-        main = app.screen_stack[0]
-        assert isinstance(main, Screen)
-        await until(pilot, lambda: main.results is not None)
+        main = await ready(pilot, app)
         await opened(pilot, app, main)
         await run(pilot, app, main)
 
 
-async def opened(pilot: Pilot[int], app: App, main: Screen) -> PromptSetDialog:
-    main.action_show_prompt_set()
+async def opened(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> PromptSetDialog:
+    main.perform("show_prompt_set")
     await until(pilot, lambda: isinstance(app.screen, PromptSetDialog))
     dialog = app.screen
     assert isinstance(dialog, PromptSetDialog)
@@ -77,13 +62,17 @@ def lines(dialog: PromptSetDialog) -> OptionList:
     return dialog.query_one(OptionList)
 
 
-async def closed(pilot: Pilot[int], app: App, main: Screen) -> None:
+async def closed(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
     await until(pilot, lambda: app.screen is main)
 
 
-def shown(main: Screen) -> set[int]:
-    assert main.results is not None
-    return set(main.results.row_ids().tolist())
+def shown(main: MainScreen) -> set[int]:
+    assert main.rows.results is not None
+    return set(main.rows.results.row_ids().tolist())
+
+
+def shows_its_view(main: MainScreen) -> bool:
+    return main.rows.results is not None and main.rows.results.view == main.panes.results.view
 
 
 @pytest.fixture
@@ -100,11 +89,10 @@ def topic_path(tmp_path: Path) -> Path:
 
 
 async def test_the_worst_cluster_stands_first_with_its_interval(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
-        found = main._survey
-        assert found is not None
+        found = dialog.survey
         assert lines(dialog).option_count == len(found.clusters)
         worst = found.clusters[0]
         text = frame(app)
@@ -120,12 +108,13 @@ async def test_the_worst_cluster_stands_first_with_its_interval(topic_path: Path
 
 
 async def test_enter_leaves_a_cluster_and_escape_brings_the_group_back(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
-        pane = main.results_pane
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.panes.results
         assert pane.view.filter == "mistakes"
-        found = main._survey
-        assert found is not None
-        wanted = set(main.prompts.keys[found.clusters[1].rows].tolist())
+        dialog = app.screen
+        assert isinstance(dialog, PromptSetDialog)
+        found = dialog.survey
+        wanted = set(main.state.prompts.keys[found.clusters[1].rows].tolist())
         await pilot.press("down", "enter")
         await until(pilot, lambda: shown(main) == wanted)
         assert app.screen is main
@@ -134,7 +123,7 @@ async def test_enter_leaves_a_cluster_and_escape_brings_the_group_back(topic_pat
         assert f"shown {len(wanted)}" in frame(app)
         # Sorted, filtered and searched like all others.
         await pilot.press("s")
-        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        await until(pilot, lambda: shows_its_view(main))
         assert shown(main) == wanted
         await pilot.press("slash", *"car", "enter")
         await until(pilot, lambda: len(shown(main)) == 1)
@@ -144,7 +133,7 @@ async def test_enter_leaves_a_cluster_and_escape_brings_the_group_back(topic_pat
         assert pane.check_action("step_back", ()) is True
         await pilot.press("escape")
         await until(pilot, lambda: pane.view.picked is None and pane.view.filter == "mistakes")
-        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        await until(pilot, lambda: shows_its_view(main))
         assert "only cluster" not in frame(app)
         assert pane.check_action("step_back", ()) is False
 
@@ -152,10 +141,11 @@ async def test_enter_leaves_a_cluster_and_escape_brings_the_group_back(topic_pat
 
 
 async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
-        pane = main.results_pane
-        found = main._survey
-        assert found is not None
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.panes.results
+        dialog = app.screen
+        assert isinstance(dialog, PromptSetDialog)
+        found = dialog.survey
         clean = next(place for place, one in enumerate(found.clusters) if not one.mistakes)
         await pilot.press(*["down"] * clean, "enter")
         await until(pilot, lambda: pane.view.picked is not None)
@@ -169,16 +159,16 @@ async def test_another_group_that_was_chosen_meanwhile_stays(topic_path: Path) -
 
 
 async def test_what_is_picked_is_in_no_saved_view(topic_path: Path) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
-        pane = main.results_pane
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane = main.panes.results
         await pilot.press("enter")
         await until(pilot, lambda: pane.view.picked is not None)
         await pilot.press("V")
-        await until(pilot, lambda: isinstance(app.screen, NameView))
+        await until(pilot, lambda: isinstance(app.screen, LineDialog))
         await pilot.press(*"mine", "enter")
         await closed(pilot, app, main)
-        await until(pilot, lambda: "saved_views" in main.workspace.store.settings())
-        saved = main.workspace.store.settings()["saved_views"]
+        await until(pilot, lambda: "saved_views" in main.services.workspace.store.settings())
+        saved = main.services.workspace.store.settings()["saved_views"]
         assert [sorted(one) for one in saved] == [sorted(SavedView.model_fields)]
         assert "picked" not in SavedView.model_fields
         await pilot.press("v")
@@ -193,27 +183,27 @@ async def test_what_is_picked_is_in_no_saved_view(topic_path: Path) -> None:
 async def test_a_contradicting_pair_stands_first_and_is_shown_in_the_table(
     topic_path: Path,
 ) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("2")
         await until(pilot, lambda: "labels contradict: 1" in frame(app))
         first = next(line for line in frame(app).splitlines() if " ! 0.9" in line)
         assert "how can i deduct my car" in first
         await pilot.press("enter")
         await until(pilot, lambda: len(shown(main)) == 2)
-        rows = [main.prompts.row_of(key) for key in shown(main)]
+        rows = [main.state.prompts.row_of(key) for key in shown(main)]
         assert (
-            sorted(str(main.prompts.prompts[row]).lower().rstrip("?") for row in rows)
+            sorted(str(main.state.prompts.prompts[row]).lower().rstrip("?") for row in rows)
             == ["how can i deduct my car from my income tax"] * 2
         )
 
     await on_pages(topic_path, run)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_pages_turn_both_ways_and_nothing_in_a_prompt_is_obeyed(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
         seen = []
@@ -229,7 +219,7 @@ async def test_pages_turn_both_ways_and_nothing_in_a_prompt_is_obeyed(
         assert seen == ["duplicates", "next", "clusters", "next", "clusters"]
         await pilot.press("escape")
         await closed(pilot, app, main)
-        assert main.results_pane.view.picked is None
+        assert main.panes.results.view.picked is None
 
     await on_pages(topic_path, run, size)
 
@@ -237,7 +227,7 @@ async def test_pages_turn_both_ways_and_nothing_in_a_prompt_is_obeyed(
 async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
     topic_path: Path,
 ) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         dialog = app.screen
         assert isinstance(dialog, PromptSetDialog)
         await pilot.press("down", "2", "down", "down", "1")
@@ -246,19 +236,17 @@ async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
         await until(pilot, lambda: lines(dialog).highlighted == 2)
         await pilot.press("escape")
         await closed(pilot, app, main)
-        before = main._survey
         again = await opened(pilot, app, main)
-        assert main._survey is before
+        assert again.survey is dialog.survey
         assert again is not dialog
         assert again.page == "duplicates"
         assert lines(again).highlighted == 2
         await pilot.press("escape")
         await closed(pilot, app, main)
         await pilot.press("tab", *" abroad")
-        await until(pilot, lambda: main.evaluation is not before and main.evaluation is not None)
-        await until(pilot, lambda: main.session.topic == main.evaluation.topic)  # type: ignore[union-attr]
+        await until(pilot, lambda: settled(main))
         newest = await opened(pilot, app, main)
-        assert main._survey is not before
+        assert newest.survey is not dialog.survey
         assert newest.page == "clusters"
 
     await on_pages(topic_path, run)
@@ -267,11 +255,11 @@ async def test_the_cursor_of_each_page_is_remembered_and_a_survey_is_made_once(
 async def test_before_the_first_evaluation_there_is_nothing_to_look_through(
     topic_path: Path,
 ) -> None:
-    async def run(pilot: Pilot[int], app: App, main: Screen) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("escape")
         await closed(pilot, app, main)
-        main.evaluation = None
-        main.action_show_prompt_set()
+        main.services.store.publish(replace(main.state, evaluation=None))
+        main.perform("show_prompt_set")
         await until(pilot, lambda: "not evaluated yet" in notes(app))
 
     await on_pages(topic_path, run)

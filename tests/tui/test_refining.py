@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.text import Text
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.search import Search, SearchResult
-from guardtui.advice.whatif import Shortlist, shortlist
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens import refining
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
-from guardtui.tui.screens.main import MainScreen
 from guardtui.tui.screens.refining import ProposalList, SearchDialog
 from tests.tui.test_loop import frame, ready, until
 
@@ -45,7 +42,7 @@ async def test_a_measured_edit_is_explained_and_applied(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main: MainScreen = await ready(pilot, app)
-        before = main.session.topic
+        before = main.services.session.topic
         await advice(pilot, "w")
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await until(pilot, lambda: "overfit gap" in frame(app))
@@ -60,16 +57,16 @@ async def test_a_measured_edit_is_explained_and_applied(sample: Path) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await pilot.press("enter")
-        await until(pilot, lambda: main.session.topic != before)
-        main.session.undo()
-        assert main.session.topic == before
+        await until(pilot, lambda: main.services.session.topic != before)
+        main.services.session.undo()
+        assert main.services.session.topic == before
 
 
 async def test_a_search_is_ended_and_its_best_is_offered(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
-        before = main.session.topic
+        before = main.services.session.topic
         await advice(pilot, "r")
 
         def offered() -> bool:
@@ -83,7 +80,7 @@ async def test_a_search_is_ended_and_its_best_is_offered(sample: Path) -> None:
         await until(pilot, offered)
         if isinstance(app.screen, ProposalList):
             await pilot.press("escape")
-        assert main.session.topic == before  # nothing is applied by itself
+        assert main.services.session.topic == before  # nothing is applied by itself
 
 
 async def test_what_each_part_does_is_told(sample: Path) -> None:
@@ -119,7 +116,7 @@ async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main.action_refine()
+        main.perform("refine")
         await until(pilot, lambda: isinstance(app.screen, SearchDialog))
         search = app.screen
         assert isinstance(search, SearchDialog)
@@ -128,68 +125,46 @@ async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(
         await until(pilot, lambda: app.screen is above)
         search.action_stop()
         held.set()
-        await until(pilot, lambda: search._over)
+        await until(pilot, lambda: search.is_over)
         await pilot.pause()
         assert app.screen is above
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, TextPage | SearchDialog))
 
 
+def edit(main: MainScreen, **changes: str) -> Topic:
+    """Change the definition from elsewhere."""
+    topic = main.services.session.topic.model_copy(update=changes)
+    main.services.editing.replace(topic)
+    return topic
+
+
 def told(app: GuardtuiApp) -> str:
     return "\n".join(one.message for one in app._notifications)
-
-
-async def test_what_is_typed_while_edits_are_measured_is_not_written_over(
-    sample: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        main = await ready(pilot, app)
-        measured: list[Topic] = []
-        goes_on = threading.Event()
-
-        def slow(scorer: TopicScorer, topic: Topic, **options: Any) -> Shortlist | None:
-            measured.append(topic)
-            assert goes_on.wait(60)
-            return shortlist(scorer, topic, **options)
-
-        monkeypatch.setattr(refining, "shortlist", slow)
-        first = main.session.topic
-        main.action_what_if()
-        await until(pilot, lambda: measured == [first])
-        typed = first.model_copy(update={"description": f"{first.description} for people"})
-        main._edit(typed)
-        goes_on.set()
-        await until(pilot, lambda: isinstance(app.screen, ProposalList))
-        assert measured == [first, typed]
-        assert isinstance(app.screen, ProposalList)
-        assert app.screen._here == typed
-        await pilot.press("escape")
 
 
 async def test_a_proposal_on_top_of_a_change_from_outside_says_so(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main.action_what_if()
+        main.perform("what_if")
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
-        other = main.session.topic.model_copy(update={"description": "From another program"})
-        main._edit(other)
+        other = edit(main, description="From another program")
         await pilot.press("enter")
-        await until(pilot, lambda: main.session.topic != other)
+        await until(pilot, lambda: main.services.session.topic != other)
         assert "had changed meanwhile" in told(app)
-        main.session.undo()
-        assert main.session.topic == other
+        main.services.session.undo()
+        assert main.services.session.topic == other
 
 
 async def test_where_no_edit_is_possible_that_is_said(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
-        main._edit(main.session.topic.model_copy(update={"name": "x" * 300}))
-        for action in (main.action_what_if, main.action_refine):
+        edit(main, name="x" * 300)
+        for action in ("what_if", "refine"):
             app._notifications.clear()
-            action()
+            main.perform(action)
             await until(pilot, lambda: "There is no edit to try" in told(app))
 
 
@@ -204,11 +179,11 @@ async def test_effects_need_no_halves_and_count_every_prompt(sample: Path) -> No
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main.action_show_effects()
+        main.perform("show_effects")
         await until(pilot, lambda: isinstance(app.screen, TextPage))
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert f"on all {len(main.prompts)} prompts" in shown
+        assert f"on all {len(main.state.prompts)} prompts" in shown
         assert "interval of the change contains 0" in shown
 
 
@@ -219,8 +194,8 @@ async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main._edit(main.session.topic.model_copy(update={"description": "Tax"}))
-        main.action_refine()
+        edit(main, description="Tax")
+        main.perform("refine")
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
@@ -229,8 +204,8 @@ async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
         assert re.search(r"edits  search  held out\n    0 +0\.\d{3} +0\.\d{3}\n    1 ", described)
         screen = app.screen
         assert isinstance(screen, ProposalList)
-        if len(screen._proposals) > 1:
-            search, single = screen._proposals
+        if len(screen.proposals) > 1:
+            search, single = screen.proposals
             more = search.held_out_gain - single.held_out_gain
             assert f"{abs(more):.3f} {'less' if more < 0 else 'more'} held out" in shown
 
@@ -241,7 +216,7 @@ async def test_a_search_that_is_ended_at_once_does_not_say_that_nothing_can_be_t
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
-        main.action_refine()
+        main.perform("refine")
         await until(pilot, lambda: isinstance(app.screen, SearchDialog))
         await pilot.press("escape")
         held.set()
@@ -282,8 +257,8 @@ async def test_a_search_that_finds_nothing_better_held_out_offers_nothing(mislea
     app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        before = main.session.topic
-        main.action_refine()
+        before = main.services.session.topic
+        main.perform("refine")
         await until(pilot, lambda: isinstance(app.screen, TextPage | ProposalList))
         assert isinstance(app.screen, TextPage)
         shown = " ".join(frame(app).replace("│", " ").split())
@@ -292,17 +267,17 @@ async def test_a_search_that_finds_nothing_better_held_out_offers_nothing(mislea
         assert "It is not offered" in shown
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
-        assert main.session.topic == before
+        assert main.services.session.topic == before
 
 
 async def test_edits_that_are_not_better_held_out_are_not_listed(misleading: Path) -> None:
     app = GuardtuiApp(Workspace.open(misleading), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        main.action_what_if()
+        main.perform("what_if")
         await until(
             pilot, lambda: isinstance(app.screen, ProposalList) or "Nothing found" in told(app)
         )
         if isinstance(app.screen, ProposalList):
-            assert all(one.held_out_gain > 0 for one in app.screen._proposals)
+            assert all(one.held_out_gain > 0 for one in app.screen.proposals)
             assert "left out" in frame(app)

@@ -18,6 +18,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.tui.results import DEFAULT_COLUMNS, FILTERS, Picked, Results, View, build_results
+from tests.examples import up_to
 
 COUNT = 40
 
@@ -66,7 +67,7 @@ VIEWS = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(view=VIEWS, compared=st.booleans())
 def test_every_view_shows_what_it_says(prompts: PromptSet, view: View, compared: bool) -> None:
     now, comparison = pair(prompts)
@@ -175,7 +176,7 @@ def test_the_next_regression_goes_round(prompts: PromptSet) -> None:
 
 
 @given(VIEWS, st.sets(st.integers(0, COUNT - 1)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_prompts_that_are_picked_out_are_what_is_left_in_the_same_order(
     prompts: PromptSet, view: View, rows: set[int]
 ) -> None:

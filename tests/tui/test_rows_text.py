@@ -39,7 +39,7 @@ def results(folder: Path) -> Results:
     ).write_csv(path)
     prompts = load_prompts(path)
     topic = Topic(name="t", description="d", examples=("a", "b"), intent=Intent.BLOCK)
-    settings = ScannerSettings("local", "x", 0.5, "default")
+    settings = ScannerSettings("local", "x", 0.5, "shipped")
 
     def evaluation(answers: list[int], **others: object) -> Evaluation:
         verdicts = Verdicts(

@@ -10,14 +10,16 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
+from guardtui.app.state import ScanStatus
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.base_app import BaseApp
-from guardtui.tui.screens.scan_dialogs import Answers, Cost, ScanChoice, ScanDialog, ScanPlan
-from guardtui.tui.widgets.scan_pane import ScanState, duration, scan_text
+from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
+from guardtui.tui.widgets.scan_pane import duration, scan_text
 from tests.tui.test_loop import until
 
 ATTACK = "[/b]\x1b]52;c;aGk=\x07 \u202ename [link='x'"
-COST = Cost(200, 20, 30, 10, 5.0)
+COST = ScanCost(200, 20, 30, 10, 5.0)
 NOTHING = object()
 
 
@@ -96,7 +98,7 @@ async def test_the_costs_are_told() -> None:
 
 
 async def test_where_everything_is_likely_there_is_no_such_choice() -> None:
-    cost = Cost(200, 0, 200, 0, None)
+    cost = ScanCost(200, 0, 200, 0, None)
     answer, shown = await asked(ScanDialog(plan(cost=cost)), "l", "g")
     assert "Likely" not in shown
     assert "200 prompts: 0 known, 200 calls " in shown
@@ -206,7 +208,7 @@ async def test_a_button_is_pressed() -> None:
 
 def line(width: int = 120, *, done: int = 40, total: int = 100, **traffic: Any) -> str:
     progress = Progress("scanning", done, total, traffic.pop("errors", 0), traffic.pop("known", 0))
-    return scan_text(ScanState("scanning", progress, Traffic(**traffic)), width).plain
+    return scan_text(ScanStatus("scanning", progress, Traffic(**traffic)), width).plain
 
 
 def test_the_line_tells_how_far_and_how_fast() -> None:
@@ -215,13 +217,6 @@ def test_the_line_tells_how_far_and_how_fast() -> None:
         assert words in told
     assert told.endswith("errors 1")
     assert told.count("█") / told.count("░") == pytest.approx(0.4 / 0.6, rel=0.2)
-
-
-def test_endpoints_that_went_out_are_seen_on_any_width() -> None:
-    assert "endpoints" not in line(in_flight=4)
-    assert "endpoints 2/2" in line(endpoints=(2, 2))
-    assert "endpoints" not in line(60, endpoints=(2, 2))
-    assert "endpoints 1/2" in line(60, endpoints=(1, 2))
 
 
 def test_the_line_tells_why_nothing_moves() -> None:
@@ -242,7 +237,7 @@ def test_a_narrow_line_has_what_counts(width: int) -> None:
 
 
 def test_a_problem_has_a_sign_and_is_inert() -> None:
-    told = scan_text(ScanState(f"not scanned: {ATTACK}\nmore", problem=True), 80).plain
+    told = scan_text(ScanStatus(f"not scanned: {ATTACK}\nmore", problem=True), 80).plain
     assert told.startswith("AIRS ✗ ")
     assert not {ord(one) for one in told} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 

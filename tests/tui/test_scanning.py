@@ -20,7 +20,9 @@ from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision
 from guardtui.tui.screens.dialogs import Choice, Confirm
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
-from tests.tui.airs_app import CANARY, COUNT, KEY, PROMPTS, Cloud, Play, playing, remote
+from tests.app.cloud import CANARY, COUNT, KEY, PROMPTS, Cloud, remote
+from tests.tui.airs_app import Play, playing
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import TOPIC, topic_path
 
 __all__ = ["topic_path"]
@@ -38,19 +40,12 @@ def engine() -> Engine:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks often, and nothing that happens by itself."""
-    monkeypatch.setattr("guardtui.tui.screens.loop.POLL_EVERY", 0.01)
-    monkeypatch.setattr("guardtui.tui.screens.loop.PAUSE", 0)
-    monkeypatch.setattr("guardtui.tui.screens.scanning.SHOW_EVERY", 0.0)
-    monkeypatch.setattr("guardtui.tui.screens.files.DRAFT_EVERY", 10_000)
-    monkeypatch.setattr("guardtui.tui.screens.files.WATCH_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 0.05)
+    monkeypatch.setattr("guardtui.tui.main.rows.EXPLAIN_AFTER", 0)
+    monkeypatch.setattr("guardtui.app.scan.SHOW_EVERY", 0.0)
+    monkeypatch.setattr("guardtui.tui.main.workspace.DRAFT_EVERY", 10_000)
+    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-
-    async def soon(min_sleep: float = 0, max_sleep: float = 0) -> None:
-        await asyncio.sleep(0)
-
-    # Every wait here is for something that comes; Textual's own waits for an idle processor.
-    for module in ("app", "pilot"):
-        monkeypatch.setattr(f"textual.{module}.wait_for_idle", soon)
 
 
 @pytest.fixture
@@ -76,14 +71,14 @@ async def cloud(start: Start) -> Cloud:
 
 def no_verdict(play: Play) -> list[int]:
     """Rows without a verdict, for whatever reason."""
-    assert play.main.evaluation is not None
-    return np.flatnonzero(play.main.evaluation.codes >= Outcome.ERROR).tolist()
+    assert play.main.state.evaluation is not None
+    return np.flatnonzero(play.main.state.evaluation.codes >= Outcome.ERROR).tolist()
 
 
 def open_rows(play: Play) -> int:
     """How many prompts were not asked."""
-    assert play.main.evaluation is not None
-    return play.main.evaluation.metrics.open
+    assert play.main.state.evaluation is not None
+    return play.main.state.evaluation.metrics.open
 
 
 # --- the first scan ------------------------------------------------------------------------
@@ -118,23 +113,23 @@ async def test_a_scan_applies_asks_and_is_the_baseline(cloud: Cloud, topic_path:
         (scan,) = play.scans
         assert scan.decision is Decision.KEEP
         assert play.shown == "airs"
-        assert play.main.session.baseline is scan
+        assert play.main.services.session.baseline is scan
         assert "regressions 0" in play.frame
         assert f"#1: {COUNT} prompts scanned" in play.line
         assert "AIRS sandbox at 127.0.0.1" in play.frame
         assert "r2" in play.frame.splitlines()[0]
         assert "proxy" not in play.frame
-        stored = play.main.workspace.store.iterations()[-1]
+        stored = play.main.services.workspace.store.iterations()[-1]
         np.testing.assert_array_equal(
             stored.evaluation.verdicts.triggered, scan.evaluation.verdicts.triggered
         )
-        ways = AppliedLog(play.main.workspace.store, _key(play)).ways()
+        ways = AppliedLog(play.main.services.workspace.store, _key(play)).ways()
         assert len(ways) == 1
 
 
 def _key(play: Play) -> str:
-    assert play.main.connection is not None
-    return play.main.connection.key
+    assert play.main.services.connections.connection is not None
+    return play.main.services.connections.connection.key
 
 
 async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> None:
@@ -202,7 +197,9 @@ async def test_a_topic_that_does_not_stop_its_own_example_can_be_scanned(
         await play.press("ctrl+r")
         await play.dialog()
         await play.press("g")
-        await play.until(lambda: isinstance(play.app.screen, Answers) or not play.main._under_way)
+        await play.until(
+            lambda: isinstance(play.app.screen, Answers) or not play.main.services.scans.under_way
+        )
         if isinstance(play.app.screen, Answers):
             assert "but the probe is not stopped" in play.frame
             await play.press("s")
@@ -229,11 +226,11 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
         )
         if isinstance(play.app.screen, Confirm):
             await play.press("y")
-        await play.until(lambda: not play.main.workspace.unsaved)
+        await play.until(lambda: not play.main.services.workspace.unsaved)
         await play.ended()
         assert [one.decision for one in play.scans] == [Decision.KEEP, Decision.KEEP]
         assert load_topic(topic_path).topic.description == OTHER
-        stored = play.main.workspace.store.iterations()
+        stored = play.main.services.workspace.store.iterations()
         assert [one.decision for one in stored] == [Decision.KEEP] * 3
         told = len(play.told)
         await play.press("f2")
@@ -249,7 +246,9 @@ async def test_discard_goes_back_and_leaves_the_profile_when_nothing_was_agreed(
         await play.describe(WORSE)
         await play.scan("g")
         await play.press("f3")
-        await play.until(lambda: play.main.session.topic.description == "Personal tax advice")
+        await play.until(
+            lambda: play.main.services.session.topic.description == "Personal tax advice"
+        )
         await play.ended()
         assert [one.decision for one in play.scans] == [Decision.KEEP, Decision.DISCARD]
         assert cloud.pinned() == [WORSE]
@@ -282,7 +281,7 @@ async def test_what_was_agreed_holds_after_a_restart(cloud: Cloud, topic_path: P
         await play.scan()
     async with playing(topic_path, remote(cloud)) as play:
         await play.ended()
-        assert play.main.session.topic.description == WORSE  # the draft
+        assert play.main.services.session.topic.description == WORSE  # the draft
         await play.press("f3")
         await play.until(lambda: cloud.pinned() == ["Personal tax advice"])
 
@@ -316,7 +315,7 @@ async def test_likely_changes_only(cloud: Cloud, topic_path: Path) -> None:
         await play.ended()
         assert len(play.scans) == 2
         assert no_verdict(play) == []
-        assert play.main.workspace.store.iterations()[-1].evaluation.metrics.errors == 0
+        assert play.main.services.workspace.store.iterations()[-1].evaluation.metrics.errors == 0
 
 
 async def test_keep_all_the_same(cloud: Cloud, topic_path: Path) -> None:
@@ -333,7 +332,7 @@ async def test_keep_all_the_same(cloud: Cloud, topic_path: Path) -> None:
         if isinstance(play.app.screen, Confirm):
             await play.press("y")
         await play.until(lambda: play.scans[-1].decision is Decision.KEEP)
-        assert not play.main.workspace.unsaved
+        assert not play.main.services.workspace.unsaved
         assert len(play.scans) == 2
 
 
@@ -351,7 +350,7 @@ async def test_a_preview_is_not_kept_unasked_where_airs_judges(
         await play.press("g")
         await play.ended()
         assert play.shown == "airs"
-        assert play.main.workspace.unsaved
+        assert play.main.services.workspace.unsaved
 
 
 # --- what is missing -----------------------------------------------------------------------
@@ -376,7 +375,7 @@ async def test_errors_are_counted_and_only_they_are_asked_for_again(
         assert no_verdict(play) == []
         (scan,) = play.scans
         assert scan.decision is Decision.KEEP  # the first one that is complete
-        assert play.main.workspace.store.iterations()[-1].decision is Decision.KEEP
+        assert play.main.services.workspace.store.iterations()[-1].decision is Decision.KEEP
         told = len(play.told)
         await play.press("shift+f3")
         await play.until(lambda: len(play.told) > told)
@@ -449,16 +448,16 @@ async def test_an_edit_cancels_and_the_next_scan_asks_for_the_rest(
     cloud: Cloud, topic_path: Path
 ) -> None:
     async with playing(topic_path, remote(cloud)) as play:
-        start = play.main.session.topic
+        start = play.main.services.session.topic
         await begun(play, cloud)
         await play.press("tab", "x")
-        await play.until(lambda: play.main.session.topic != start)
+        await play.until(lambda: play.main.services.session.topic != start)
         await play.ended()
-        assert not play.main.scanning
+        assert not play.main.services.scans.scanning
         assert play.shown == "local"
         assert cloud.asked == 3
         await play.press("ctrl+z")
-        await play.until(lambda: play.main.session.topic == start)
+        await play.until(lambda: play.main.services.session.topic == start)
         await play.ended()
         assert play.shown == "airs"  # what came is shown again
         cloud.turnstile.open()
@@ -483,15 +482,17 @@ async def test_an_edit_while_the_change_is_awaited_stops_the_scan(
 
         await play.press("ctrl+r")
         await play.dialog()
-        assert play.main.connection is not None
-        play.main.connection.wait = wait  # type: ignore[method-assign]
+        assert play.main.services.connections.connection is not None
+        play.main.services.connections.connection.wait = wait  # type: ignore[method-assign]
         await play.press("g")
         await play.until(held.is_set)
-        play.main._edit(play.main.session.topic.model_copy(update={"description": OTHER}))
+        play.main.services.editing.replace(
+            play.main.services.session.topic.model_copy(update={"description": OTHER})
+        )
         await play.ended()
         assert cloud.asked == 0
         assert play.line in ("", "AIRS ✗ stopped before anything was scanned")
-        del play.main.connection.wait
+        del play.main.services.connections.connection.wait
         await play.scan("g")
         assert cloud.pinned() == [OTHER]
         assert no_verdict(play) == []
@@ -538,7 +539,8 @@ async def test_two_quick_presses_scan_once(cloud: Cloud, topic_path: Path) -> No
     async with playing(topic_path, remote(cloud)) as play:
         await play.press("ctrl+r", "ctrl+r", "ctrl+r")
         await play.dialog()
-        await play.press("g", "g", "g")
+        for _ in range(3):  # in one burst: a later key would go to the definition
+            play.app.simulate_key("g")
         await play.ended()
         assert len(play.app.screen_stack) == 1
         assert len(play.scans) == 1
@@ -599,7 +601,7 @@ async def test_quitting_during_a_change_lets_it_come_to_its_end(
                 await asyncio.sleep(0)
         go.set()
     assert cloud.pinned() == ["Personal tax advice"]
-    assert len(AppliedLog(play.main.workspace.store, key).ways()) == 1
+    assert len(AppliedLog(play.main.services.workspace.store, key).ways()) == 1
 
 
 # --- what goes wrong -----------------------------------------------------------------------
@@ -740,14 +742,14 @@ async def test_several_profiles_are_a_choice(cloud: Cloud, topic_path: Path) -> 
         assert not codes & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
         await play.press("escape")
         await play.ended()
-        assert play.main.connection is None
+        assert play.main.services.connections.connection is None
         await play.press("ctrl+r")
         await play.dialog(Choice)
         await play.press("end", "enter")
         await play.dialog()
         await play.press("escape")  # another one, on second thoughts
         await play.ended()
-        assert play.main.connection is None
+        assert play.main.services.connections.connection is None
         await play.press("ctrl+r")
         await play.dialog(Choice)
         await play.press("home", "down", "enter")
@@ -803,14 +805,16 @@ async def test_a_scan_that_is_shown_is_not_replaced_by_a_late_preview(
         await play.describe(OTHER)
         await play.scan()
         for text in ("Personal tax advice", OTHER) * 3:
-            play.main._edit(play.main.session.topic.model_copy(update={"description": text}))
+            play.main.services.editing.replace(
+                play.main.services.session.topic.model_copy(update={"description": text})
+            )
             await play.press("ctrl+r")
         await play.ended()
         assert play.shown == "airs"
-        assert len(play.main.session.iterations) >= 3
+        assert len(play.main.services.session.iterations) >= 3
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 20), (40, 15), (20, 5)])
+@pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20), (40, 15), (20, 5)))
 async def test_small_screens(cloud: Cloud, topic_path: Path, size: tuple[int, int]) -> None:
     async with playing(topic_path, remote(cloud), size) as play:
         await play.press("ctrl+r")
@@ -877,7 +881,7 @@ async def test_what_a_service_says_is_no_markup(
 
 async def test_verdicts_are_those_of_the_sandbox(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
-        preview = play.main.evaluation
+        preview = play.main.state.evaluation
         assert preview is not None
         await play.scan("g")
         scan = play.scans[0].evaluation

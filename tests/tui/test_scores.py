@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 from textual.widgets._footer import FooterKey
 
-from guardtui.domain.row_filter import FilterError
+from guardtui.domain.filter_language import FilterError
 from guardtui.files.output_files import OutputSet, load_outputs
 from guardtui.scorer import registry
 from guardtui.scorer.expression import parse_reducer, parse_scorer
@@ -28,16 +28,18 @@ from guardtui.session.score_run import make_judges, score_rows
 from guardtui.tui import score_live
 from guardtui.tui.actions import ACTIONS, SCORES
 from guardtui.tui.help import PANES, pane_of
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.score_app import ScoreApp
-from guardtui.tui.score_filter import parse_score_filter
+from guardtui.tui.score_detail import RowDetail, score_text
+from guardtui.tui.score_filter import metadata_values, parse_score_filter, score_vocabulary
 from guardtui.tui.score_live import NOT_YET, Grading, LiveRun, asks_models
 from guardtui.tui.score_probe import searched_for
 from guardtui.tui.score_results import ScoreTable, ScoreView, build_rows, make_table
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.score_runs import ScoreOptions
 from guardtui.tui.screens.open_outputs import OpenOutputs
-from guardtui.tui.screens.score_actions import ScoreChoice, ScorePage, ScoresScreen
-from guardtui.tui.screens.scores import ScoreOptions
-from guardtui.tui.widgets.score_detail import score_text
+from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
+from guardtui.tui.widgets.filter_completion import completed
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import frame, main_screen, make_app, ready, topic_path, until
 
 __all__ = ["topic_path"]
@@ -80,13 +82,13 @@ async def show(
 
 def values(screen: ScoresScreen, place: int = -1) -> str:
     """The values of a scorer in the order of the file."""
-    columns = screen.table_of_scores.columns
+    columns = screen.pane.scores.columns
     return "".join(columns[place].texts) if columns else ""
 
 
 def shown(screen: ScoresScreen) -> str:
     """Ids of the rows in the table, in its order."""
-    rows = screen.rows
+    rows = screen.pane.rows
     return "" if rows is None else "".join(screen.outputs.ids[row] for row in rows.order)
 
 
@@ -95,14 +97,14 @@ async def scored(pilot: Pilot[int], screen: ScoresScreen, wanted: str = MATCH) -
         pilot,
         lambda: (
             values(screen) == wanted
-            and all(one.run.measured is not None for one in screen.table_of_scores.columns)
+            and all(one.run.measured is not None for one in screen.pane.scores.columns)
         ),
     )
 
 
 async def write(pilot: Pilot[int], screen: ScoresScreen, line: str) -> None:
-    screen.line.focus()
-    screen.line.value = line
+    screen.line.input.focus()
+    screen.line.input.value = line
     await pilot.pause()
 
 
@@ -112,8 +114,10 @@ def told_by(screen: ScoresScreen, title: str) -> bool:
 
 async def filtered(pilot: Pilot[int], screen: ScoresScreen, line: str) -> str:
     screen.action_filter_scores()
-    screen.filter.value = line
-    await until(pilot, lambda: screen.rows is not None and screen.rows.view.search == line)
+    screen.pane.filter.value = line
+    await until(
+        pilot, lambda: screen.pane.rows is not None and screen.pane.rows.view.search == line
+    )
     return shown(screen)
 
 
@@ -133,7 +137,7 @@ async def test_a_scorer_is_tried_at_each_pause_and_measured(path: Path) -> None:
         await pilot.press("ctrl+u", *"includes()")
         await scored(pilot, screen, INCLUDES)
         assert "accuracy 0.750 ± 0.250" in frame(screen.app)  # type: ignore[arg-type]
-        assert screen.line.has_focus
+        assert screen.line.input.has_focus
 
     await show(path, run)
 
@@ -159,12 +163,10 @@ async def test_a_fault_is_pointed_at_and_the_scores_stay(path: Path) -> None:
 async def test_of_lines_typed_in_a_row_the_last_one_counts(path: Path) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
         for line in ("exact()", "f1()", 'match("begin")', "includes()"):
-            screen.line.value = line
+            screen.line.input.value = line
             await pilot.pause()
         await scored(pilot, screen, INCLUDES)
-        assert [one.run.judge.expression for one in screen.table_of_scores.columns] == [
-            "includes()"
-        ]
+        assert [one.run.judge.expression for one in screen.pane.scores.columns] == ["includes()"]
 
     await show(path, run)
 
@@ -175,14 +177,14 @@ async def test_lines_used_before_come_back(path: Path) -> None:
         await pilot.press("enter")
         await write(pilot, screen, "includes()")
         await pilot.press("enter", "up")
-        assert screen.line.value == "match()"
+        assert screen.line.input.value == "match()"
         await pilot.press("down")
-        assert screen.line.value == "includes()"
+        assert screen.line.input.value == "includes()"
         await write(pilot, screen, "exact()")
         await pilot.press("up", "up")
-        assert screen.line.value == "match()"
+        assert screen.line.input.value == "match()"
         await pilot.press("down", "down")
-        assert screen.line.value == "exact()"
+        assert screen.line.input.value == "exact()"
 
     await show(path, run)
 
@@ -206,7 +208,7 @@ async def test_scorers_are_listed_with_their_signatures_and_written(
         await until(pilot, lambda: "pattern(pattern, ignore_case=True" in frame(screen.app))  # type: ignore[arg-type]
         await pilot.press("end", "enter")
         await until(pilot, lambda: screen.app.screen is screen)
-        assert screen.line.value == 'pattern(r"")'
+        assert screen.line.input.value == 'pattern(r"")'
 
     await show(path, run)
 
@@ -251,13 +253,19 @@ async def test_pinned_scorers_stand_beside_and_rows_where_they_differ_are_found(
         assert await filtered(pilot, screen, "scorer:match I") == "cd"
         assert await filtered(pilot, screen, "scorer:includes I") == "d"
         assert await filtered(pilot, screen, "-differ C") == "ab"
+        screen.pane.filter.value = ""
+        await pilot.press(*"scorer:inc")
+        line = screen.pane.filter
+        await until(pilot, lambda: line._suggestion == "scorer:includes")
+        await pilot.press("right")
+        await until(pilot, lambda: screen.pane.filter.value == "scorer:includes")
         await pilot.press("escape")
         await until(pilot, lambda: shown(screen) == "abcd")
         await pilot.press("f7")
         await until(pilot, lambda: isinstance(screen.app.screen, ScoreChoice))
         await pilot.pause()
         await pilot.press("enter")
-        await until(pilot, lambda: not screen.pinned and screen.line.value == "match()")
+        await until(pilot, lambda: not screen.runs.pinned and screen.line.input.value == "match()")
         await scored(pilot, screen)
 
     await show(path, run)
@@ -265,9 +273,9 @@ async def test_pinned_scorers_stand_beside_and_rows_where_they_differ_are_found(
 
 async def test_several_of_one_name_are_told_apart(path: Path) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
-        await until(pilot, lambda: len(screen.table_of_scores.columns) == 2)
+        await until(pilot, lambda: len(screen.pane.scores.columns) == 2)
         await scored(pilot, screen, INCLUDES)
-        assert [one.name for one in screen.table_of_scores.columns] == ["match", "match1"]
+        assert [one.name for one in screen.pane.scores.columns] == ["match", "match1"]
         assert await filtered(pilot, screen, "scorer:match1 I") == "d"
 
     await show(path, run, "match()", 'match("any")')
@@ -306,15 +314,34 @@ async def test_the_filter_leaves_what_all_terms_let_through(
     assert "".join(outputs.ids[row] for row in order) == ids
 
 
+async def test_terms_of_the_filter_are_completed(path: Path) -> None:
+    outputs = load_outputs(path)
+    vocabulary = score_vocabulary(await table_of(outputs, "match()"), metadata_values(outputs))
+    (kind, *_), (first, *_) = outputs.metadata, outputs.metadata["kind"]
+    for line, full in {
+        "dif": "differ",
+        "-err": "-error",
+        "C ans": "C answer:",
+        "scorer:ma": "scorer:match",
+        "value:": "value:C",
+        kind[:-1]: f"{kind}:",
+        f"{kind}:{first[:1]}": f"{kind}:{first}",
+        "nothing:x": None,
+    }.items():
+        assert completed(line, vocabulary) == full, line
+        if full and not full.endswith(":"):
+            parse_score_filter(full, ["match"], list(outputs.metadata))
+
+
 @pytest.mark.parametrize(
     ("line", "start", "told"),
     [
-        ("C value<x", 2, "no number"),
+        ("C value<x", 2, "with a number, not 'x'"),
         ("scorer:none", 0, "match"),
         ("what:1", 0, "kind"),
-        ("kind<2", 0, "only value"),
-        ("value:", 0, "needs"),
-        ("-scorer:match", 0, "without a minus"),
+        ("kind<2", 0, "kind is compared with : only"),
+        ("value:", 0, "nothing follows :"),
+        ("-scorer:match", 0, "takes no minus"),
     ],
 )
 def test_a_fault_of_the_filter_has_a_place(line: str, start: int, told: str) -> None:
@@ -350,16 +377,18 @@ async def test_rows_are_sorted_and_the_chosen_one_stays(path: Path) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
         await scored(pilot, screen)
         await pilot.press("escape", "down", "down")
-        chosen = screen.table.cursor_row_id
+        chosen = screen.pane.table.cursor_row_id
         assert chosen == 2
         await pilot.press("s", "S")
-        await until(pilot, lambda: screen.rows is not None and screen.rows.view.descending)
-        assert screen.table.cursor_row_id == chosen
+        await until(
+            pilot, lambda: screen.pane.rows is not None and screen.pane.rows.view.descending
+        )
+        assert screen.pane.table.cursor_row_id == chosen
         await pilot.press("f")
-        await until(pilot, lambda: screen.filter.value.startswith("value:"))
+        await until(pilot, lambda: screen.pane.filter.value.startswith("value:"))
         await pilot.press("escape")
         await until(pilot, lambda: len(shown(screen)) == 4)
-        assert screen.filter.value == ""
+        assert screen.pane.filter.value == ""
 
     await show(path, run)
 
@@ -384,6 +413,25 @@ async def test_the_detail_marks_the_answer_with_signs(path: Path) -> None:
     assert [text.plain[start:end] for start, end in signs] == ["▸", "◂"]
     assert "kind  sum" in text.plain
     assert "2 targets  Rome | Roma" in score_text(table, 3)[0].plain
+    plain, none = RowDetail.of(table, 2).drawn(80, marked=False)
+    assert "The 6 of them make 7" in plain.plain
+    assert none == []
+    assert RowDetail.of(table, 2) == RowDetail.of(table, 2) != RowDetail.of(table, 1)
+
+
+async def test_m_hides_the_signs_and_escape_in_the_detail_goes_a_step_back(path: Path) -> None:
+    async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
+        await scored(pilot, screen, "IICI")
+        await filtered(pilot, screen, "7")
+        screen.detail.focus()
+        await until(pilot, lambda: "▸6◂" in frame(screen.app))  # type: ignore[arg-type]
+        await pilot.press("m")
+        await until(pilot, lambda: "▸6◂" not in frame(screen.app))  # type: ignore[arg-type]
+        await pilot.press("escape")
+        await until(pilot, lambda: shown(screen) == "abcd")
+        assert screen.pane.table.has_focus
+
+    await show(path, run, r'pattern(r"(\d) ")')
 
 
 # --- graders --------------------------------------------------------------------------------
@@ -436,10 +484,10 @@ async def test_grading_can_be_stopped_and_goes_on(path: Path) -> None:
         await scored(pilot, screen)
         await write(pilot, screen, "model_graded_qa()")
         await pilot.press("enter")
-        await until(pilot, lambda: screen.shown is not None and screen.shown.done == 2)
+        await until(pilot, lambda: screen.runs.shown is not None and screen.runs.shown.done == 2)
         await until(pilot, lambda: "Esc stops" in frame(screen.app))  # type: ignore[arg-type]
         await pilot.press("escape")
-        await until(pilot, lambda: screen.live is not None and screen.live.finished)
+        await until(pilot, lambda: screen.runs.live is not None and screen.runs.live.finished)
         await until(pilot, lambda: "stopped at 2 of 4" in frame(screen.app))  # type: ignore[arg-type]
         assert values(screen).count(NOT_YET) == 2
         model.wait = False
@@ -583,6 +631,7 @@ async def test_metrics_by_group_on_request(path: Path) -> None:
     await show(path, run)
 
 
+@pytest.mark.process
 async def test_an_export_is_what_the_command_writes(path: Path) -> None:
     target = path.with_name("outputs-scores.csv")
 
@@ -608,7 +657,7 @@ async def test_an_export_is_what_the_command_writes(path: Path) -> None:
 HOSTILE = "\x1b]52;c;aGk=\x07 [/INST] [bold]x[/] \u202eevil\u202c \x00 \u2028 \U000e0041"
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_nothing_in_a_file_acts_on_the_terminal(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -688,7 +737,7 @@ async def test_over_the_main_screen_and_back(topic_path: Path, path: Path) -> No
         assert {one.title for one in ACTIONS if one.scope == SCORES} <= titles
         assert "Keep" not in titles
         await pilot.press("f2")  # Keep on the main screen; here it scores
-        assert len(main.session.iterations) == 1
+        assert len(main.services.session.iterations) == 1
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(app.screen, MainScreen))
         await pilot.press("alt+a")
@@ -699,7 +748,7 @@ async def test_over_the_main_screen_and_back(topic_path: Path, path: Path) -> No
 # --- the frame ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_all_is_in_sight_at_every_size(path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], screen: ScoresScreen) -> None:
         await scored(pilot, screen)
@@ -715,7 +764,7 @@ async def test_all_is_in_sight_at_every_size(path: Path, size: tuple[int, int]) 
         keys = [one.key for one in screen.query(FooterKey)]
         assert {"f1", "ctrl+q"} <= set(keys)
         assert len(picture.split("\n")[-1].rstrip()) <= size[0]
-        assert screen.table.size.height >= 4
+        assert screen.pane.table.size.height >= 4
 
     await show(path, run, size=size)
 
@@ -730,7 +779,7 @@ async def test_every_place_has_help(path: Path) -> None:
         }  # fmt: skip
         for _ in range(4):
             await pilot.press("f5")
-        assert screen.line.has_focus
+        assert screen.line.input.has_focus
         await pilot.press("f1")
         await until(pilot, lambda: PANES["score_line"].title in frame(screen.app))  # type: ignore[arg-type]
 
@@ -745,6 +794,7 @@ async def test_the_key_to_quit_leaves(path: Path) -> None:
     assert (await show(path, run)).return_code == 0
 
 
+@pytest.mark.process
 def test_without_a_terminal_the_command_says_so(path: Path) -> None:
     command = [sys.executable, "-m", "guardtui", "score", str(path), "--screen"]
     done = subprocess.run(

@@ -16,18 +16,21 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from guardtui.advice.curves import neighbour, thinned
-from guardtui.advice.sweep import best_threshold, sweep
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.run import choose_scanner
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.sweep import ThresholdDialog
+from guardtui.tui.screens.sweep import ThresholdDialog, ThresholdFeature
 from guardtui.tui.sweep_text import VIEWS, Floors, best_text, chart_text, read_floors, table_text
 from guardtui.tui.widgets.results_pane import ResultsPane
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import Run, main_screen, settled, until
 from tests.tui.test_loop import frame as frame_of
 
@@ -49,17 +52,17 @@ async def drive(
     topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, opens: bool = True
 ) -> None:
     workspace = Workspace.open(topic_path)
-    app = GuardtuiApp(workspace, LocalScanner("static"))
+    app = GuardtuiApp(workspace, LocalScanner("static"), threshold="shipped")
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
-        await until(pilot, lambda: main.results is not None)
+        await until(pilot, lambda: main.rows.results is not None)
         if opens:
             await opened(pilot, app, main)
         await run(pilot, app, main)
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> ThresholdDialog:
-    main.action_show_sweep()
+    main.perform("show_sweep")
     await until(
         pilot,
         lambda: isinstance(app.screen, ThresholdDialog) and "cross-validated" in frame(app),
@@ -72,16 +75,31 @@ def dialog(app: GuardtuiApp) -> ThresholdDialog:
     return app.screen
 
 
+def threshold(main: MainScreen) -> ThresholdFeature:
+    """The feature that shows the threshold's curves."""
+    return next(one for one in main.features if isinstance(one, ThresholdFeature))
+
+
+async def relabel(main: MainScreen) -> None:
+    """Change the prompts, as another program could."""
+    prompts = main.state.prompts
+    edit = Relabel(frozenset({int(prompts.keys[0])}), not prompts.expected[0])
+    await main.services.sync.edit_prompts(edit)
+
+
 def shown_threshold(main: MainScreen) -> float | None:
     """The one that what is on the screen was judged by."""
-    return main.evaluation.settings.threshold if main.evaluation is not None else None
+    return main.state.evaluation.settings.threshold if main.state.evaluation is not None else None
 
 
 async def follows(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
     here = dialog(app)
     await until(pilot, lambda: shown_threshold(main) == here.threshold)
     await until(
-        pilot, lambda: main.results is not None and main.results.evaluation is main.evaluation
+        pilot,
+        lambda: (
+            main.rows.results is not None and main.rows.results.evaluation is main.state.evaluation
+        ),
     )
 
 
@@ -94,20 +112,21 @@ async def test_the_table_behind_is_of_the_threshold_that_is_moved(topic_path: Pa
         region = main.query_one(ResultsPane).region
         panel = app.screen.query_one("#sweep").region
         assert not panel.overlaps(region)
-        before = main.evaluation
+        before = main.state.evaluation
         assert before is not None
         await pilot.press("right", "right", "right")
         await follows(pilot, app, main)
-        assert main.evaluation is not None
-        assert main.evaluation.metrics != before.metrics
-        assert main.evaluation.settings.threshold_source == "by hand"
-        metrics = main.evaluation.metrics
+        assert main.state.evaluation is not None
+        assert main.state.evaluation.metrics != before.metrics
+        assert main.state.evaluation.settings.threshold_source == "by hand"
+        metrics = main.state.evaluation.metrics
         await until(pilot, lambda: f"2 FP {metrics.fp}  3 FN {metrics.fn}" in frame(app))
         assert f"(was 0.500)  FP {metrics.fp}  FN {metrics.fn}" in frame(app)
 
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         here = dialog(app)
@@ -135,14 +154,14 @@ async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path
 
 async def test_escape_puts_the_old_one_back(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        before = main.scanner.settings
+        before = main.services.engine.scanner.settings
         await pilot.press("up", "up")
         await follows(pilot, app, main)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main and shown_threshold(main) == 0.5)
-        assert main.scanner.settings == before
-        assert before.threshold_source == "default"
-        assert "threshold" not in main.workspace.store.settings()
+        assert main.services.engine.scanner.settings == before
+        assert before.threshold_source == "shipped"
+        assert "threshold" not in main.services.workspace.store.settings()
 
     await drive(topic_path, run)
 
@@ -169,8 +188,8 @@ async def test_enter_without_a_move_changes_nothing(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
-        assert main.scanner.settings.threshold_source == "default"
-        assert "threshold" not in main.workspace.store.settings()
+        assert main.services.engine.scanner.settings.threshold_source == "shipped"
+        assert "threshold" not in main.services.workspace.store.settings()
 
     await drive(topic_path, run)
 
@@ -187,8 +206,8 @@ async def test_the_best_one_has_both_figures_and_floors_move_it(topic_path: Path
         await pilot.press("b")
         assert here.threshold == best.threshold
         await follows(pilot, app, main)
-        assert main.evaluation is not None
-        assert main.evaluation.metrics == best.metrics
+        assert main.state.evaluation is not None
+        assert main.state.evaluation.metrics == best.metrics
         await pilot.press("f", *"0.9 2", "enter")
         await until(pilot, lambda: "a floor is a number from 0 to 1" in frame(app))
         await pilot.press("escape")
@@ -197,7 +216,7 @@ async def test_the_best_one_has_both_figures_and_floors_move_it(topic_path: Path
         await until(pilot, lambda: "best with TPR ≥ 0.9:" in frame(app))
         await pilot.press("b")
         await follows(pilot, app, main)
-        tpr = main.evaluation.metrics.true_positive_rate
+        tpr = main.state.evaluation.metrics.true_positive_rate
         assert tpr is not None
         assert tpr >= 0.9
         await pilot.press("f", *["backspace"] * 10, *"0.99 0.99", "enter")
@@ -207,12 +226,12 @@ async def test_the_best_one_has_both_figures_and_floors_move_it(topic_path: Path
         assert here.threshold == stays
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        assert main._floors == Floors(0.99, 0.99)
+        assert threshold(main).floors == Floors(0.99, 0.99)
 
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         for key, text, column in (
@@ -226,7 +245,7 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
             assert "▲" in frame(app)
             assert "cross-validated  coverage" in frame(app)
             assert "Enter · Esc" in frame(app)
-            assert "FP 25  FN 57" in frame(app)
+            assert "FP 25  FN 59" in frame(app)
             if key != "1":
                 assert "◆" in frame(app)
             await pilot.press("t")
@@ -239,10 +258,10 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
 
 async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        prompts = main.workspace.prompts
+        prompts = main.services.workspace.prompts
         count = len(prompts)
         scan = Evaluation(
-            main.session.topic,
+            main.services.session.topic,
             ScannerSettings("airs", "airs us"),
             prompts.fingerprint,
             prompts.keys,
@@ -253,13 +272,14 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
                 np.zeros(count, np.int16),
             ),
         )
-        main._scanned = scan
-        main.action_show_sweep()
+        number = main.services.session.iterations[-1].number + 1
+        main.services.session.record(Iteration(number, "", Decision.UNDECIDED, scan))
+        main.perform("show_sweep")
         await until(
             pilot, lambda: any("those of airs, which have no scores" in one for one in told(app))
         )
         assert app.screen is main
-        main.action_swap_preview()
+        main.perform("swap_preview")
         await until(pilot, lambda: shown_threshold(main) == 0.5)
         await opened(pilot, app, main)
 
@@ -271,7 +291,7 @@ async def test_what_changed_below_the_help_is_told_when_that_is_left(topic_path:
         here = dialog(app)
         await pilot.press("f1")
         await until(pilot, lambda: app.screen is not here and "The threshold" in frame(app))
-        main._changed()
+        await relabel(main)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
 
@@ -281,7 +301,7 @@ async def test_what_changed_below_the_help_is_told_when_that_is_left(topic_path:
 async def test_another_program_that_changes_the_prompts_ends_it(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("up")
-        main._changed()
+        await relabel(main)
         await until(pilot, lambda: app.screen is main and shown_threshold(main) == 0.5)
         assert any("to be drawn anew" in one for one in told(app))
 
@@ -314,7 +334,15 @@ def test_charts_and_tables_are_of_the_size_they_are_asked_for(
         np.array([duty for _, duty in rows], bool),
         intent,
     )
-    arguments: Any = (found, thinned(found), view, threshold, found.best(), width, height)
+    arguments: Any = (
+        found,
+        thinned(found),
+        view,
+        threshold,
+        found.place(found.best() or 0),
+        width,
+        height,
+    )
     chart = chart_text(*arguments).plain.splitlines()
     assert len(chart) == height
     assert all(len(line) <= width for line in chart)
@@ -328,13 +356,13 @@ def test_the_chart_shows_where_the_lines_are() -> None:
     # Those that belong score 0.3 and 0.9, the others 0.1 and 0.6.
     found = sweep(np.array([0.3, 0.9, 0.1, 0.6], np.float32), np.array([1, 1, 0, 0], bool))
     assert chart_text(
-        found, thinned(found), "rates", 0.5, found.best(), 24, 6
+        found, thinned(found), "rates", 0.5, found.place(found.best() or 0), 24, 6
     ).plain.splitlines() == [
         "1.0 ●●●●●●    ┃ ○○○○○○○○",
         "          │   ┃ │       ",
         "      ○○○○◉◉◉◉◉◉●●●●●●  ",
         "0.0 ○○░░░░░░░░┃░░░░░░░●●",
-        "        b     ▲",
+        "             b▲",
         "    0.0  threshold   1.0",
     ]
 

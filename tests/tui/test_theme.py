@@ -24,7 +24,7 @@ from guardtui.config import Config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.theme import DARK, THEMES
@@ -227,9 +227,9 @@ async def test_everything_drawn_can_be_read(topic_path: Path, theme: Theme) -> N
         await until(pilot, lambda: settled(main))
         await pilot.pause()
         assert list(low_contrast(app)) == []
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
-        await until(pilot, lambda: main.results_pane.view.filter == "all")
+        await until(pilot, lambda: main.panes.results.view.filter == "all")
         await pilot.pause()
         assert list(low_contrast(app)) == []
         await _dialogs(pilot, app)
@@ -257,6 +257,7 @@ async def test_a_theme_of_little_contrast_would_be_found(topic_path: Path) -> No
         await until(pilot, lambda: bool(list(low_contrast(app))))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("kind", ["dumb", "unknown"])
 def test_a_terminal_that_cannot_move_its_cursor_is_told_what_to_use(

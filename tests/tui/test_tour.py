@@ -12,8 +12,9 @@ from textual.widgets import Button
 
 from guardtui.tui.actions import ACTIONS
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.tour import TourBox, TourEnded, Touring, steps
+from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.screens.tour import TOUR_BINDINGS, TourBox, steps
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -23,13 +24,13 @@ PANES = {"editor": "#editor", "metrics": "#metrics", "results": "#results"}
 
 async def toured(pilot: Pilot[int], main: MainScreen) -> TourBox:
     await pilot.press("alt+i")
-    await until(pilot, lambda: main.tour is not None)
+    await until(pilot, lambda: main.tour.box is not None)
     await pilot.pause()
-    assert main.tour is not None
-    return main.tour
+    assert main.tour.box is not None
+    return main.tour.box
 
 
-@pytest.mark.parametrize("size", [(120, 40), (100, 30), (120, 24), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (100, 30), (120, 24), (80, 24), (60, 20)))
 async def test_the_box_never_covers_what_it_speaks_of(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -47,7 +48,7 @@ async def test_the_box_never_covers_what_it_speaks_of(
             assert f"Tour {place + 1} of 6: {step.title}" in frame(app)
             assert "Leave (Esc)" in frame(app)
             await pilot.press("alt+right")
-        await until(pilot, lambda: main.tour is None)
+        await until(pilot, lambda: main.tour.box is None)
 
     await drive(topic_path, run, size)
 
@@ -58,7 +59,9 @@ async def test_the_focus_stays_and_keys_go_where_they_went(topic_path: Path) -> 
         field = main.focused
         await toured(pilot, main)
         await pilot.press("alt+right", "alt+right", *" on")
-        await until(pilot, lambda: main.session.topic.description == "Personal tax advice on")
+        await until(
+            pilot, lambda: main.services.session.topic.description == "Personal tax advice on"
+        )
         assert main.focused is field
         await pilot.press("tab")
         assert main.focused is main.query_one("#field-example-1")
@@ -69,24 +72,24 @@ async def test_the_focus_stays_and_keys_go_where_they_went(topic_path: Path) -> 
 
 async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await until(pilot, lambda: main.evaluation is not None)
-        assert main.evaluation is not None
-        before = main.evaluation.metrics.coverage
+        await until(pilot, lambda: main.state.evaluation is not None)
+        assert main.state.evaluation is not None
+        before = main.state.evaluation.metrics.coverage
         await toured(pilot, main)
         await pilot.press("alt+n", "alt+n")
         await pilot.pause()
         assert "that was your edit" not in frame(app)
         await pilot.press("tab", *" for money", "tab")
         await until(pilot, lambda: settled(main) and "that was your edit" in frame(app))
-        await until(pilot, lambda: main.session.topic.description.endswith("money"))
+        await until(pilot, lambda: main.services.session.topic.description.endswith("money"))
         await until(pilot, lambda: settled(main))
-        after = main.evaluation.metrics.coverage
+        after = main.state.evaluation.metrics.coverage
         await until(pilot, lambda: f"coverage {before:.3f} → {after:.3f}" in frame(app))
 
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((80, 24), (60, 20)))
 async def test_a_small_screen_has_room_for_what_is_to_be_tried(
     topic_path: Path, size: tuple[int, int]
 ) -> None:
@@ -97,7 +100,7 @@ async def test_a_small_screen_has_room_for_what_is_to_be_tried(
         await pilot.press("tab", *" on money ")
         await until(pilot, lambda: "that was your edit" in frame(app))
         await pilot.press("alt+right")
-        table = main.results_pane.table
+        table = main.panes.results.table
         await until(pilot, lambda: table.region.height >= 3)  # its head, and two prompts
         assert main.query_one("#detail").region.height >= 4
         await pilot.press("down")
@@ -115,7 +118,7 @@ async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await toured(pilot, main)
         await pilot.press(*["alt+right"] * 3)
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.pause()
         assert "✓ chosen" not in frame(app)
         await pilot.press("down")
@@ -125,40 +128,31 @@ async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
         assert "✓ " not in frame(app).split("Tour 5")[1].split("Leave")[0]
         main.query_one("#field-description").focus()
         await pilot.press(*" x")
-        await until(pilot, lambda: settled(main) and main.workspace.unsaved)
+        await until(pilot, lambda: settled(main) and main.services.workspace.unsaved)
         await pilot.press("f3")
         await until(pilot, lambda: "✓ that is recorded now" in frame(app))
         await pilot.press("alt+right")
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("7")
         await until(pilot, lambda: "✓ the table shows what you asked for" in frame(app))
 
     await drive(topic_path, run)
 
 
-@pytest.mark.parametrize("way", ["escape", "alt+i", "ctrl+backslash", "#tour-leave", "the end"])
-async def test_it_can_be_left_and_says_so(
-    topic_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[TourEnded] = []
-
-    async def on_tour_ended(self: Touring, event: TourEnded) -> None:
-        ended.append(event)
-
-    monkeypatch.setattr(Touring, "on_tour_ended", on_tour_ended, raising=False)
-
+@pytest.mark.parametrize(
+    "way", first_is_fast("escape", "alt+i", "ctrl+backslash", "#tour-leave", "the end")
+)
+async def test_it_can_be_left_and_started_again(topic_path: Path, way: str) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await toured(pilot, main)
+        box = await toured(pilot, main)
         if way == "the end":
             await pilot.press(*["alt+right"] * 6)
         elif way.startswith("#"):
             assert await pilot.click(way)
         else:
             await pilot.press("alt+right", way)
-        await until(pilot, lambda: main.tour is None and bool(ended))
-        assert [(one.step, one.finished) for one in ended] == [
-            {"the end": (5, True), "#tour-leave": (0, False)}.get(way, (1, False))
-        ]
+        await until(pilot, lambda: main.tour.box is None)
+        assert box.step == {"the end": 5, "#tour-leave": 0}.get(way, 1)
         await toured(pilot, main)  # and started again
 
     await drive(topic_path, run)
@@ -167,12 +161,12 @@ async def test_it_can_be_left_and_says_so(
 async def test_escape_leaves_the_filter_first(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await toured(pilot, main)
-        main.results_pane.table.focus()
+        main.panes.results.table.focus()
         await pilot.press("slash", "x", "escape")
         await pilot.pause()
-        assert main.tour is not None
+        assert main.tour.box is not None
         await pilot.press("escape")
-        await until(pilot, lambda: main.tour is None)
+        await until(pilot, lambda: main.tour.box is None)
 
     await drive(topic_path, run)
 
@@ -196,7 +190,7 @@ async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
         for size in ((60, 20), (120, 40), (80, 24), (30, 8), (120, 40)):
             await pilot.resize_terminal(*size)
             await until(pilot, lambda wanted=size: main.size == wanted)  # type: ignore[misc]
-            await until(pilot, lambda: box.has_class("-over") == main._side_by_side)
+            await until(pilot, lambda: box.has_class("-over") == main.panes.side_by_side)
             await pilot.pause()
             await pilot.pause()
         assert box.region == main.query_one("#detail").region
@@ -206,7 +200,7 @@ async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
 
 def test_no_key_is_one_that_terminals_deliver_as_another() -> None:
     # Alt and a digit are read as letters of a Mac's keyboard, Alt and b or f as moves by words.
-    bindings = [*Touring.BINDINGS, *(action.binding for action in ACTIONS)]
+    bindings = [*TOUR_BINDINGS, *(action.binding for action in ACTIONS)]
     for binding in bindings:
         assert isinstance(binding, Binding)
         for key in binding.key.split(","):
@@ -217,7 +211,7 @@ def test_no_key_is_one_that_terminals_deliver_as_another() -> None:
 
 def test_no_key_of_the_tour_is_an_action_s() -> None:
     taken = {key for action in ACTIONS for key in action.keys.split(",")}
-    for binding in Touring.BINDINGS:
+    for binding in TOUR_BINDINGS:
         keys = binding.key if not isinstance(binding, tuple) else binding[0]
         assert not (set(keys.split(",")) - {"escape"}) & taken
 

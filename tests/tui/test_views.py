@@ -23,9 +23,10 @@ from guardtui.session.views import (
 )
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.layout import Layout, layout_of
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import SettingsWanted, ViewRemoved, ViewSaved
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.views import NameView, ViewList
+from guardtui.tui.screens.dialogs import LineDialog
+from guardtui.tui.screens.views import ViewList
 from tests.tui.results_app import Sent, notes, on_all, sent, topic_path
 from tests.tui.test_loop import frame, until
 
@@ -34,9 +35,9 @@ __all__ = ["sent", "topic_path"]
 
 async def saved_as(pilot: Pilot[int], app: GuardtuiApp, name: str) -> None:
     await pilot.press("V")
-    await until(pilot, lambda: isinstance(app.screen, NameView))
+    await until(pilot, lambda: isinstance(app.screen, LineDialog))
     await pilot.press(*name, "enter")
-    await until(pilot, lambda: not isinstance(app.screen, NameView))
+    await until(pilot, lambda: not isinstance(app.screen, LineDialog))
 
 
 async def listed(pilot: Pilot[int], app: GuardtuiApp) -> None:
@@ -47,13 +48,13 @@ async def listed(pilot: Pilot[int], app: GuardtuiApp) -> None:
 
 async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
+        pane = main.panes.results
         await pilot.press("v")
         await until(pilot, lambda: "no saved view yet" in notes(app))
         pane._ask(sort="score", descending=True)
         await pilot.press("c", "slash", *"tax", "enter")
         await until(pilot, lambda: pane.view.search == "tax")
-        pane._use_layout(Layout().toggled("was", main.workspace.prompts))
+        pane._use_layout(Layout().toggled("was", main.services.workspace.prompts))
         wanted, layout = pane.view, pane.layout_chosen
         await saved_as(pilot, app, "[b]mine")
         await pilot.press("escape", "escape", "2", "s")
@@ -65,7 +66,9 @@ async def test_a_view_is_saved_applied_and_removed(topic_path: Path, sent: Sent)
         assert "[b]mine" in shown
         assert "by score ▼" in shown
         await pilot.press("enter")
-        await until(pilot, lambda: main.results is not None and main.results.view == wanted)
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view == wanted
+        )
         assert pane.layout_chosen == layout
         assert pane._input.display
         assert pane._input.value == "tax"
@@ -89,14 +92,14 @@ async def test_a_name_replaces_its_view(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await saved_as(pilot, app, "one")
         await pilot.press("2", "V")
-        await until(pilot, lambda: isinstance(app.screen, NameView))
+        await until(pilot, lambda: isinstance(app.screen, LineDialog))
         await pilot.press("enter")
         await until(pilot, lambda: "a view needs a name" in frame(app))
         await pilot.press(*"one")
         await until(pilot, lambda: "it will be replaced" in frame(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
-        assert [(one.name, one.filter) for one in main.results_pane._views] == [("one", "fp")]
+        assert [(one.name, one.filter) for one in main.panes.results._views] == [("one", "fp")]
 
     await on_all(topic_path, run)
 
@@ -105,11 +108,13 @@ async def test_a_view_of_another_prompt_set_is_pointed_at(topic_path: Path) -> N
     view = {"name": "other", "filter": "no such", "search": "colour:red", "sort": "column:colour"}
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        pane = main.results_pane
+        pane = main.panes.results
         pane.restore({"saved_views": [view], "filter_history": ["fn", 3]})
         await listed(pilot, app)
         await pilot.press("enter")
-        await until(pilot, lambda: main.results is not None and main.results.view == pane.view)
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view == pane.view
+        )
         assert "no field colour" in frame(app)
         assert (pane.view.filter, pane.view.search) == ("mistakes", "")
         await pilot.press("escape", "slash", "up", "up")

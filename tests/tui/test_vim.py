@@ -16,129 +16,79 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from guardtui.domain.topic import Topic
-from guardtui.tui.widgets.vim import Memory, Mode, Vim
-from guardtui.tui.widgets.vim_motions import (
-    a_word,
-    find,
+from guardtui.tui.widgets.vim import (
+    Mode,
+    Register,
+    Vim,
     first_of_line,
-    inner_word,
-    last_on_line,
     line_end,
     line_start,
     next_word,
     on_character,
-    quoted,
     word_before,
     word_end,
 )
 from tests.tui.test_editor import BenchApp
 
 TEXTS = st.text(st.sampled_from("ab_é1 -.\"'\\\t\n"), max_size=30)
-BIG = st.booleans()
 
 
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[str, int]:
-    """A text and a place that the cursor can stand on."""
+    """A text and an offset that the cursor can stand on."""
     text = draw(TEXTS)
     return text, on_character(text, draw(st.integers(0, len(text))))
 
 
-@given(placed(), BIG)
-def test_motions_stay_within_the_text_and_go_their_way(at: tuple[str, int], big: bool) -> None:
-    text, place = at
-    assert place <= next_word(text, place, big) <= len(text)
-    assert 0 <= word_before(text, place, big) <= place
-    assert place <= word_end(text, place, big) <= len(text)
-    start, end = line_start(text, place), line_end(text, place)
-    assert start <= first_of_line(text, place) <= max(start, end - 1) == last_on_line(text, place)
+@given(placed())
+def test_motions_stay_within_the_text_and_go_their_way(at: tuple[str, int]) -> None:
+    text, offset = at
+    assert offset <= next_word(text, offset) <= len(text)
+    assert 0 <= word_before(text, offset) <= offset
+    assert offset <= word_end(text, offset) <= len(text)
+    start, end = line_start(text, offset), line_end(text, offset)
+    assert start <= first_of_line(text, offset) <= end
     assert "\n" not in text[start:end]
-    assert on_character(text, place) == place
+    assert on_character(text, offset) == offset
 
 
-@given(placed(), BIG)
-def test_back_from_the_next_word_is_where_this_one_began_or_later(
-    at: tuple[str, int], big: bool
-) -> None:
-    text, place = at
-    there = next_word(text, place, big)
-    back = word_before(text, there, big)
+@given(placed())
+def test_back_from_the_next_word_is_where_this_one_began_or_later(at: tuple[str, int]) -> None:
+    text, offset = at
+    there = next_word(text, offset)
+    back = word_before(text, there)
     assert back <= there
-    if there < len(text) and not text[place].isspace():
-        assert back == max(word_before(text, min(place + 1, there), big), 0)
+    if there < len(text) and not text[offset].isspace():
+        assert back == max(word_before(text, min(offset + 1, there)), 0)
 
 
-@given(placed(), st.sampled_from("fFtT"), st.sampled_from("ab \n"), st.integers(1, 3))
-def test_what_is_found_is_the_character_on_this_line(
-    at: tuple[str, int], how: str, character: str, count: int
-) -> None:
-    text, place = at
-    found = find(text, place, how, character, count)
-    if found is None:
-        line = text[line_start(text, place) : line_end(text, place)]
-        assert character == "\n" or line.count(character) < count + len(line)
-        return
-    assert line_start(text, place) <= found < line_end(text, place)
-    beside = {"f": found, "F": found, "t": found + 1, "T": found - 1}[how]
-    assert text[beside] == character
-    assert (beside > place) == (how in "ft")
-
-
-@given(placed(), st.integers(1, 3), BIG, st.sampled_from("\"'"))
-def test_objects_lie_on_the_line_and_inner_within_outer(
-    at: tuple[str, int], count: int, big: bool, quote: str
-) -> None:
-    text, place = at
-    start, end = line_start(text, place), line_end(text, place)
-    inner, outer = inner_word(text, place, 1, big), a_word(text, place, 1, big)
-    assert inner is not None
-    for found in (
-        inner,
-        outer,
-        inner_word(text, place, count, big),
-        a_word(text, place, count, big),
-    ):
-        if found is not None:
-            assert start <= found[0] <= place <= found[1] <= end
-    if outer is not None:
-        assert outer[0] <= inner[0] <= inner[1] <= outer[1]
-    string = quoted(text, place, quote, around=False)
-    around = quoted(text, place, quote, around=True)
-    assert (string is None) == (around is None)
-    if string is not None and around is not None:
-        assert text[string[0] - 1] == text[string[1]] == quote
-        assert around[0] < string[0] <= string[1] < around[1]
-
-
-def typed(text: str, place: int, keys: list[str], vim: Vim | None = None) -> tuple[str, int, Vim]:
-    """What keys make of a text and a place."""
-    vim = vim or Vim(Memory())
+def typed(text: str, offset: int, keys: list[str], vim: Vim | None = None) -> tuple[str, int, Vim]:
+    """Return text, cursor and Vim after some keys."""
+    vim = vim or Vim(Register())
     for key in keys:
-        outcome = vim.press(key, text, place)
+        outcome = vim.press(key, text, offset)
         if outcome is None:
             if vim.mode is Mode.INSERT and len(key) == 1:
-                text, place = text[:place] + key + text[place:], place + 1
+                text, offset = text[:offset] + key + text[offset:], offset + 1
             continue
         assert 0 <= outcome.start <= outcome.stop <= len(text)
         text = text[: outcome.start] + outcome.insert + text[outcome.stop :]
-        place = outcome.place
-        assert 0 <= place <= len(text)
+        offset = outcome.offset
+        assert 0 <= offset <= len(text)
         if vim.mode is Mode.NORMAL:
-            assert place == on_character(text, place)
-    return text, place, vim
+            assert offset == on_character(text, offset)
+    return text, offset, vim
 
 
 KEYS = st.lists(
-    st.one_of(st.sampled_from("hjklwbeWBE0^$gGfFtT;,xXDCdcySsrJiIaAoOvypP123\"'`Z "),
+    st.one_of(st.sampled_from("hjklwbe0^$xDCdciIaAup123Z "),
               st.sampled_from(["escape", "enter", "left", "ctrl+r", "delete", "home"])),
     max_size=25,
 )  # fmt: skip
 
 
 @given(placed(), KEYS)
-def test_whatever_is_pressed_the_cursor_stands_on_the_text(
-    at: tuple[str, int], keys: list[str]
-) -> None:
+def test_cursor_stays_on_the_text_whatever_is_pressed(at: tuple[str, int], keys: list[str]) -> None:
     _, _, vim = typed(*at, [*keys, "escape", "escape"])
     assert (vim.mode, vim.pending) == (Mode.NORMAL, "")
 
@@ -146,28 +96,24 @@ def test_whatever_is_pressed_the_cursor_stands_on_the_text(
 @pytest.mark.parametrize(
     ("keys", "expected", "at"),
     [
-        ("wcwnew<", "all new text here", 6),
-        ("2wD", "all the ", 7),
-        ("$daw", "all the text", 11),
-        ("ft;;dT ", "all the t here", 8),
-        ("wvey$p", "all the text herethe", 19),
-        ("3wrH", "all the text Here", 13),
-        ("d2w", "text here", 0),
-        ("2d1wu", "text here", 0),
-        ("9l<20x", "all the t", 8),
+        ("wwCnew<", "all the new", 10),
+        ("wwD", "all the ", 7),
+        ("ddp", "all the text here", 16),
+        ("wcc.<", ".", 0),
+        ("wxxxp", "all  etext here", 5),
+        ("dwx", "ll the text here", 0),  # an operator takes no motion: d is forgotten
+        ("2wx", "all he text here", 4),  # nor is there a count
     ],
 )
-def test_a_few_by_hand(keys: str, expected: str, at: int) -> None:
+def test_commands_change_the_text(keys: str, expected: str, at: int) -> None:
     pressed = ["escape" if key == "<" else key for key in keys]
     assert typed("all the text here", 0, pressed)[:2] == (expected, at)
 
 
-def test_lines_are_put_with_a_blank_and_alone_into_an_empty_field() -> None:
-    text, place, vim = typed("one two", 3, list("dd"))
-    assert (text, place) == ("", 0)
-    assert typed("", 0, ["p"], vim)[0] == "one two"
-    assert typed("three", 0, ["p"], vim)[0] == "three one two"
-    assert typed("three", 2, ["P"], vim)[0] == "one two three"
+def test_register_of_one_field_is_put_into_another() -> None:
+    text, offset, vim = typed("one two", 3, list("dd"))
+    assert (text, offset) == ("", 0)
+    assert typed("", 0, ["p"], Vim(vim.register))[0] == "one two"
 
 
 # --- against Vim ------------------------------------------------------------------------------
@@ -179,7 +125,6 @@ for case in json_decode(join(readfile($CASES), ""))
   %d _
   call setline(1, split(case[0], "\n", 1))
   call setreg('"', '', 'c')
-  call setcharsearch({'char': '', 'forward': 1, 'until': 0})
   let rows = split(strcharpart(case[0], 0, case[1]), "\n", 1)
   call setcursorcharpos(len(rows), strchars(rows[-1]) + 1)
   for keys in case[2]
@@ -194,32 +139,18 @@ qa!
 """
 
 WORDS = ["foo", "bar-baz", "a", "(x", "é1", '"say', 'hi"', "'", "_b,c", "...", '"', " "]
-MOTIONS = [*"hlwbeWBE0^$G", "gg", "fa", "Fa", "ta", "Ta", "f-", 't"', "Tb"]
-OBJECTS = ["iw", "aw", "iW", "aW", 'i"', 'a"', "i'"]
-OTHERS = ["dd", "cc", "D", "C", "S", "J", "s", "x", "X", "rz", "ix", "az", "Iq", "Ar"]
+MOTIONS = [*"hlwbe0^$"]
+COMMANDS = ["dd", "ccnew", "D", "Cz", "x", "ix", "az", "Iq", "Ar"]
 
 
-def commands(choose: random.Random, *, lines: bool) -> list[str]:
-    """A command or a few, each complete."""
-    count = choose.choice(["", "", "2", "3"])
-    operator = choose.choice("dcy")
-    kinds = [
-        [count + choose.choice(MOTIONS)],
-        [choose.choice(OTHERS)],
-        [count + choose.choice(["x", "X", "rz"])],
-        [choose.choice(["fa", "Ta"]), choose.choice([";", ",", "2;", "d;", "y,"])],
-    ]
-    if not lines:
-        kinds += [
-            [f"{count}{operator}{choose.choice(MOTIONS)}"],
-            [operator + choose.choice(OBJECTS)],
-            [choose.choice(["yw", "yiw", "yl"]), choose.choice(["p", "P", "3p"])],
-            ["viw" + choose.choice(["d", "y", "cQ", "ody", "vx"])],
-            ["v0" + choose.choice(["d", "y", "cQ", "sQ"])],
-        ]
-    return choose.choice(kinds)
+def commands(choose: random.Random) -> list[str]:
+    """Return a few commands, each complete."""
+    moves = choose.choices(MOTIONS, k=choose.randint(0, 3))
+    last = choose.choice([[choose.choice(COMMANDS)], [choose.choice("xD"), "p"], []])
+    return [*moves, *last]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("vim") is None, reason="Vim is not installed")
 @pytest.mark.parametrize("lines", [False, True])
 def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
@@ -231,8 +162,8 @@ def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
         text = "".join(
             choose.choice(WORDS) + choose.choice(breaks) for _ in range(choose.randint(1, 6))
         ).strip()
-        place = on_character(text, choose.randint(0, len(text)))
-        cases.append((text, place, commands(choose, lines=lines)))
+        offset = on_character(text, choose.randint(0, len(text)))
+        cases.append((text, offset, commands(choose)))
     (tmp_path / "cases").write_text(json.dumps(cases), "utf-8")
     (tmp_path / "oracle.vim").write_text(ORACLE, "utf-8")
     subprocess.run(
@@ -247,16 +178,13 @@ def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
     answers = json.loads((tmp_path / "answers").read_text("utf-8"))
     assert len(answers) == len(cases)
     wrong = []
-    for (text, place, keys), (expected, at, register) in zip(cases, answers, strict=True):
-        now, at_now, vim = text, place, Vim(Memory())
+    for (text, offset, keys), (expected, at, register) in zip(cases, answers, strict=True):
+        now, at_now, vim = text, offset, Vim(Register())
         for command in keys:
             now, at_now, _ = typed(now, at_now, [*command, "escape"], vim)
-        if register.endswith("\n") and vim.memory.lines:
-            register = register[:-1]
-        if (now, at_now, vim.memory.text) != (expected, at, register):
-            wrong.append((text, place, keys, "Vim:", expected, at, register, "here:", now, at_now))
-    # Left out on purpose: a failing object moves Vim's cursor, and empty yanks empty its register.
-    assert len(wrong) <= len(cases) // 100, wrong[:12]
+        if (now, at_now, vim.register.text) != (expected, at, register.removesuffix("\n")):
+            wrong.append((text, offset, keys, "Vim:", expected, at, register, "here:", now, at_now))
+    assert wrong == []
 
 
 # --- in the fields ----------------------------------------------------------------------------
@@ -279,23 +207,20 @@ async def test_keys_edit_the_field_and_undo_takes_a_whole_command_back() -> None
         await reads(pilot, app, "NORMAL")
         await pilot.press("0", "w", "c")
         await reads(pilot, app, "NORMAL c")
-        await pilot.press("w", *"law and order", "escape")
-        assert app.topic.description == "Personal law and order advice"
+        await pilot.press("escape", "C", *"law and order", "escape")
+        assert app.topic.description == "Personal law and order"
         await pilot.press("A")
         await reads(pilot, app, "INSERT")
         await pilot.press(*", here", "escape", "x")
-        assert app.topic.description == "Personal law and order advice, her"
+        assert app.topic.description == "Personal law and order, her"
         for expected in (
-            "Personal law and order advice, here",
-            "Personal law and order advice",
+            "Personal law and order, here",
+            "Personal law and order",
             "Personal tax advice",
         ):
             await pilot.press("u")
             await pilot.pause()
             assert app.topic.description == expected
-        await pilot.press("ctrl+r")
-        await pilot.pause()
-        assert app.topic.description == "Personal law and order advice"
         assert field.text == app.topic.description
 
 
@@ -304,7 +229,7 @@ async def test_j_and_k_go_from_field_to_field_and_the_register_goes_along() -> N
     async with app.run_test(size=(60, 20)) as pilot:
         app.editor.vim = True
         app.field("name").focus()
-        await pilot.press("y", "i", "w", "j")
+        await pilot.press("D", "j")
         assert app.focused is app.field("description")
         await pilot.press("$", "p")
         assert app.topic.description == "Personal tax adviceTax"
@@ -332,19 +257,13 @@ async def test_j_goes_by_wrapped_lines_first() -> None:
         assert app.focused is app.field("name")
 
 
-async def test_visual_mode_selects_what_it_works_on() -> None:
+async def test_keys_that_delete_text_do_nothing_in_normal_mode() -> None:
     app = BenchApp()
     async with app.run_test(size=(60, 20)) as pilot:
         app.editor.vim = True
-        field = app.field("description")
-        field.focus()
-        await pilot.press("0", "v", "e")
-        await reads(pilot, app, "VISUAL")
-        assert field.selected_text == "Persona"  # the cursor stands on the last one
-        await pilot.press("d")
-        assert app.topic.description == " tax advice"
-        await pilot.press("ctrl+w", "ctrl+k")
-        assert app.topic.description == " tax advice"
+        app.field("description").focus()
+        await pilot.press("ctrl+w", "ctrl+k", "ctrl+u", "ctrl+d")
+        assert app.topic.description == "Personal tax advice"
 
 
 async def test_without_vim_letters_are_letters() -> None:

@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from guardtui.app.remote import RemoteOptions
 from guardtui.domain.comparison import compare
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.local.scanner import LocalScanner
@@ -24,13 +25,13 @@ from guardtui.shards.sample import Sample, draw
 from guardtui.shards.whole_set import WholeSet
 from guardtui.shards.work import Job
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.remote import RemoteOptions
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
-from guardtui.tui.screens.main import MainScreen
-from guardtui.tui.screens.whole_set import WholeSetDialog
+from guardtui.tui.screens.whole_set import WholeSetDialog, WholeSetFeature
+from tests.tui.stages import first_is_fast
 from tests.tui.test_loop import TOPIC, frame, ready, settled, until
 
 COUNT, SHARDS, SAMPLED = 300, 3, 60
@@ -95,7 +96,9 @@ class Stage:
     async def edit(self) -> None:
         """To a definition that repairs some and breaks more."""
         changed = {"description": "The weather and soups", "examples": ("Hot soup?", "Rain?")}
-        self.main._edit(self.main.session.topic.model_copy(update=changed))
+        self.main.services.editing.replace(
+            self.main.services.session.topic.model_copy(update=changed)
+        )
         await until(self.pilot, lambda: settled(self.main))
 
     @property
@@ -122,7 +125,7 @@ Play = Callable[[Stage], Awaitable[None]]
 
 async def play(folder: Path, run: Play, size: tuple[int, int] = (120, 40)) -> None:
     workspace = Workspace.open(folder / "tax.yaml", folder / "set")
-    app = GuardtuiApp(workspace, LocalScanner("static"))
+    app = GuardtuiApp(workspace, LocalScanner("static"), threshold="shipped")
     async with app.run_test(size=size) as pilot:
         await run(Stage(pilot, app, await ready(pilot, app)))
 
@@ -142,6 +145,11 @@ def inert(text: str) -> bool:
 
 
 # --- the sample ---------------------------------------------------------------------------------
+
+
+def whole_set(main: MainScreen) -> WholeSetFeature:
+    """The feature that evaluates all of a large set."""
+    return next(one for one in main.features if isinstance(one, WholeSetFeature))
 
 
 @pytest.mark.parametrize(
@@ -182,20 +190,20 @@ async def test_another_size_of_the_window_is_told_too(folder: Path) -> None:
     await play(folder, run)
 
 
-@pytest.mark.parametrize("key", ["t", "x", "d", "i", "I", "u"])
+@pytest.mark.parametrize("key", first_is_fast("t", "x", "d", "i", "I", "u"))
 async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> None:
     def files() -> dict[Path, bytes]:
         return {one: one.read_bytes() for one in (folder / "set").rglob("*.*")}
 
     async def run(stage: Stage) -> None:
-        before, prompts = files(), stage.main.workspace.prompts
-        stage.main.results_pane.table.focus()
+        before, prompts = files(), stage.main.services.workspace.prompts
+        stage.main.panes.results.table.focus()
         await stage.pilot.press(key)
         await until(stage.pilot, lambda: bool(stage.told))
         assert "these prompts are of a large set" in stage.told[-1]
         assert "change all.csv and evaluate it into another folder" in stage.told[-1]
         assert not isinstance(stage.app.screen, AddPrompt)
-        assert stage.main.workspace.prompts is prompts
+        assert stage.main.services.workspace.prompts is prompts
         assert files() == before
 
     await play(folder, run)
@@ -213,7 +221,7 @@ async def test_an_export_of_the_sample_says_what_it_is(folder: Path) -> None:
 # --- all of it ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_is_fast((120, 40), (80, 24), (60, 20)))
 async def test_all_of_it_is_evaluated_kept_and_listed(folder: Path, size: tuple[int, int]) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open()
@@ -249,12 +257,12 @@ async def test_an_edit_is_held_against_the_whole_evaluation_before(folder: Path)
         first = await stage.open()
         before = first.merged
         await stage.leave()
-        held = stage.main._whole_set
+        held = whole_set(stage.main).whole_set
         assert held is not None
         ready_made = held._standing
         await stage.edit()
         second = await stage.open()
-        assert stage.main._whole_set is held
+        assert whole_set(stage.main).whole_set is held
         assert held._standing is ready_made
         after, change = second.merged, second.change
         assert before is not None
@@ -426,8 +434,8 @@ async def test_another_definition_is_evaluated_while_the_dialog_is_open(folder: 
         dialog = await stage.open()
         assert dialog.merged is not None
         before = dialog.merged.run.id
-        other = stage.main.session.topic.model_copy(update={"description": "Lentil soup"})
-        stage.main._edit(other)
+        other = stage.main.services.session.topic.model_copy(update={"description": "Lentil soup"})
+        stage.main.services.editing.replace(other)
         await until(stage.pilot, lambda: dialog.merged is not None and dialog.wrong is not None)
         assert dialog.merged.run.topic == other
         assert dialog.merged.run.id != before
@@ -444,7 +452,7 @@ async def test_only_the_embedded_engine_is_asked_which_is_said(folder: Path) -> 
             },
             config=Path("/nonexistent/config.json"),
         )
-        stage.main.connection = options.connect(options.settings(), "sandbox")
+        stage.main.services.connections.use(options.connect(options.settings(), "sandbox"))
         await stage.open()
         assert "AIRS is not asked" in stage.figures
 

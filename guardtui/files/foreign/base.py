@@ -11,10 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, TRUE
 from guardtui.domain.topic import Intent
 from guardtui.files.json_places import json_lines, load_yaml
-from guardtui.files.problems import FileProblem, decode, read_bytes
+from guardtui.files.problems import FileError, decode, read_bytes
 from guardtui.files.table_formats import unpack, unpacked_name
 
 FORMATS = {
@@ -31,7 +32,7 @@ _IF_NO_OTHER = ("table", "lines")
 """Formats that much else would pass for: they are taken when no other one is recognised."""
 
 
-class ForeignError(Exception):
+class ForeignError(GuardtuiError):
     """What is wrong with the input, all of it: the first 20 problems and a count of the rest."""
 
 
@@ -137,18 +138,18 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
-        """What the file holds, unpacked. Raises FileProblem."""
+        """What the file holds, unpacked. Raises FileError."""
         if self._content is None:
             content = read_bytes(self.path, pipes=True, if_empty="name a file with prompts")
         elif self._content.strip(b"\xef\xbb\xbf \t\r\n"):
             content = self._content
         else:
-            raise FileProblem(self.path, "the file is empty", "name a file with prompts")
+            raise FileError(self.path, "the file is empty", "name a file with prompts")
         return unpack(self.path, content)
 
     @cached_property
     def text(self) -> str:
-        """Raises FileProblem."""
+        """Raises FileError."""
         return decode(self.path, self.content)
 
     @property
@@ -167,10 +168,10 @@ class Source:
 
     @cached_property
     def yaml(self) -> Any:
-        """The document, JSON or YAML, with lines where it is YAML too. Raises FileProblem."""
+        """The document, JSON or YAML, with lines where it is YAML too. Raises FileError."""
         try:
             return load_yaml(self.path, self.text)
-        except FileProblem:
+        except FileError:
             if not self.looks_like_json:
                 raise
             # JSON may be indented by tabs, which YAML forbids.
@@ -189,11 +190,11 @@ class Reader(Protocol):
     """Fields of `Mapped` that it can use, besides `intent`."""
 
     def recognises(self, source: Source) -> bool:
-        """Whether this is likely meant for it; may raise FileProblem for what it cannot read."""
+        """Whether this is likely meant for it; may raise FileError for what it cannot read."""
         ...
 
     def read(self, source: Source, mapped: Mapped, problems: Problems) -> Reading:
-        """The prompts; what is wrong with single ones goes to `problems`. Raises FileProblem."""
+        """The prompts; what is wrong with single ones goes to `problems`. Raises FileError."""
         ...
 
 
@@ -203,7 +204,7 @@ def reader_of(name: str) -> Reader:
 
 
 def recognised(source: Source) -> str:
-    """The name of the one format that the input has. Raises ForeignError and FileProblem."""
+    """The name of the one format that the input has. Raises ForeignError and FileError."""
     if not source.is_folder:
         source.content  # noqa: B018 - what cannot be read is told as it is
     found = [
@@ -224,7 +225,7 @@ def recognised(source: Source) -> str:
 
 
 def _require_whole(source: Source) -> None:
-    """Raise FileProblem for JSON or YAML, told by the ending, that cannot be read at all."""
+    """Raise FileError for JSON or YAML, told by the ending, that cannot be read at all."""
     if source.ending in (".yaml", ".yml"):
         source.yaml  # noqa: B018 - half a file tells where it breaks off
     elif source.ending == ".json":
@@ -232,16 +233,16 @@ def _require_whole(source: Source) -> None:
             json.loads(source.text)
         except json.JSONDecodeError as error:
             problem = f"this is no JSON: {error.msg} (column {error.colno})"
-            raise FileProblem(source.path, problem, "mend it", error.lineno) from error
+            raise FileError(source.path, problem, "mend it", error.lineno) from error
         except (ValueError, RecursionError) as error:
             problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-            raise FileProblem(source.path, problem, "mend it") from error
+            raise FileError(source.path, problem, "mend it") from error
 
 
 def _recognises(name: str, source: Source) -> bool:
     try:
         return reader_of(name).recognises(source)
-    except FileProblem:
+    except FileError:
         return False
 
 

@@ -6,7 +6,7 @@ import json
 
 from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
 from guardtui.files.json_places import json_list
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 
 TITLE = "a plain list, one prompt in each line"
 OPTIONS = ("label",)
@@ -30,10 +30,10 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         try:
             return Reading(_array(source, mapped.label, problems))
         except RecursionError as error:
-            raise FileProblem(source.path, "this JSON is nested too deeply") from error
+            raise FileError(source.path, "this JSON is nested too deeply") from error
         except ValueError:
             if source.ending == ".json":
-                raise FileProblem(
+                raise FileError(
                     source.path, "this is no JSON array of texts", "mend it, or rename it to .txt"
                 ) from None
     rows = [

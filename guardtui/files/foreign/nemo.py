@@ -11,7 +11,7 @@ from typing import Any
 
 from guardtui.files.foreign.base import Mapped, Problems, Reading, Row, Source
 from guardtui.files.json_places import json_lines, line_of, plain, text_of
-from guardtui.files.problems import FileProblem, from_os_error
+from guardtui.files.problems import FileError, from_os_error
 
 TITLE = "an evaluation set of NeMo Guardrails (a file, or its folder)"
 OPTIONS = ("guardrail", "true")
@@ -51,7 +51,7 @@ def _is_part(source: Source) -> bool:
 
 
 def _files(source: Source) -> list[Source]:
-    """The files of a folder and of those in it that can be parts of a set. Raises FileProblem."""
+    """The files of a folder and of those in it that can be parts of a set. Raises FileError."""
     endings = (".co", ".jsonl", ".ndjson", *_DOCUMENTS)
     try:
         paths = sorted(
@@ -63,7 +63,7 @@ def _files(source: Source) -> list[Source]:
         raise from_os_error(source.path, error) from error
     if len(paths) > _FILES_AT_MOST:
         problem = f"there are {len(paths)} files in it that could be part of an evaluation set"
-        raise FileProblem(source.path, problem, f"name a folder with at most {_FILES_AT_MOST}")
+        raise FileError(source.path, problem, f"name a folder with at most {_FILES_AT_MOST}")
     return [Source(path) for path in paths]
 
 
@@ -188,7 +188,7 @@ def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
     document = source.yaml
     sets = document.get("interactions") if isinstance(document, dict) else None
     if not isinstance(sets, list):
-        raise FileProblem(
+        raise FileError(
             source.path,
             "there is nothing of an evaluation in it",
             "name a file with interactions, 'define user', or user_input; or its folder",

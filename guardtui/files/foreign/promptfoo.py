@@ -17,7 +17,7 @@ from guardtui.files.json_places import (
     plain,
     text_of,
 )
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import read_rows
 
 TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
@@ -157,15 +157,15 @@ def _from_json(source: Source) -> tuple[list[tuple[int, Any]], Any]:
             return json_list(source.text), None
         members, tests = json_members(source.text, "tests")
     except RecursionError as error:
-        raise FileProblem(source.path, "this JSON is nested too deeply") from error
+        raise FileError(source.path, "this JSON is nested too deeply") from error
     except json.JSONDecodeError as error:
         problem = f"this is no JSON: {error.msg} (column {error.colno})"
-        raise FileProblem(source.path, problem, "mend it", error.lineno) from error
+        raise FileError(source.path, problem, "mend it", error.lineno) from error
     except ValueError as error:  # a number with thousands of digits
         problem = "this JSON holds a number that cannot be read"
-        raise FileProblem(source.path, problem, "put it in quotes") from error
+        raise FileError(source.path, problem, "put it in quotes") from error
     if isinstance(members.get("tests"), str):
-        raise FileProblem(source.path, f"'tests' {_REFERENCE}", str(members["tests"])[:200])
+        raise FileError(source.path, f"'tests' {_REFERENCE}", str(members["tests"])[:200])
     return tests, members.get("defaultTest")
 
 
@@ -175,7 +175,7 @@ def _from_yaml(source: Source) -> tuple[list[tuple[int, Any]], Any]:
         default = document.get("defaultTest")
         document = document.get("tests")
         if isinstance(document, str):
-            raise FileProblem(source.path, f"'tests' {_REFERENCE}", str(document)[:200])
+            raise FileError(source.path, f"'tests' {_REFERENCE}", str(document)[:200])
     if not isinstance(document, list):
         return [], None
     tests = enumerate(document)

@@ -12,7 +12,7 @@ from guardtui.reports.html.page import Content, Markup, figure, join, paragraph,
 
 if TYPE_CHECKING:
     from guardtui.advice.curves import CurvePoint
-    from guardtui.advice.sweep import Best, Sweep
+    from guardtui.domain.sweep import Best, Sweep
 
 _POINTS = 150
 _LISTED = 20
@@ -22,7 +22,7 @@ _SERIES = ("TPR", "TNR", "coverage")
 def threshold_section(report: ReportInput, renderer: ChartRenderer) -> Markup:
     """What other thresholds would give; n/a where prompts have no scores."""
     from guardtui.advice.curves import curve_points
-    from guardtui.advice.sweep import best_threshold, sweep
+    from guardtui.domain.sweep import best_threshold, sweep
 
     evaluation = report.evaluation
     try:

@@ -73,6 +73,8 @@ def metrics_section(report: ReportInput) -> Markup:
             moved = changes.get(name) if name in CHANGES else None
             cells.append(f"{_signed(moved.low)} to {_signed(moved.high)}" if moved else "")
         rows.append(cells)
+        if name == "coverage":
+            rows += _separation(report, len(headers))
     for own in report.figures:
         problem = quoted(own.problem) if own.problem else ""
         told: list[Content] = [quoted(own.name), own.text, problem]
@@ -80,6 +82,19 @@ def metrics_section(report: ReportInput) -> Markup:
     return join(
         tag("div", table(headers, rows), confusion(report), class_="charts"), *_remarks(report)
     )
+
+
+def _separation(report: ReportInput, width: int) -> list[list[Content]]:
+    """The row of the figure that does not depend on the threshold, of so many cells."""
+    separation, comparison = report.evaluation.separation, report.comparison
+    if separation is None:
+        return []
+    cells: list[Content] = ["separation", rate_text(separation.area)]
+    cells.append(interval_text(separation.interval))
+    change = comparison and comparison.separation
+    if change:
+        cells += [delta_text(change.value), f"{_signed(change.low)} to {_signed(change.high)}"]
+    return [cells + [""] * (width - len(cells))]
 
 
 def confusion(report: ReportInput) -> Markup:
@@ -110,6 +125,8 @@ def confusion(report: ReportInput) -> Markup:
 
 def _remarks(report: ReportInput) -> Iterator[Content]:
     comparison = report.comparison
+    if report.operating_text:
+        yield paragraph("Operating point: ", quoted(report.operating_text), ".")
     if missing := missing_text(report):
         yield paragraph(f"{missing}.", class_="warn")
     if used := usage_text(report.evaluation.verdicts.used):

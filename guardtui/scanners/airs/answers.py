@@ -1,4 +1,4 @@
-"""One scan result read for one topic: triggered, not triggered, or no verdict and why."""
+"""A scan result of AIRS read as a verdict on one topic."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.models import DetectorError, ScanResponse, TopicDetails, problem_of
 
@@ -14,76 +15,67 @@ TOPIC = "topic_violation"
 Side = Literal["prompt", "response"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What AIRS says of one prompt.
-
-    `triggered` is None without a verdict, and `reason` then says why. With a verdict, `reason` is
-    what an author should know of it, and `doubtful` says whether it may not be the topic's.
-    `other_detectors` are those that fired beside the topics; `action` and `category` are verdicts
-    over all of them. `seconds` is the time of the call, None in a batch.
-    """
-
-    triggered: bool | None
-    reason: str = ""
-    doubtful: bool = False
-    blocked_topics: tuple[str, ...] = ()
-    allowed_topics: tuple[str, ...] = ()
-    other_detectors: tuple[str, ...] = ()
-    by_other_topic: bool = False
-    """Stopped by a block topic, and not by the one that was asked for."""
-    by_default: bool = False
-    """Stopped by the guardrail's default: no block topic is named."""
-    both_matched: bool = False
-    """An allow topic and a block topic matched."""
-    action: str = ""
-    category: str = ""
-    scan_id: str = ""
-    report_id: str = ""
-    profile_id: str = ""
-    """The id of the revision of the profile that judged."""
-    profile_name: str = ""
-    seconds: float | None = None
+def no_verdict(problem: str) -> Verdict:
+    """A prompt that AIRS was asked about in vain."""
+    return Verdict(Triggered.NO_VERDICT, problem=problem, failure=Failure.FAILED)
 
 
 def read_answer(
     data: object, *, topic: str = "", side: Side = "prompt", seconds: float | None = None
-) -> Answer:
-    """Read the JSON of a scan result. Never raises: what cannot be read is no verdict.
+) -> Verdict:
+    """Read the JSON of a scan result. Never raises: what cannot be read gives no verdict.
 
     `topic` is the name of the topic under test, for telling when another one stopped the prompt.
+    `topics` of the verdict are all block topics that matched, also where the prompt passed.
     """
     try:
         response = ScanResponse.model_validate(data)
     except (ValidationError, RecursionError) as error:
-        return Answer(None, f"the scan result cannot be used: {problem_of(error)}", seconds=seconds)
+        problem = f"the scan result cannot be used: {problem_of(error)}"
+        return replace(no_verdict(problem), seconds=seconds)
     detected = response.prompt_detected if side == "prompt" else response.response_detected
     details = (
         response.prompt_detection_details
         if side == "prompt"
         else response.response_detection_details
     ).topic_guardrails_details
-    others = tuple(sorted(k for k, v in (detected or {}).items() if v is True and k != TOPIC))
-    base = Answer(
-        triggered=None,
-        blocked_topics=details.blocked_topics,
+    base = Verdict(
+        Triggered.NO_VERDICT,
+        topics=details.blocked_topics,
         allowed_topics=details.allowed_topics,
-        other_detectors=others,
-        both_matched=bool(details.blocked_topics and details.allowed_topics),
-        action=response.action,
-        category=response.category,
+        revision=response.profile_id.lower(),
         scan_id=response.scan_id,
-        report_id=response.report_id,
-        profile_id=response.profile_id,
-        profile_name=response.profile_name,
         seconds=seconds,
     )
-    if problem := _unfinished(response, side):
-        return replace(base, reason=problem)
+    others = any(value is True for name, value in (detected or {}).items() if name != TOPIC)
+    stopped = response.category.strip().lower() == "malicious"
+    scanned = _Scanned(response.category, stopped and not others, _failed(response.errors, side))
+    problem = _unfinished(response, side)
     violation = (detected or {}).get(TOPIC)
-    if not isinstance(violation, bool):
-        return _without_field(base, details, _failed(response.errors, side), topic)
-    return _with_field(base, violation, _failed(response.errors, side), topic)
+    if not problem and not isinstance(violation, bool):
+        problem = _missing(base, details, scanned)
+    if problem:
+        return replace(base, topics=(), problem=problem, failure=Failure.FAILED)
+    if isinstance(violation, bool):
+        return _judged(base, violation, scanned, topic)
+    verdict = _judged(base, bool(base.topics), scanned, topic)
+    if verdict.triggered is Triggered.NO:
+        return verdict
+    note = _joined("topic_violation is missing; a block topic is named", verdict.note)
+    return replace(verdict, doubtful=True, note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What a result says of the whole scan.
+
+    `unexplained` is true where the prompt was stopped and no other detector fired; `failed` are
+    other detectors that failed.
+    """
+
+    category: str
+    unexplained: bool
+    failed: tuple[str, ...]
 
 
 def _unfinished(response: ScanResponse, side: Side) -> str:
@@ -115,68 +107,49 @@ def _failed(errors: tuple[DetectorError, ...], side: Side) -> tuple[str, ...]:
     )
 
 
-def _without_field(
-    base: Answer, details: TopicDetails, failed: tuple[str, ...], topic: str
-) -> Answer:
-    """The verdict by the lists of topics that matched, where `topic_violation` is missing.
+def _missing(base: Verdict, details: TopicDetails, scanned: _Scanned) -> str:
+    """Why there is no verdict where `topic_violation` is missing; "" where the lists give one.
 
     A list, also an empty one, says that topics were looked at. Without any there is no verdict,
     nor where something stopped the prompt and no list says what.
     """
-    if not base.blocked_topics:
-        reason = "no verdict on the topic: topic_violation is missing"
-        if _unexplained(base) and not base.allowed_topics:
-            told = "though the prompt was stopped and no other detector fired"
-            return replace(base, reason=f"{reason}, {told}")
-        if not details.model_fields_set:
-            return replace(base, reason=f"{reason}; are topic guardrails on in this profile?")
-    answer = _with_field(base, bool(base.blocked_topics), failed, topic)
-    if not answer.triggered:
-        return answer
-    note = "topic_violation is missing; a block topic is named"
-    reason = "; ".join(filter(None, (note, answer.reason)))
-    return replace(answer, doubtful=True, reason=reason)
+    if base.topics:
+        return ""
+    problem = "no verdict on the topic: topic_violation is missing"
+    if scanned.unexplained and not base.allowed_topics:
+        return f"{problem}, though the prompt was stopped and no other detector fired"
+    if not details.model_fields_set:
+        return f"{problem}; are topic guardrails on in this profile?"
+    return ""
 
 
-def _with_field(base: Answer, violation: bool, failed: tuple[str, ...], topic: str) -> Answer:
-    answer = _attributed(replace(base, triggered=violation), topic)
+def _judged(base: Verdict, violation: bool, scanned: _Scanned, topic: str) -> Verdict:
     doubts = []
-    if not violation and _unexplained(base):
+    if not violation and scanned.unexplained:
         doubts.append("stopped, though topic_violation is false and no other detector fired")
-    if not violation and base.blocked_topics and not base.allowed_topics:
-        doubts.append(f"not stopped, though a block topic matched: {_names(base.blocked_topics)}")
-    if failed:
-        doubts.append(f"other detectors failed: {_names(failed)}")
-    category = base.category.strip().lower()
-    if category not in ("benign", "malicious"):
-        doubts.append(f"unknown category {inert(base.category)!r}")
-    if not doubts:
-        return answer
-    reasons = filter(None, (answer.reason, *doubts))
-    return replace(answer, doubtful=True, reason="; ".join(reasons))
+    if not violation and base.topics and not base.allowed_topics:
+        doubts.append(f"not stopped, though a block topic matched: {_names(base.topics)}")
+    if scanned.failed:
+        doubts.append(f"other detectors failed: {_names(scanned.failed)}")
+    if scanned.category.strip().lower() not in ("benign", "malicious"):
+        doubts.append(f"unknown category {inert(scanned.category)!r}")
+    note = _joined(_attribution(base, violation, topic), *doubts)
+    return replace(base, triggered=Triggered(violation), note=note, doubtful=bool(doubts))
 
 
-def _unexplained(base: Answer) -> bool:
-    stopped = base.category.strip().lower() == "malicious"
-    return stopped and not base.other_detectors
-
-
-def _attributed(base: Answer, topic: str) -> Answer:
-    """Say which topic it was."""
+def _attribution(base: Verdict, violation: bool, topic: str) -> str:
+    """Which topic it was, where that is not plain."""
     notes = []
-    other = bool(base.triggered and topic and base.blocked_topics)
-    other = other and topic not in base.blocked_topics
-    if other:
-        notes.append(f"stopped by another topic: {_names(base.blocked_topics)}")
-    if base.both_matched:
-        blocked, allowed = _names(base.blocked_topics), _names(base.allowed_topics)
+    if violation and topic and base.topics and topic not in base.topics:
+        notes.append(f"stopped by another topic: {_names(base.topics)}")
+    if base.topics and base.allowed_topics:
+        blocked, allowed = _names(base.topics), _names(base.allowed_topics)
         notes.append(f"both matched: block {blocked}, allow {allowed}")
-    return replace(
-        base,
-        by_other_topic=other,
-        by_default=bool(base.triggered) and not base.blocked_topics,
-        reason="; ".join(notes),
-    )
+    return _joined(*notes)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
 
 
 def _names(names: tuple[str, ...]) -> str:

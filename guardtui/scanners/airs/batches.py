@@ -8,9 +8,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.pool import run_all
-from guardtui.scanners.airs.answers import Answer, read_answer
+from guardtui.scanners.airs.answers import no_verdict, read_answer
 from guardtui.scanners.airs.errors import AirsError, reworded
 from guardtui.scanners.airs.models import ResultRow
 from guardtui.scanners.airs.scans import (
@@ -35,7 +36,7 @@ ten seconds, and no more are lost when the run is ended."""
 _OVERHEAD = 64
 """Bytes that a batch adds to each request, at most."""
 
-Outcome: TypeAlias = Answer | ServiceError
+Outcome: TypeAlias = Verdict | ServiceError
 Indexed: TypeAlias = tuple[int, str]
 
 
@@ -279,7 +280,7 @@ class _Collector:
         if row.complete:
             answer = read_answer(row.result, topic=self._topic)
         else:
-            answer = Answer(None, "no verdict: the service says that the scan failed")
+            answer = no_verdict("no verdict: the service says that the scan failed")
         if not answer.scan_id:
             answer = replace(answer, scan_id=row.scan_id)
         return [(one.batch.rows[number], answer)]

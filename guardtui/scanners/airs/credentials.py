@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.text import display_text
-from guardtui.http.address import AddressError, Endpoint
+from guardtui.http.address import Endpoint
 from guardtui.http.secret import Credential, Secret, bearer
 from guardtui.scanners.airs.config_files import broken, read_object
 from guardtui.scanners.airs.errors import AirsError
@@ -312,7 +312,7 @@ def _checked(
     for name, text in texts.items():
         try:
             values[name] = _parsed(name, text)
-        except (AddressError, ValueError) as error:
+        except ValueError as error:
             where = display_text(origins[name])
             raise AirsError(f"{where}: {error}") from None
     values["prefer_token"] = ranks.get("api_token", 9) < ranks.get("api_key", 9)

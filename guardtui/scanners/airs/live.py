@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError
-from guardtui.scanners.airs.answers import Answer
 
 
 class Scanning(Protocol):
     """What asks for one verdict now; a `ScanClient`."""
 
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
+    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Verdict:
         """Scan one prompt. Raises ServiceError."""
 
 
@@ -31,7 +31,7 @@ class Live:
     probes: int
     seconds: float
     revision_seen: bool | None
-    last: Answer | None
+    last: Verdict | None
 
 
 Told = Callable[[int, float, str], None]
@@ -65,7 +65,7 @@ async def wait_until_live(
     Raises ServiceError for what no waiting cures.
     """
     start, probes = clock.now(), 0
-    last: Answer | None = None
+    last: Verdict | None = None
     seen: bool | None = None
     while True:
         probes += 1
@@ -77,7 +77,7 @@ async def wait_until_live(
                 raise
             problem = error.message
         else:
-            seen = None if not last.profile_id else last.profile_id.lower() == profile_id.lower()
+            seen = None if not last.revision else last.revision == profile_id.lower()
             problem = _not_yet(last, seen, expected)
         elapsed = clock.now() - start
         if not problem:
@@ -92,14 +92,14 @@ async def wait_until_live(
 _BLIND = "answers do not name the revision, and nothing is expected of the probe"
 
 
-def _not_yet(answer: Answer, seen: bool | None, expected: bool | None) -> str:
+def _not_yet(answer: Verdict, seen: bool | None, expected: bool | None) -> str:
     if seen is False:
         return "an older revision of the profile answers still"
     if seen and expected is None:
         return ""  # also of a profile without topics, which gives no verdict on any
-    if answer.triggered is None:
-        return answer.reason
-    if expected is not None and answer.triggered is not expected:
+    if not answer.decided:
+        return answer.problem
+    if expected is not None and (answer.triggered is Triggered.YES) is not expected:
         revision = "the new revision answers" if seen else "it is not said which revision answers"
         return f"{revision}, but the probe is {'not ' if expected else ''}stopped"
     if seen is None and expected is None:

@@ -16,7 +16,7 @@ PER_CONTENT = "per_content_type"
 Json = dict[str, Any]
 
 
-class PolicyProblem(AirsError):  # noqa: N818 - it says what it is
+class PolicyError(AirsError):
     """A policy has no place for the topic, or more than one; the message says what to do."""
 
 
@@ -91,7 +91,7 @@ def pinned(policy: object, topic_id: str) -> tuple[tuple[Place, str, int], ...]:
 def target(policy: object, entry: int | None = None, direction: str | None = None) -> Place:
     """The place for topics that judge prompts.
 
-    Of several entries the one that has a topic guardrail is taken. Raises PolicyProblem when there
+    Of several entries the one that has a topic guardrail is taken. Raises PolicyError when there
     is none or the choice is not clear.
     """
     wanted = [
@@ -101,7 +101,7 @@ def target(policy: object, entry: int | None = None, direction: str | None = Non
         and place.direction in ((direction,) if direction is not None else ("", "prompt"))
     ]
     if not wanted:
-        raise PolicyProblem(
+        raise PolicyError(
             "the profile has no part for topics on prompts: open it in Strata Cloud Manager once, "
             "and save it there"
         )
@@ -109,7 +109,7 @@ def target(policy: object, entry: int | None = None, direction: str | None = Non
     best = [place for place in wanted if place in with_topics] or wanted
     if len(best) > 1:
         places = "; ".join(map(str, best))
-        raise PolicyProblem(f"the profile has several parts for topics: choose one of {places}")
+        raise PolicyError(f"the profile has several parts for topics: choose one of {places}")
     return best[0]
 
 

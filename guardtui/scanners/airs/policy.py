@@ -14,7 +14,7 @@ from guardtui.scanners.airs.places import (
     GUARDRAIL,
     Json,
     Place,
-    PolicyProblem,
+    PolicyError,
     is_guardrail,
     is_topic,
     members,
@@ -90,7 +90,7 @@ def attach(
 
     All other topics and all that is not known here stay. The guardrail's default becomes `allow`
     for block and `block` for allow; where topics of the other bucket exist it is left alone,
-    unless `set_default`. Raises PolicyProblem.
+    unless `set_default`. Raises PolicyError.
     """
     place = place or target(policy)
     policy = _copied(policy)
@@ -138,7 +138,7 @@ def attach(
 def remove(policy: Json, topic_id: str, *, place: Place | None = None) -> Edit:
     """Take a topic out of one place; with the last topic the whole guardrail goes.
 
-    Raises PolicyProblem when the place is not clear.
+    Raises PolicyError when the place is not clear.
     """
     if place is None:
         holding = list(dict.fromkeys(where for where, _, _ in pinned(policy, topic_id)))
@@ -173,7 +173,7 @@ def restore(policy: Json, undo: Undo) -> Edit:
 
     Where nobody has changed it since, all of it comes back exactly; where it is as it was before
     (the edit was never sent, or somebody took it back), nothing changes. Otherwise only the topic's
-    own pin and the default that the edit had set. Raises PolicyProblem.
+    own pin and the default that the edit had set. Raises PolicyError.
     """
     policy = _copied(policy)
     section = _section(policy, undo.place)
@@ -249,7 +249,7 @@ def _copied(policy: Json) -> Json:
     try:
         return copy.deepcopy(policy)
     except RecursionError:
-        raise PolicyProblem("the policy is nested too deeply to be changed here") from None
+        raise PolicyError("the policy is nested too deeply to be changed here") from None
 
 
 def _section(policy: Json, place: Place) -> Json:
@@ -257,10 +257,10 @@ def _section(policy: Json, place: Place) -> Json:
         if where == place:
             items = section.get("model-protection")
             if items is not None and not isinstance(items, list):
-                raise PolicyProblem(f"model-protection is no list ({place}): nothing was changed")
+                raise PolicyError(f"model-protection is no list ({place}): nothing was changed")
             return section
     there = "; ".join(str(where) for where, _ in sections(policy)) or "none"
-    raise PolicyProblem(f"the profile has no part {place} for topics; there are: {there}")
+    raise PolicyError(f"the profile has no part {place} for topics; there are: {there}")
 
 
 def _list_state(section: Json) -> Literal["list", "null", "missing"]:
@@ -277,7 +277,7 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
     """Put the topic where it belongs, and keep what else is said of it."""
     groups = item.get("topic-list")
     if groups is not None and not isinstance(groups, list):
-        raise PolicyProblem("topic-list is no list: nothing was changed")
+        raise PolicyError("topic-list is no list: nothing was changed")
     if groups is None:
         groups = item["topic-list"] = []
     known: Json = {}
@@ -310,7 +310,7 @@ def _place_member(item: Json, pin: Pin, action: str) -> None:
 def _add(group: Json, member: Json) -> None:
     topics = group.get("topic")
     if topics is not None and not isinstance(topics, list):
-        raise PolicyProblem("a list of topics is none: nothing was changed")
+        raise PolicyError("a list of topics is none: nothing was changed")
     group["topic"] = [*(topics or []), member]
 
 

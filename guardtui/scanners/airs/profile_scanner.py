@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from guardtui.domain.topic import Topic
-from guardtui.scanners.airs.answers import Answer
-from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner, _Judging
-from guardtui.scanners.base import KeptVerdict, verdict_key
+from guardtui.domain.verdicts import Verdict
+from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.base import verdict_key
 
 _BLOCKED, _ALLOWED = "-", "+"
 """What stands before the name of a topic that matched, so that one list holds both kinds."""
@@ -20,22 +21,14 @@ class ProfileScanner(AirsScanner):
     told apart by `split_names`. Verdicts are kept apart from those on a single topic.
     """
 
-    def _judged(self, judging: _Judging, text: str, answer: Answer) -> KeptVerdict | str:
-        revision = answer.profile_id.lower()
-        if answer.triggered is None:
-            judging.revision = judging.revision or revision
-            return answer.reason or "no verdict"
-        names = [_BLOCKED + name for name in answer.blocked_topics]
+    def _counted(self, answer: Verdict) -> Verdict:
+        names = [_BLOCKED + name for name in answer.topics]
         names += [_ALLOWED + name for name in answer.allowed_topics]
-        note = answer.reason if answer.doubtful else ""
-        kept = KeptVerdict(answer.triggered, note, tuple(names))
-        if revision and self._cache is not None:
-            self._cache.keep(self._key(judging.topic, text, revision, judging.epoch), kept)
-        judging.revision = judging.revision or revision
-        return OTHER_REVISION if revision and revision != judging.revision else kept
+        note = answer.note if answer.doubtful else ""
+        return replace(answer, note=note, topics=tuple(names))
 
-    def _note(self, topic: Topic, kept: KeptVerdict) -> str:
-        return kept.note
+    def _note(self, topic: Topic, verdict: Verdict) -> str:
+        return verdict.note
 
     def _key(self, topic: Topic, text: str, revision: str, epoch: int = 1) -> bytes:
         """That of a verdict on the whole profile, which no definition of ours is a part of."""

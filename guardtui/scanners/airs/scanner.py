@@ -4,37 +4,31 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.pool import run_all
-from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.answers import no_verdict
 from guardtui.scanners.airs.batches import scan_in_batches
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
 from guardtui.scanners.base import (
-    KeptVerdict,
     Report,
     ScannerError,
     VerdictCache,
     verdict_key,
 )
 from guardtui.scanners.remote import RemoteRun, Results
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 OTHER_REVISION = "another revision of the profile judged; a change may not be in effect everywhere"
 
@@ -136,8 +130,8 @@ class AirsScanner:
         self._limit = limit
         limit.hold(self._held)
 
-        def note(kept: KeptVerdict) -> str:
-            return self._note(topic, kept)
+        def note(verdict: Verdict) -> str:
+            return self._note(topic, verdict)
 
         run = RemoteRun(prompts, rows, report, limit, note=note)
         judging = _Judging(topic, self._revision, epoch)
@@ -162,18 +156,18 @@ class AirsScanner:
         except ScannerError as error:
             raise AirsError(str(error)) from error
 
-    def _note(self, topic: Topic, kept: KeptVerdict) -> str:
+    def _note(self, topic: Topic, verdict: Verdict) -> str:
         """What an author should know; with companion topics another one is no surprise."""
-        other = kept.triggered and kept.topics and topic.name not in kept.topics
+        other = verdict.topics and topic.name not in verdict.topics
         if not other or self._companions:
-            return kept.note
-        names = ", ".join(inert(name)[:60] for name in kept.topics[:3])
-        return "; ".join(filter(None, (f"stopped by another topic: {names}", kept.note)))
+            return verdict.note
+        names = ", ".join(inert(name)[:60] for name in verdict.topics[:3])
+        return "; ".join(filter(None, (f"stopped by another topic: {names}", verdict.note)))
 
     def _at_once(
         self, client: ScanClient, run: RemoteRun, judging: _Judging, texts: Sequence[str]
     ) -> Results:
-        async def call(text: str) -> KeptVerdict | str:
+        async def call(text: str) -> Verdict:
             # The topic is left out: that another one stopped it is told when the verdict is read,
             # as it depends on the companions of now.
             answer = await client.scan(text)
@@ -193,17 +187,21 @@ class AirsScanner:
                 else:
                     yield index, self._judged(judging, texts[index], outcome)
 
-    def _judged(self, judging: _Judging, text: str, answer: Answer) -> KeptVerdict | str:
-        revision = answer.profile_id.lower()
-        if answer.triggered is None:
-            judging.revision = judging.revision or revision
-            return answer.reason or "no verdict"
-        topics = answer.blocked_topics if answer.triggered else ()
-        kept = KeptVerdict(answer.triggered, answer.reason, topics)
-        if revision and self._cache is not None:
-            self._cache.keep(self._key(judging.topic, text, revision, judging.epoch), kept)
+    def _judged(self, judging: _Judging, text: str, answer: Verdict) -> Verdict:
+        """The verdict that counts, stored in the cache as soon as it comes."""
+        revision = answer.revision
         judging.revision = judging.revision or revision
-        return OTHER_REVISION if revision and revision != judging.revision else kept
+        if not answer.decided:
+            return answer
+        verdict = self._counted(answer)
+        if revision and self._cache is not None:
+            self._cache.keep(self._key(judging.topic, text, revision, judging.epoch), verdict)
+        other = revision and revision != judging.revision
+        return no_verdict(OTHER_REVISION) if other else verdict
+
+    def _counted(self, answer: Verdict) -> Verdict:
+        """The verdict on one topic: only topics that stopped the prompt count."""
+        return answer if answer.triggered is Triggered.YES else replace(answer, topics=())
 
     def _key(self, topic: Topic, text: str, revision: str, epoch: int = 1) -> bytes:
         """A revision pins topics at their revisions; the definition is what they are held to be."""

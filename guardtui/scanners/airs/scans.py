@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from guardtui.domain.verdicts import Verdict
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
 from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.retries import UNSENT, Retries
-from guardtui.scanners.airs.answers import Answer, read_answer
+from guardtui.scanners.airs.answers import read_answer
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import (
     UNKNOWN_FATE,
@@ -120,7 +121,7 @@ class ScanClient:
             )
         )
 
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
+    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Verdict:
         """Scan one prompt now. `topic` is the name of the topic under test."""
         if problem := self.problem_of(prompt, tr_id):
             raise problem

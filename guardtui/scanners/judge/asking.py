@@ -23,7 +23,6 @@ from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState
 
 if TYPE_CHECKING:
-    from guardtui.http.chat_fleet import ChatFleet, FleetCall
     from guardtui.http.openai import ChatModel, Completion
 
 _QUESTION = (
@@ -32,8 +31,6 @@ _QUESTION = (
 )
 _UNKNOWN_COST = frozenset({Kind.TIMEOUT, Kind.BROKEN, Kind.SIZE, Kind.CONTENT})
 """Failures after which the model may have worked, and be paid for, all the same."""
-_ELSEWHERE = _UNKNOWN_COST | {Kind.SERVER, Kind.LIMITED}
-"""Failures of one endpoint that another one need not have."""
 _IN_AN_ANSWER = 200
 _GATEWAY = (_IN_AN_ANSWER, 502, 504)
 """Statuses of a failure behind which a model may have worked: an error in an answer, a gateway."""
@@ -47,18 +44,13 @@ _NO_OPTION = ("context", "too large", "too long", "exceed", "filter", "policy", 
 _sent: ContextVar[list[None] | None] = ContextVar("sent", default=None)
 
 
-def note_sent() -> None:
-    """The call that this task is about is being sent: cancelled, it may have to be paid for."""
-    if (sent := _sent.get()) is not None:
-        sent.append(None)
-
-
 class WatchedLimit(AdaptiveLimit):
     """A limit that tells a call whether it was sent: cancelled, it may have to be paid for."""
 
     async def acquire(self, patience: float = math.inf) -> Permit:
         permit = await super().acquire(patience)
-        note_sent()
+        if (sent := _sent.get()) is not None:
+            sent.append(None)
         return permit
 
 
@@ -122,7 +114,7 @@ class Judge:
     """A model under its full name (`URL#name`), asked by a template and read by a form."""
 
     name: str
-    model: ChatModel | ChatFleet
+    model: ChatModel
     template: Template
     form: Form
     budget: Budget
@@ -165,12 +157,12 @@ class Judge:
 
         What certainly did nothing is repeated by the client.
         """
-        limit, call = self.model.limit, self.model.one_call()
+        limit = self.model.limit
         begun, attempts = -math.inf, 0
         while True:
             dialect = self.dialect
             options = {**dialect.options, dialect.tokens: self.budget.answer_tokens}
-            failure = await self._attempt(call, messages, options, attempts)
+            failure = await self._attempt(messages, options, attempts)
             if not isinstance(failure, ServiceError):
                 dialect.learnt = True
                 return failure
@@ -184,19 +176,16 @@ class Judge:
             if failure.kind in NOTHING_DONE and failure.status != _IN_AN_ANSWER:
                 raise failure  # the client has repeated it
             wait = self.retries.wait(failure, attempts, random.random)
-            if call.elsewhere and failure.kind in _ELSEWHERE and attempts < self.retries.attempts:
-                wait = 0.0  # another endpoint has not failed at it
             now = limit.clock.now()
             begun = now if begun == -math.inf else begun
             if wait is None or now - begun + wait > self.retries.total:
                 raise failure
             limit.totals.retried += 1
-            if wait and wait != failure.retry_after:
+            if wait != failure.retry_after:
                 await limit.clock.sleep(wait)
 
     async def _attempt(
         self,
-        call: ChatModel | FleetCall,
         messages: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
         attempts: int,
@@ -215,7 +204,7 @@ class Judge:
         sent: list[None] = []
         token = _sent.set(sent)
         try:
-            said = await call.complete(messages, **options)
+            said = await self.model.complete(messages, **options)
             used = said.usage
             return said
         except ServiceError as error:

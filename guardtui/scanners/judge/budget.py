@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _OVERHEAD = 64
 """Tokens of a call besides its texts: roles, marks between messages."""
 
 
-class BudgetError(Exception):
+class BudgetError(GuardtuiError):
     """The next call could go beyond the budget; it was not made."""
 
 

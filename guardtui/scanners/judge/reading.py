@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
 
@@ -39,7 +40,7 @@ _LONGEST = 2_000
 """Characters of a reason that are kept."""
 
 
-class FormError(ValueError):
+class FormError(GuardtuiError, ValueError):
     """There is no such form of answer; the message says which there are."""
 
 

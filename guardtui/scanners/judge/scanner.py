@@ -6,37 +6,29 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.late import late
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Usage, Verdicts
+from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, Verdicts
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError, inert
 from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
-from guardtui.scanners.base import KeptVerdict, Report, ScannerError, VerdictCache, verdict_key
-from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect, note_sent
+from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
+from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect
 from guardtui.scanners.judge.budget import Budget
-from guardtui.scanners.judge.endpoints import EndpointLine, members_of
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.template import Template, default_template
-from guardtui.scanners.remote import RemoteRun, Undecided
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from guardtui.http.chat_fleet import ChatFleet
-    from guardtui.http.fleet import Fleet, Member
-else:
-    np = late("numpy")
+from guardtui.scanners.remote import RemoteRun, without_verdict
 
 CONCURRENCY = 5
 _BASE = 0.5
@@ -45,26 +37,8 @@ _SHOWN_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Unread:
-    """An answer that says nothing, or a failure: the problem, and what the model said."""
-
-    problem: str
-    said: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.problem}: {self.said}" if self.said else self.problem
-
-
-_Vote: TypeAlias = "KeptVerdict | _Unread"
-"""What a model said of a prompt: whether it belongs, or why that is not known."""
-
-
-@dataclass(frozen=True, slots=True)
 class ModelAddress:
-    """Where a model is, what the service calls it, and the key for it with its variable.
-
-    Without a URL it is at the endpoints that the scanner is given.
-    """
+    """URL of a model, its name at the service, its key and the variable that holds the key."""
 
     url: str
     name: str
@@ -100,7 +74,7 @@ class ModelAddress:
 
     @property
     def full(self) -> str:
-        """`URL#name`; `#name` at endpoints, which may move and remain the same service."""
+        """`URL#name`."""
         return f"{self.url}#{self.name}"
 
 
@@ -109,13 +83,11 @@ class JudgeScanner:
 
     `models` are asked side by side; where neither side has more than half, a tie or an answer that
     cannot be read among them, there is no verdict. `template` words the question, `form` reads the
-    answer, `options` go with every call (temperature is 0 unless said otherwise). `concurrency`
-    calls at a time and `rate` calls a second hold for all models together; with `endpoints`, which
-    all serve every model, for each of them whose line says nothing else. `went_out` is told in
-    words when one of these is asked no more. A `cache` is asked
-    before a model unless `fresh`, and keeps each answer as soon as it comes. `retries` repeat one
+    answer, `options` go with every call (temperature is 0 unless they set it). `concurrency` calls
+    at a time and `rate` calls a second hold for all models together. A `cache` is searched before a
+    model is called unless `fresh`, and stores each answer as soon as it comes. `retries` repeat one
     call; `timeout` is for one attempt, in seconds. Raises ScannerError without a model or for
-    an option that cannot be set, ValueError for a rate that is none.
+    an invalid option, ValueError for an invalid rate.
     """
 
     live = False
@@ -124,7 +96,6 @@ class JudgeScanner:
         self,
         models: Sequence[ModelAddress],
         *,
-        endpoints: Sequence[EndpointLine] = (),
         template: Template | None = None,
         form: Form | None = None,
         budget: Budget | None = None,
@@ -136,7 +107,6 @@ class JudgeScanner:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         allow_http: bool = False,
-        went_out: Callable[[str], None] = lambda told: None,
         clock: Clock = CLOCK,
     ) -> None:
         if not models:
@@ -152,9 +122,7 @@ class JudgeScanner:
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._allow_http = allow_http
-        self.members = members_of(endpoints, concurrency, rate, allow_http=allow_http)
-        self._told_out = went_out
-        self._limit: WatchedLimit | Fleet | None = None
+        self._limit: WatchedLimit | None = None
         self._held = False
         # What a server takes is learnt once, not in every scan.
         self._dialects = {model: first_dialect(self._form, self._options) for model in self._models}
@@ -172,11 +140,6 @@ class JudgeScanner:
         where = "\n".join(model.full for model in self._models)
         mark = hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
         return ScannerSettings("judge", identity, revision=f"addresses {mark}")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the services call the models."""
-        return tuple(model.name for model in self._models)
 
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""
@@ -200,7 +163,7 @@ class JudgeScanner:
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        limit = self._new_limit()
+        limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
         self._limit = limit
         limit.hold(self._held)
         before = self.budget.spent
@@ -208,80 +171,47 @@ class JudgeScanner:
         def used() -> Usage:
             return _difference(self.budget.spent, before)
 
-        def working() -> tuple[int, int]:
-            return (0, 0) if isinstance(limit, WatchedLimit) else (limit.working, len(self.members))
-
-        run = RemoteRun(prompts, rows, report, limit, used=used, endpoints=working)
+        run = RemoteRun(prompts, rows, report, limit, used=used)
         async with contextlib.AsyncExitStack() as opened:
-            if not isinstance(limit, WatchedLimit):
-                await opened.enter_async_context(limit)
             judges = {model: await self._open(opened, model, limit) for model in self._models}
 
-            def find(text: str) -> KeptVerdict | str | None:
-                votes: list[_Vote] = []
+            def find(text: str) -> Verdict | None:
+                votes: list[Verdict] = []
                 for model in self._models:
                     kept = self._kept(model, topic, text, epoch)
                     if kept is None:
                         return None
                     votes.append(kept)
-                return self._decided(run, topic, text, votes)
+                return self._decided(topic, votes)
 
-            async def call(text: str) -> KeptVerdict | str:
+            async def call(text: str) -> Verdict:
                 votes = await _all_of(
                     [self._vote(judges[model], model, topic, text, epoch) for model in judges]
                 )
-                return self._decided(run, topic, text, votes)
+                return self._decided(topic, votes)
 
             await run.take_known(find)
             waiting = run.waiting
             await run.collect(waiting, run_all(waiting, call, limit, counters=run.counters))
         return run.finished()
 
-    def _new_limit(self) -> WatchedLimit | Fleet:
-        if not self.members:
-            return WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
-        from guardtui.http.fleet import Fleet
-
-        return Fleet(
-            self.members,
-            retries=self._retries,
-            timeout=self._timeout,
-            clock=self._clock,
-            given=note_sent,
-            went_out=self._say_out,
-        )
-
-    def _say_out(self, member: Member) -> None:
-        left = sum(not one.out for one in self.members)
-        self._told_out(
-            f"{member.endpoint} is asked no more: {member.out}; {left} of {len(self.members)} "
-            "endpoints are left"
-        )
-
     async def _open(
-        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit | Fleet
+        self, opened: contextlib.AsyncExitStack, model: ModelAddress, limit: WatchedLimit
     ) -> Judge:
         from guardtui.http.openai import ChatModel
 
         attempts = self._retries + 1
-        unsent = Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE)
-        chat: ChatModel | ChatFleet
-        if isinstance(limit, WatchedLimit):
-            chat = ChatModel(
-                model.url,
-                model.name,
-                model.key,
-                limit=limit,
-                retries=unsent,
-                timeout=self._timeout,
-                allow_http=self._allow_http,
-                clock=self._clock,
-            )
-            await opened.enter_async_context(chat)
-        else:
-            from guardtui.http.chat_fleet import ChatFleet
-
-            chat = ChatFleet(limit, model.name, retries=unsent)
+        chat = ChatModel(
+            model.url,
+            model.name,
+            model.key,
+            limit=limit,
+            retries=Retries(attempts=attempts, base=_BASE, on=NOTHING_DONE),
+            timeout=self._timeout,
+            allow_http=self._allow_http,
+            clock=self._clock,
+        )
+        await opened.enter_async_context(chat)
         return Judge(
             model.full,
             chat,
@@ -294,46 +224,56 @@ class JudgeScanner:
 
     async def _vote(
         self, judge: Judge, model: ModelAddress, topic: Topic, text: str, epoch: int
-    ) -> _Vote:
-        """What one model says, known or new. Raises ServiceError."""
+    ) -> Verdict:
+        """What one model says, known or new: YES where the prompt belongs to the topic.
+
+        Raises ServiceError.
+        """
         kept = self._kept(model, topic, text, epoch)
         if kept is not None:
             return kept
         reading = await judge.ask(topic, text)
         if reading.belongs is None:
-            return _Unread(reading.problem, reading.reason)
-        vote = KeptVerdict(reading.belongs, reason=reading.reason)
+            return Verdict(
+                Triggered.NO_VERDICT,
+                reason=reading.reason,
+                problem=reading.problem,
+                failure=Failure.FAILED,
+            )
+        vote = Verdict(Triggered(reading.belongs), reason=reading.reason)
         if self._cache is not None:
             # Kept here and not by who reads the results: a cancelled run must not lose it.
             self._cache.keep(self._key(model, topic, text, epoch), vote)
         return vote
 
-    def _decided(
-        self, run: RemoteRun, topic: Topic, text: str, votes: Sequence[_Vote]
-    ) -> KeptVerdict | str:
-        """The verdict of all models on a prompt, or why there is none."""
+    def _decided(self, topic: Topic, votes: Sequence[Verdict]) -> Verdict:
+        """The verdict of all models on a prompt."""
         reasons = [_told(vote) for vote in votes]
         if len(votes) > 1:
             named = zip(self._models, reasons, strict=True)
             reasons = [f"{model.name}: {reason}" for model, reason in named]
         reason = "\n".join(reasons)
-        decided = [vote for vote in votes if isinstance(vote, KeptVerdict)]
-        yes = sum(vote.triggered for vote in decided)
+        decided = [vote for vote in votes if vote.decided]
+        yes = sum(vote.triggered is Triggered.YES for vote in decided)
         for belongs, count in ((True, yes), (False, len(decided) - yes)):
             if 2 * count > len(votes):
-                triggered = belongs == (topic.intent is Intent.BLOCK)
+                triggered = Triggered(belongs == (topic.intent is Intent.BLOCK))
                 note = "" if count == len(votes) else f"{count} of {len(votes)} models"
-                return KeptVerdict(triggered, note, reason=reason)
-        run.explain(text, reason)
-        without = [vote for vote in votes if isinstance(vote, _Unread)]
+                return Verdict(triggered, note, reason=reason)
+        failed = [vote for vote in votes if not vote.decided]
+        problem = f"no majority of {len(votes)} models: {yes} yes, {len(decided) - yes} no"
         if len(votes) == 1:
-            return without[0].problem
-        told = f"no majority of {len(votes)} models: {yes} yes, {len(decided) - yes} no"
-        if without:
-            return f"{told}, {len(without)} without an answer ({without[0].problem})"
-        return Undecided(told)
+            problem = failed[0].problem
+        elif failed:
+            problem += f", {len(failed)} without an answer ({failed[0].problem})"
+        return Verdict(
+            Triggered.NO_VERDICT,
+            reason=reason,
+            problem=problem,
+            failure=Failure.FAILED if failed else None,
+        )
 
-    def _kept(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> KeptVerdict | None:
+    def _kept(self, model: ModelAddress, topic: Topic, text: str, epoch: int) -> Verdict | None:
         if self._cache is None or self._fresh:
             return None
         return self._cache.find(self._key(model, topic, text, epoch))
@@ -352,18 +292,18 @@ class JudgeScanner:
         )
 
 
-async def _all_of(votes: Sequence[Any]) -> list[_Vote]:
+async def _all_of(votes: Sequence[Any]) -> list[Verdict]:
     """All votes; one model that fails is a vote without an answer where others may decide.
 
     Raises its ServiceError when it is the only one, or when all fail.
     """
     results = await asyncio.gather(*votes, return_exceptions=True)
-    told: list[_Vote] = []
+    told: list[Verdict] = []
     failures: list[ServiceError] = []
     for one in results:
         if isinstance(one, ServiceError):
             failures.append(one)
-            told.append(_Unread(one.message))
+            told.append(without_verdict(one))
         elif isinstance(one, BaseException):
             raise one
         else:
@@ -373,10 +313,8 @@ async def _all_of(votes: Sequence[Any]) -> list[_Vote]:
     return told
 
 
-def _told(vote: _Vote) -> str:
-    if isinstance(vote, _Unread):
-        return str(vote)
-    word = "yes" if vote.triggered else "no"
+def _told(vote: Verdict) -> str:
+    word = ("yes" if vote.triggered else "no") if vote.decided else vote.problem
     return f"{word}: {vote.reason}" if vote.reason else word
 
 

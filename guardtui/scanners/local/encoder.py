@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from guardtui.domain.errors import GuardtuiError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ENCODERS = ("minilm", "static")
+ENCODERS = ("pair", "minilm", "static")
 """Names that `load_encoder` knows, the default first."""
 
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the shipped weights files."""
 
 
-class EncoderError(Exception):
+class EncoderError(GuardtuiError):
     """An encoder cannot be loaded; the message is meant for the author."""
 
 
@@ -40,6 +42,10 @@ class Encoder(Protocol):
     def dimensions(self) -> int:
         """Columns of a vector."""
 
+    @property
+    def chunk(self) -> int:
+        """Texts in one call of `encode` between two looks at whether to stop: below 0.5 s."""
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit rows [n, dimensions]. Never fails on odd text; long text is cut to the window."""
 
@@ -47,11 +53,13 @@ class Encoder(Protocol):
 def load_encoder(name: str, *, threads: int = 1) -> Encoder:
     """The encoder of this name, ready to use; loading it twice gives the same object.
 
-    `threads` is the number of threads that one call of `encode` may use (minilm only).
+    `threads` is the number of threads that one call of `encode` may use (not static).
     Raises `EncoderError` for an unknown name, and for a weights file that is missing or damaged.
     """
     if name == "minilm":
         return _minilm(threads)
+    if name == "pair":
+        return _pair(threads)
     if name == "static":
         return _static()
     raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
@@ -62,6 +70,13 @@ def _minilm(threads: int) -> Encoder:
     from guardtui.scanners.local.minilm import MiniLM
 
     return MiniLM(WEIGHTS, threads=threads)
+
+
+@cache
+def _pair(threads: int) -> Encoder:
+    from guardtui.scanners.local.pair import Pair
+
+    return Pair(WEIGHTS, threads=threads)
 
 
 @cache
@@ -101,6 +116,38 @@ def load_tokenizer(definition: bytes) -> Any:
     except ImportError as error:
         raise EncoderError("the encoders need tokenizers: reinstall guardtui") from error
     return Tokenizer.from_str(definition.decode("utf-8"))
+
+
+def load_session(model: bytes, threads: int) -> Any:
+    """The onnxruntime session of a model; raises `EncoderError` when the library is missing.
+
+    `threads` is the number of threads that one run may use.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise EncoderError("the encoders need onnxruntime: reinstall guardtui") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin between runs would take the processor from the screen.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[list[int]]:
+    """Rows of texts with equally many tokens, at most so many tokens at a time.
+
+    Nothing is padded, so that a text's vector does not depend on the texts in its batch.
+    """
+    rows: dict[int, list[int]] = {}
+    for row, ids in enumerate(tokens):
+        rows.setdefault(len(ids), []).append(row)
+    for length, members in rows.items():
+        size = max(1, at_most // length)
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
 
 
 def clean_text(text: str, limit: int) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.scanners.local.encoder import Encoder
 from guardtui.scanners.local.scoring import (
     ScoringModel,
@@ -17,12 +18,6 @@ from guardtui.scanners.local.scoring import (
     similarity_rows,
 )
 from guardtui.scanners.local.static import Static
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 VARIANTS_AT_MOST = 64
 """Texts encoded for one explanation by leaving words out; longer prompts are cut in groups."""
@@ -52,6 +47,7 @@ class Explanation:
     cosine for each part, 0 = description and k = example k, NaN where the part is missing;
     `matched` is the nearest part. `exact` says that the words' shares add up to their sum in z;
     otherwise each tells how much z falls without the word, and they need not add up.
+    `unknown_language` names the prompt's language when the encoder has not learnt it.
     """
 
     z: float
@@ -62,6 +58,7 @@ class Explanation:
     matched: int
     words: tuple[Contribution, ...]
     exact: bool
+    unknown_language: str = ""
 
 
 def explain(

@@ -1,22 +1,23 @@
-"""Prompt vectors in memory, as float32 or int8, and their product with a topic's text."""
+"""Prompt vectors in memory, as whole numbers, and their product with a topic's text.
+
+A vector is rounded to int8 with a scale, a text's to whole numbers too, so that every product is a
+sum of whole numbers that float32 holds exactly: a cosine does not depend on how the vectors are
+held, on which other prompts are computed with it, nor on the machine. Cosines of texts differ from
+float32 by less than 0.01 (0.0063 at most for a single token of `static`); a vector with one
+component far above all others can differ by more.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from guardtui.domain.late import late
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-
+import numpy as np
+from numpy.typing import NDArray
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
-COMPACT_FROM = 250_000
-"""From this many prompts on vectors are held as int8: a quarter of the memory."""
+COMPACT_FROM = 96_000_000
+"""From this many numbers on vectors are held as int8: a quarter of the memory."""
 
 WHOLE = 4096
 """Steps in which a text's vector is rounded for whole numbers: cosines move by about 0.0001."""
@@ -42,46 +43,49 @@ class PromptMatrix(Protocol):
         """Cosines [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        """The unit vectors [n, d] of the prompts of some rows (intp [n]), as a copy."""
+        """The vectors [n, d] of the prompts of some rows (intp [n]), as a copy.
+
+        Rounding has left lengths that differ from 1 by less than 0.01.
+        """
 
 
 class FloatMatrix:
-    """float32 [N, d]: exact, and the fastest while it fits."""
+    """Whole numbers as float32 [N, d] with a scale for each row: the fastest while it fits."""
 
     def __init__(self, count: int, dimensions: int) -> None:
-        self._vectors = np.zeros((count, dimensions), np.float32)
+        self._values = np.zeros((count, dimensions), np.float32)
+        self._scales = np.zeros(count, np.float32)
 
     def __len__(self) -> int:
-        return len(self._vectors)
+        return len(self._scales)
 
     def fill(self, start: int, vectors: Floats) -> None:
-        self._vectors[start : start + len(vectors)] = vectors
+        stop = start + len(vectors)
+        self._values[start:stop], self._scales[start:stop] = compact(vectors)
 
     def product(self, vector: Floats, out: Floats) -> None:
-        np.dot(self._vectors, vector, out=out)
+        np.dot(self._values, whole(vector), out=out)
+        out *= self._scales
+        out *= np.float32(1 / WHOLE)
 
     def fill_rows(self, vectors: Floats, out: Floats) -> None:
         for vector, row in zip(vectors, out, strict=True):
             self.product(vector, row)
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = vectors @ self._vectors[rows].T
+        found: Floats = whole(vectors) @ self._values[rows].T
+        found *= self._scales[rows]
+        found *= np.float32(1 / WHOLE)
         return found
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        found: Floats = self._vectors[rows]
+        found: Floats = self._values[rows]
+        found *= self._scales[rows, None]
         return found
 
 
 class CompactMatrix:
-    """int8 [N, d] with a scale for each row.
-
-    A text is rounded to whole numbers too, so that every product is a sum of whole numbers that
-    float32 holds exactly: a cosine does not depend on which other prompts are computed with it,
-    nor on the machine. Cosines of texts differ from float32 by less than 0.01 (0.0063 at most for
-    a single token of `static`); a vector with one component far above all others can differ by
-    more.
-    """
+    """int8 [N, d] with a scale for each row: a quarter of the memory."""
 
     def __init__(self, count: int, dimensions: int) -> None:
         self._values = np.zeros((count, dimensions), np.int8)
@@ -122,7 +126,6 @@ class CompactMatrix:
         return found
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        # Rounding has left lengths that differ from 1 by less than 0.01.
         found: Floats = self._values[rows].astype(np.float32)
         found *= self._scales[rows, None]
         return found
@@ -146,6 +149,6 @@ def whole(vectors: Floats) -> Floats:
 
 
 def new_matrix(count: int, dimensions: int) -> PromptMatrix:
-    """An empty matrix of the kind that suits the number of prompts."""
-    kind = FloatMatrix if count < COMPACT_FROM else CompactMatrix
+    """An empty matrix of the kind that suits its size."""
+    kind = FloatMatrix if count * dimensions < COMPACT_FROM else CompactMatrix
     return kind(count, dimensions)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import (
-    EncoderError,
     checked_bytes,
     clean_text,
+    equal_lengths,
+    load_session,
     load_tokenizer,
 )
 
@@ -36,28 +36,14 @@ class MiniLM:
 
     name = "minilm"
     dimensions = 384
+    chunk = 32
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
         model, model_hash = checked_bytes(folder, "minilm.onnx")
         centre, centre_hash = checked_bytes(folder, "minilm-centre.npy")
         definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise EncoderError(
-                "the encoder minilm needs onnxruntime: reinstall guardtui"
-            ) from error
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # Threads that spin between runs would take the processor from the screen.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3
-        self._session: Any = onnxruntime.InferenceSession(
-            model, options, providers=["CPUExecutionProvider"]
-        )
+        self._session = load_session(model, threads)
         self._centre: NDArray[np.float32] = np.load(io.BytesIO(centre), allow_pickle=False).astype(
             np.float32
         )
@@ -72,28 +58,10 @@ class MiniLM:
         if not cleaned:
             return result
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(cleaned)]
-        order = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
-        start = 0
-        while start < len(order):
-            stop = start + 1
-            # Sorted by length, so the next text is the longest of the batch it joins.
-            while (
-                stop < len(order) and (stop + 1 - start) * len(tokens[order[stop]]) <= BATCH_TOKENS
-            ):
-                stop += 1
-            rows = order[start:stop]
-            result[rows] = self._run([tokens[row] for row in rows])
-            start = stop
+        for rows in equal_lengths(tokens, BATCH_TOKENS):
+            batch = np.array([tokens[row] for row in rows], np.int64)
+            result[rows] = self._session.run(None, {"tokens": batch})[0]
+        result /= np.linalg.norm(result, axis=1, keepdims=True)
         result -= self._centre
         result /= np.linalg.norm(result, axis=1, keepdims=True)
         return result
-
-    def _run(self, batch: list[list[int]]) -> NDArray[np.float32]:
-        longest = max(map(len, batch))
-        tokens = np.zeros((len(batch), longest), np.int64)
-        mask = np.zeros_like(tokens)
-        for row, found in enumerate(batch):
-            tokens[row, : len(found)] = found
-            mask[row, : len(found)] = 1
-        vectors: NDArray[np.float32] = self._session.run(None, {"tokens": tokens, "mask": mask})[0]
-        return vectors

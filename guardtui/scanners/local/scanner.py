@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.late import late
+from guardtui.domain.operating_point import BY_HAND, SHIPPED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.encoder import ENCODERS, Encoder, EncoderError, load_encoder
 from guardtui.scanners.local.explanation import Explanation, explain
+from guardtui.scanners.local.languages import language_not_learnt
 from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
 from guardtui.scanners.local.scoring import (
     ScoringModel,
@@ -25,19 +29,19 @@ from guardtui.scanners.local.scoring import (
     probability,
     topic_texts,
 )
-from guardtui.scanners.local.vectors import VectorCache, cache_folder, embed, rounded, text_key
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.scanners.local.vectors import (
+    VectorCache,
+    cache_folder,
+    embed,
+    encode_chunks,
+    rounded,
+    text_key,
+)
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
 _SLICE = 10_000  # prompts embedded before their vectors move into the matrix
-_CHUNKS = {"minilm": 32, "static": 512}  # texts in one call of the encoder: about 50 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,7 @@ class LocalScanner:
         self,
         encoder: str = ENCODERS[0],
         threshold: float | None = None,
-        threshold_source: str = "by hand",
+        threshold_source: str = BY_HAND,
         cache: Path | None = None,
     ) -> None:
         if encoder not in ENCODERS:
@@ -106,10 +110,15 @@ class LocalScanner:
     @property
     def settings(self) -> ScannerSettings:
         _, scoring, _ = self.load()
-        default = float(probability(np.float32(scoring.threshold)))
         if self._threshold is None:
-            return ScannerSettings("local", scoring.id, default, "default")
+            return ScannerSettings("local", scoring.id, self.shipped_threshold, SHIPPED)
         return ScannerSettings("local", scoring.id, self._threshold, self._threshold_source)
+
+    @property
+    def shipped_threshold(self) -> float:
+        """The threshold that holds without another one, a score from 0 to 1."""
+        _, scoring, _ = self.load()
+        return float(probability(np.float32(scoring.threshold)))
 
     def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
         """Load encoder and constants (0.1 to 0.5 s, once); raises `ScannerError` when damaged."""
@@ -125,7 +134,7 @@ class LocalScanner:
                 self._loaded = encoder, scoring, cache
             return self._loaded
 
-    def use_threshold(self, threshold: float | None, source: str = "by hand") -> None:
+    def use_threshold(self, threshold: float | None, source: str = BY_HAND) -> None:
         """Set the score from which on a prompt matches; None for the shipped default."""
         self._threshold = threshold
         self._threshold_source = source
@@ -226,19 +235,20 @@ class LocalScanner:
         encoder, _, cache = self.load()
         vectors = np.zeros((len(texts), encoder.dimensions), np.float32)
         missing = cache.read([text_key(text) for text in texts], vectors)
-        missing.sort(key=lambda place: len(texts[place]))
-        for start in range(0, len(missing), _CHUNKS[self.encoder_name]):
-            if stopped():
-                return None
-            places = missing[start : start + _CHUNKS[self.encoder_name]]
-            vectors[places] = rounded(encoder.encode([texts[place] for place in places]))
-        return vectors
+        fresh = [texts[row] for row in missing]
+        done = 0
+        for chunk, found in encode_chunks(encoder, fresh, stopped=stopped):
+            vectors[[missing[row] for row in chunk]] = found
+            done += len(chunk)
+        return vectors if done == len(missing) else None
 
     def explain(self, topic: Topic, prompt: str) -> Explanation:
         """Why one prompt scores as it does: nearest part and the words that drove it."""
         encoder, scoring, _ = self.load()
         texts = topic_texts(topic.name, topic.description, topic.examples)
-        return explain(encoder, scoring, texts, prompt)
+        explanation = explain(encoder, scoring, texts, prompt)
+        language = language_not_learnt(self.encoder_name, prompt)
+        return replace(explanation, unknown_language=language)
 
     def _prepare(self, prompts: PromptSet, report: Report, stopped: Stopped) -> _Prepared | None:
         if self._prepared and np.array_equal(self._prepared.keys, prompts.keys):
@@ -255,14 +265,7 @@ class LocalScanner:
             def advance(done: int, start: int = start) -> None:
                 report(Progress("embedding prompts", start + done, total))
 
-            vectors = embed(
-                encoder,
-                cache,
-                part,
-                chunk=_CHUNKS[self.encoder_name],
-                advance=advance,
-                stopped=stopped,
-            )
+            vectors = embed(encoder, cache, part, advance=advance, stopped=stopped)
             if vectors is None:
                 return None
             matrix.fill(start, vectors)

@@ -15,22 +15,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
-from guardtui.scanners.local.matrix import WHOLE, whole
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.scanners.local.matrix import WHOLE, CompactMatrix, FloatMatrix, compact, whole
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
-PROMPT_FEATURES = ("ordinary",)
-"""Features of a prompt alone: the mean of its five largest cosines to the background."""
+PROMPT_FEATURES = ("ordinary", "act")
+"""Features of a prompt alone.
+
+The mean of its five largest cosines to the background; and how far it leans to asking for a deed
+rather than about it (see `Act`).
+"""
 
 SIMILARITY_FEATURES = ("description", "nearest", "mean")
 """Cosine to the description, largest cosine to an example, mean over description and examples."""
@@ -42,6 +42,7 @@ TOPIC_FEATURES = (
     "examples ordinary",  # mean over the examples of their five largest cosines to the background
     "reach",  # mean over the background of the largest cosine to an example
     "description reach",  # mean over the background of the cosine to the description
+    "examples act",  # mean over the examples of their cosine to the direction of `Act`
 )
 """Features of a topic alone: how wide it is, and how near to everyday requests."""
 
@@ -70,13 +71,15 @@ def topic_texts(name: str, description: str, examples: Sequence[str]) -> list[st
 
 
 def similarity_rows(vectors: Floats, text_vectors: Floats, out: Floats | None = None) -> Floats:
-    """Cosines [k, N] of texts [k, d] to prompts [N, d], one row for each text.
+    """Cosines [k, N] of texts [k, d] to prompts [N, d], one row for each text, as a scan has them.
 
     After an edit only the edited text's row is computed, with `out` a slice of the rows kept.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
+    matrix = FloatMatrix(*vectors.shape)
+    matrix.fill(0, vectors)
     for row, text in zip(rows, text_vectors, strict=True):
-        np.dot(vectors, text, out=row)
+        matrix.product(text, row)
     return rows
 
 
@@ -122,12 +125,32 @@ class TopicTable:
         return TopicTable(self.heads[rows], self.examples[rows])
 
 
+@dataclass(frozen=True, eq=False)
+class Act:
+    """What leads from asking about a subject (facts, news, help) to asking for the deed.
+
+    `direction` is a unit vector [d]. Most prompts say little about it: within `width` of `middle`
+    their cosines to it count as none.
+    """
+
+    direction: Floats
+    middle: float
+    width: float
+
+    def leaning(self, cosines: Floats) -> Floats:
+        """How far cosines [n] lie beyond what is usual, with their sign."""
+        found: Floats = cosines - np.float32(self.middle)
+        found -= np.clip(found, np.float32(-self.width), np.float32(self.width))
+        return found
+
+
 @dataclass(frozen=True)
 class ScoringModel:
     """Fitted constants for one encoder.
 
     `threshold` is the shipped one, as z; `background` are vectors [m, d] of everyday requests;
-    `typical` are the values of topic features that cannot be computed yet.
+    `act` is None where the constants do without it; `typical` are the values of topic features
+    that cannot be computed yet.
     """
 
     encoder: str
@@ -137,6 +160,7 @@ class ScoringModel:
     constant: float
     threshold: float
     background: Floats = field(repr=False, compare=False)
+    act: Act | None = field(repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -151,23 +175,32 @@ class ScoringModel:
 
     def ordinary(self, vectors: Floats) -> Floats:
         """How ordinary texts [n, d] are: mean of their five largest cosines to the background."""
-        return _mean_of_nearest(vectors, self.background)
+        return self._compact_ordinary(*compact(vectors))
 
     def compact_prompt_terms(self, values: NDArray[np.int8], scales: Floats) -> Floats:
-        """Prompt terms, [n], of vectors as int8 [n, d] with scales [n].
+        """Prompt terms, [n], of vectors as int8 [n, d] with scales [n]: whole numbers again."""
+        terms = self._compact_ordinary(values, scales)
+        terms *= np.float32(self.weights.get("ordinary", 0.0))
+        if self.act:
+            cosines = np.empty(len(values), np.float32)
+            CompactMatrix.of(values, scales).product(self.act.direction, cosines)
+            terms += self.act.leaning(cosines) * np.float32(self.weights["act"])
+        return terms
 
-        Whole numbers make each independent of the others, as in `CompactMatrix`.
-        """
+    def _compact_ordinary(self, values: NDArray[np.int8], scales: Floats) -> Floats:
         nearest = _mean_of_nearest(values, whole(self.background))
         nearest *= scales * np.float32(1 / WHOLE)
-        return nearest * np.float32(self.weights.get("ordinary", 0.0))
+        return nearest
 
     def prompt_terms(self, vectors: Floats) -> Floats:
         """How ordinary each prompt is, as its share of z, [N]; computed once for a prompt set."""
-        return self.ordinary(vectors) * np.float32(self.weights.get("ordinary", 0.0))
+        return self.compact_prompt_terms(*compact(vectors))
 
     def prompt_direction(self, vector: Floats) -> Floats:
-        """The vector [d] whose product with this prompt's vector [d] is its prompt term."""
+        """The vector [d] whose product with this prompt's vector [d] is its prompt term.
+
+        For constants without `act`, whose share is no such product.
+        """
         nearest = np.argsort(self.background @ vector)[-_NEAREST:]
         weight = np.float32(self.weights.get("ordinary", 0.0))
         direction: Floats = weight * self.background[nearest].mean(axis=0)
@@ -182,6 +215,8 @@ class ScoringModel:
         cosines = vectors @ self.background.T
         count = len(examples)
         features = {"few": 1 / count, "reach": float(cosines.max(axis=0).mean())}
+        if self.act:
+            features["examples act"] = float((vectors @ self.act.direction).mean())
         cosines.partition(cosines.shape[1] - _NEAREST, axis=1)
         features["examples ordinary"] = float(cosines[:, -_NEAREST:].mean())
         if count > 1:
@@ -291,6 +326,7 @@ class ScoringModel:
         top = np.partition(cosines, cosines.shape[1] - _NEAREST, axis=1)[:, -_NEAREST:]
         ordinary = top.mean(axis=1)
         head_reach = text_vectors @ self._centre
+        act = text_vectors @ self.act.direction if self.act else np.zeros(len(text_vectors))
         named = np.zeros((len(table), len(TOPIC_FEATURES)), np.float64)
         for start in range(0, len(table), _TOPICS):
             rows = slice(start, start + _TOPICS)
@@ -322,6 +358,7 @@ class ScoringModel:
                 "examples ordinary": (some, (ordinary[places] * there).sum(axis=1) / one),
                 "reach": (some, reach.mean(axis=1)),
                 "description reach": (headed, head_reach[np.where(headed, part.heads, 0)]),
+                "examples act": (some, (act[places] * there).sum(axis=1) / one),
             }
             for column, name in enumerate(TOPIC_FEATURES):
                 known, value = values[name]
@@ -444,6 +481,12 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
     try:
         content = json.loads((folder / "scoring.json").read_text("utf-8"))
         found = content["encoders"][encoder]
+        background = load_background(encoder, folder)
+        act = None
+        if "act" in found:
+            file, _ = checked_bytes(folder, f"act-{encoder}.npy")
+            direction = np.load(io.BytesIO(file), allow_pickle=False).astype(np.float32)
+            act = Act(direction, float(found["act"]["middle"]), float(found["act"]["width"]))
         return ScoringModel(
             encoder=encoder,
             version=str(found["version"]),
@@ -451,7 +494,8 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
             typical={name: float(found["typical"][name]) for name in TOPIC_FEATURES},
             constant=float(found["constant"]),
             threshold=float(found["threshold"]),
-            background=load_background(encoder, folder),
+            background=background,
+            act=act,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EncoderError(

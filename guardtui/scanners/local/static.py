@@ -6,16 +6,11 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.scanners.local.encoder import checked_bytes, clean_text, load_tokenizer
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 VERSION = 1
 """Part of the id: raise it when the same weights give other vectors."""
@@ -31,6 +26,7 @@ class Static:
 
     name = "static"
     dimensions = 256
+    chunk = 512
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder of weights; raises `EncoderError` when a file is damaged."""

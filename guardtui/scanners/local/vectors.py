@@ -6,19 +6,17 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from guardtui.scanners.local.encoder import Encoder
-else:
-    np = late("numpy")
 
 LIMIT_BYTES = 2 * 1024**3
 """Default bound of the cache file; the oldest vectors go first."""
@@ -161,12 +159,55 @@ class VectorCache:
             )
 
 
+def encode_chunks(
+    encoder: Encoder, texts: Sequence[str], *, stopped: Callable[[], bool]
+) -> Iterator[tuple[list[int], Floats]]:
+    """Yield positions in `texts` with their vectors [n, d], rounded, until all have been there.
+
+    Each core works on a chunk; the encoders release the interpreter while they compute. Ends
+    early when `stopped` says so.
+    """
+    # Texts of like length in one chunk make larger batches of equal length.
+    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    chunks = [order[start : start + encoder.chunk] for start in range(0, len(order), encoder.chunk)]
+
+    def vectors(rows: list[int]) -> Floats:
+        return rounded(encoder.encode([texts[row] for row in rows]))
+
+    workers = min(len(chunks), cores())
+    if workers < 2:
+        for rows in chunks:
+            if stopped():
+                return
+            yield rows, vectors(rows)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="encoder") as pool:
+        ahead: deque[tuple[list[int], Future[Floats]]] = deque()
+        for rows in chunks:
+            if stopped():
+                break
+            ahead.append((rows, pool.submit(vectors, rows)))
+            if len(ahead) > workers:
+                rows, job = ahead.popleft()
+                yield rows, job.result()
+        while ahead:
+            rows, job = ahead.popleft()
+            if not (stopped() and job.cancel()):  # what has begun is not lost
+                yield rows, job.result()
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def embed(
     encoder: Encoder,
     cache: VectorCache,
     texts: Sequence[str],
     *,
-    chunk: int,
     advance: Callable[[int], None],
     stopped: Callable[[], bool],
 ) -> Floats | None:
@@ -186,16 +227,12 @@ def embed(
         advance(len(keys) - len(missing))
         if stopped():
             return None
-    # Texts of like length in one batch spare the padding.
-    missing.sort(key=lambda position: len(texts[position]))
     done = len(texts) - len(missing)
-    for start in range(0, len(missing), chunk):
-        if stopped():
-            return None
-        places = missing[start : start + chunk]
-        fresh = rounded(encoder.encode([texts[place] for place in places]))
-        result[places] = fresh
-        cache.write([keys[place] for place in places], fresh)
-        done += len(places)
+    fresh = [texts[position] for position in missing]
+    for chunk, vectors in encode_chunks(encoder, fresh, stopped=stopped):
+        rows = [missing[row] for row in chunk]
+        result[rows] = vectors
+        cache.write([keys[row] for row in rows], vectors)
+        done += len(rows)
         advance(done)
-    return result
+    return result if done == len(texts) else None

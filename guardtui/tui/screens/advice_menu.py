@@ -7,13 +7,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import Screen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from guardtui.tui.actions import ADVICE, in_scope, key_names
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
+from guardtui.tui.textual_compat import keymap_of
 
 
 class AdviceMenu(Modal[str | None]):
@@ -47,7 +47,7 @@ class AdviceMenu(Modal[str | None]):
 
     def _line(self, name: str) -> Text:
         action = next(one for one in in_scope(ADVICE) if one.name == name)
-        line = Text(f"{key_names(action, self.app._keymap):>3}  ", "bold")
+        line = Text(f"{key_names(action, keymap_of(self.app)):>3}  ", "bold")
         line.append(f"{action.title}  ")
         return line.append(action.tooltip, "$text-muted")
 
@@ -64,14 +64,3 @@ class AdviceMenu(Modal[str | None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
-
-
-class Advised(Screen[None]):
-    """The action that lists all advice."""
-
-    def action_advice(self) -> None:
-        async def opened(chosen: str | None) -> None:
-            if chosen is not None:
-                await self.app.run_action(chosen, self)
-
-        self.app.push_screen(AdviceMenu(), opened)

@@ -27,8 +27,6 @@ class ColumnPicker(Modal[None]):
         # The list itself takes Enter for a choice; here it leaves.
         Binding("enter", "close", "Leave", priority=True),
         Binding("space", "turn", "Show or hide"),
-        Binding("j", "highlight(1)", "Down"),
-        Binding("k", "highlight(-1)", "Up"),
         Binding("alt+down,J", "move(1)", "Further to the right"),
         Binding("alt+up,K", "move(-1)", "Further to the left"),
         Binding("plus,equals_sign,greater_than_sign", f"widen({_STEP})", "Wider"),
@@ -99,12 +97,6 @@ class ColumnPicker(Modal[None]):
             keys = [one.key for one in self._choices]
             options.highlighted = keys.index(key) if key in keys else 0
         self._changed(layout, key)
-
-    def action_highlight(self, step: int) -> None:
-        if step > 0:
-            self._list.action_cursor_down()
-        else:
-            self._list.action_cursor_up()
 
     def action_turn(self) -> None:
         changed = self._wanted.toggled(self._key, self._prompts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.text import Text
@@ -12,13 +13,17 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.session.companions import Companion, Companions, kept_path, load_companions
 from guardtui.tui.content import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
-from guardtui.tui.widgets.score_line import PathSuggester
+from guardtui.tui.widgets.path_suggester import PathSuggester
 
 _ABOUT = (
     "Other topics of the same profile. With them, every verdict is that of the whole profile: each "
@@ -166,3 +171,23 @@ def _line(companion: Companion) -> Text:
     line.append(display_start(companion.topic.name, _LONGEST) or "(no name)", "bold")
     line.append(f"  {companion.topic.intent.value}  {path}", "$text-muted")
     return line
+
+
+class CompanionsFeature:
+    """The topics of the profile that are measured together with this one."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "companions": window.action(self.choose_companions)
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing of it is in sight."""
+
+    async def choose_companions(self) -> None:
+        """Ask for the files of the topics, and measure with them."""
+        known, topic = self._services.companions.known, self._services.session.topic
+        paths = await self._window.show(CompanionsDialog(known, topic))
+        if paths is not None:
+            await self._services.companions.use(paths)

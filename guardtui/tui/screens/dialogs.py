@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -12,8 +12,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from guardtui.domain.figures import threshold_text
+from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED, ThresholdFit
 from guardtui.domain.text import display_text
-from guardtui.scanners.local.calibration import Calibration
+from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
@@ -51,6 +53,79 @@ class Confirm(Modal[bool]):
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
         self.action_answer(event.button.id == "yes")
+
+
+class LineDialog(Modal[str | None]):
+    """Asks for one line of text; Enter takes it unless something is wrong with it."""
+
+    help_pane = "dialog"
+    BINDINGS = [("escape", "close", "Leave")]
+
+    def __init__(
+        self,
+        title: str,
+        question: str,
+        placeholder: str,
+        yes: str,
+        problem: Callable[[str], str],
+        *,
+        longest: int,
+        help_pane: str,
+        note: Callable[[str], str] = lambda _: "",
+        risk: str = "",
+    ) -> None:
+        """`problem` returns what is wrong with a line, `note` a hint while it is typed.
+
+        `risk` is the line of the frame for what cannot be undone. `longest` is in characters.
+        """
+        super().__init__()
+        self.help_pane = help_pane
+        self._title, self._question, self._yes, self._risk = title, question, yes, risk
+        self._problem_of, self._note_of = problem, note
+        self._input = LineInput(placeholder=placeholder, max_length=longest, compact=True)
+        self._problem = Label("", id="problem", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = self._title
+            dialog.border_subtitle = self._risk
+            with VerticalScroll(classes="line-question"):
+                yield Label(self._question, markup=False)
+            yield self._input
+            yield self._problem
+            with Horizontal(classes="buttons"):
+                yield Button(
+                    Text(f"{self._yes} (Enter)"),
+                    id="yes",
+                    variant="error" if self._risk else "primary",
+                    compact=True,
+                )
+                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+
+    def on_mount(self) -> None:
+        self._input.focus()
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        self._problem.update(self._note_of(event.value.strip()))
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        line = self._input.value.strip()
+        if problem := self._problem_of(line):
+            self._problem.update(problem)
+        else:
+            self.dismiss(line)
+
+    @on(Button.Pressed)
+    def pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.submitted()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
 
 
 class TextPage(Modal[None]):
@@ -101,7 +176,7 @@ class Choice(Modal[str | None]):
 
 @dataclass(frozen=True, slots=True)
 class ScannerChoice:
-    """What the author set; `threshold` None is the shipped default."""
+    """What the author set; `threshold` None is the shipped one, or a fitted one by `source`."""
 
     encoder: str
     threshold: float | None
@@ -114,10 +189,10 @@ class ScannerDialog(Modal[ScannerChoice | None]):
     BINDINGS = [("escape", "close", "Leave")]
 
     def __init__(
-        self, current: ScannerChoice, shown: float | None, calibration: Calibration | str
+        self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
     ) -> None:
         super().__init__()
-        self._current, self._shown, self._calibration = current, shown, calibration
+        self._current, self._shown, self._fit = current, shown, fit
 
     def compose(self) -> ComposeResult:
         shown = "n/a" if self._shown is None else f"{self._shown:.3g}"
@@ -132,31 +207,27 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             )
             yield LineInput(
                 value=self._filled_in,
-                placeholder="a score between 0 and 1; empty: the shipped default",
+                placeholder="a score between 0 and 1; empty: the shipped one",
                 compact=True,
             )
             yield Label("", id="problem", markup=False)
-            yield Label(self._calibration_text(), markup=False)
+            yield Label(self._fit_text(), markup=False)
             with Horizontal(classes="buttons"):
                 yield Button("Set", id="set", variant="primary", compact=True)
-                yield Button("Default", id="default", compact=True)
-                yield Button(
-                    "Calibrated",
-                    id="calibrated",
-                    compact=True,
-                    disabled=isinstance(self._calibration, str),
-                )
-                other = "static" if self._current.encoder == "minilm" else "minilm"
+                yield Button("Shipped", id="shipped", compact=True)
+                if not isinstance(self._fit, str):
+                    yield Button("Fitted", id="fitted", compact=True)
+                other = next_encoder(self._current.encoder)
                 yield Button(f"Encoder {other}", id="encoder", compact=True)
 
-    def _calibration_text(self) -> str:
-        note = self._calibration
-        if isinstance(note, str):
-            return f"Calibration: {note}"
+    def _fit_text(self) -> str:
+        fit = self._fit
+        if isinstance(fit, str):
+            return f"No threshold is fitted: {fit}"
         return (
-            f"Calibrated from {note.labels} labels: threshold {note.threshold:.3f}, coverage "
-            f"{note.held_out_coverage:.3f} on labels held out "
-            f"({note.in_sample_coverage:.3f} on those used)."
+            f"Fitted to {fit.labels} labels at this definition: "
+            f"{threshold_text(fit.threshold)}, coverage {fit.held_out:.3f} cross-validated "
+            f"({fit.coverage:.3f} on the labels that chose it)."
         )
 
     @on(Input.Submitted)
@@ -168,15 +239,14 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         current = self._current
         if event.button.id == "set":
             self._set()
-        elif event.button.id == "default":
-            self.dismiss(ScannerChoice(current.encoder, None, "default"))
-        elif event.button.id == "calibrated" and not isinstance(self._calibration, str):
-            note = self._calibration
-            self.dismiss(ScannerChoice(current.encoder, note.threshold, "calibrated"))
+        elif event.button.id == "shipped":
+            self.dismiss(ScannerChoice(current.encoder, None, SHIPPED))
+        elif event.button.id == "fitted" and not isinstance(self._fit, str):
+            self.dismiss(ScannerChoice(current.encoder, self._fit.threshold, FITTED))
         elif event.button.id == "encoder":
-            other = "static" if current.encoder == "minilm" else "minilm"
+            other = next_encoder(current.encoder)
             # A threshold belongs to its encoder: scores of another one mean something else.
-            self.dismiss(ScannerChoice(other, None, "default"))
+            self.dismiss(ScannerChoice(other, None, ""))
 
     def _set(self) -> None:
         text = self.query_one(Input).value.strip().replace(",", ".")
@@ -184,14 +254,14 @@ class ScannerDialog(Modal[ScannerChoice | None]):
             self.dismiss(None)
             return
         if not text:
-            self.dismiss(ScannerChoice(self._current.encoder, None, "default"))
+            self.dismiss(ScannerChoice(self._current.encoder, None, SHIPPED))
             return
         try:
             value = float(text)
         except ValueError:
             value = -1.0
         if 0 < value < 1:
-            self.dismiss(ScannerChoice(self._current.encoder, value, "by hand"))
+            self.dismiss(ScannerChoice(self._current.encoder, value, BY_HAND))
         else:
             self.query_one("#problem", Label).update(
                 "! a threshold is a number between 0 and 1, such as 0.5"
@@ -199,3 +269,8 @@ class ScannerDialog(Modal[ScannerChoice | None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+def next_encoder(name: str) -> str:
+    """Return the encoder after this one; after the last comes the first."""
+    return ENCODERS[(ENCODERS.index(name) + 1) % len(ENCODERS)]

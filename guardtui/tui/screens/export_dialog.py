@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
@@ -14,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from guardtui.app.reporting import ReportRequest, Subject
 from guardtui.domain.text import display_text
 from guardtui.files.free_name import free_name
 from guardtui.reports.formats import format_of
@@ -27,28 +27,6 @@ PICTURE = "picture"
 """The last choice: no report, but what the screen shows."""
 
 _PICTURE_ABOUT = "a picture of the screen behind this list (SVG)"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a report can be about: the definition as it is, or an iteration of this number.
-
-    `tag` tells it in the file's name; `note` says what is missing in it, "" when nothing is.
-    """
-
-    title: str
-    tag: str
-    number: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be written: `name` is a path, relative to the folder of the topic file."""
-
-    format: str
-    subject: Subject
-    name: str
 
 
 class ExportDialog(Modal[str | None]):
@@ -76,7 +54,7 @@ class ExportDialog(Modal[str | None]):
         chosen: str,
         stem: str,
         taken: Collection[str],
-        write: Callable[[Wanted], None],
+        write: Callable[[ReportRequest], None],
     ) -> None:
         """`subjects` are the newest first; `taken` are names of the folder, from `names_in`."""
         super().__init__()
@@ -85,7 +63,7 @@ class ExportDialog(Modal[str | None]):
         self._stem, self._taken = stem, set(taken)
         self._subject = 0
         self._proposed = ""
-        self._done: Wanted | None = None
+        self._done: ReportRequest | None = None
         self._busy = False
         self._not_opened = why_not()
         self.path: Path | None = None
@@ -184,7 +162,7 @@ class ExportDialog(Modal[str | None]):
             self.dismiss(PICTURE)
             return
         name = self._file.value.strip()
-        wanted = Wanted(self._format, self.subject, name)
+        wanted = ReportRequest(self._format, self.subject, name)
         if not name:
             self.failed("write a name for the file")
         elif wanted == self._done:
@@ -194,7 +172,7 @@ class ExportDialog(Modal[str | None]):
             self._tell(Text(f"Writing {display_text(name)} …", "$text-muted"))
             self._write(wanted)
 
-    def written(self, wanted: Wanted, path: Path, note: str) -> None:
+    def written(self, wanted: ReportRequest, path: Path, note: str) -> None:
         """It was; `note` is what else is to be told."""
         self._busy = False
         self._done, self.path = wanted, path

@@ -16,6 +16,7 @@ from guardtui.tui.actions import (
     ADVICE,
     DETAIL,
     EDITOR,
+    LISTS,
     RESULTS,
     SCORES,
     SCREEN,
@@ -26,12 +27,14 @@ from guardtui.tui.actions import (
 from guardtui.tui.content import themed
 from guardtui.tui.help import FILTER_EXAMPLES, INTRODUCTION, OVERVIEW, PANES, WORDS, pane_of
 from guardtui.tui.screens.dialogs import TextPage
+from guardtui.tui.textual_compat import keymap_of
 
 _KEY_CELLS = 20
 _USUAL_WIDTH = 110
 _NARROWEST = 20
 _TITLES = (
     (SCREEN, "Everywhere"),
+    (LISTS, "In every list, table and page"),
     (ADVICE, "In the list of advice"),
     (RESULTS, "In the results"),
     (TABLE, "In the table of results"),
@@ -175,4 +178,4 @@ def show_help(app: App[Any]) -> None:
     if isinstance(screen, HelpScreen):
         screen.action_close()
     else:
-        app.push_screen(HelpScreen(pane_of(screen.focused or screen), dict(app._keymap)))
+        app.push_screen(HelpScreen(pane_of(screen.focused or screen), keymap_of(app)))

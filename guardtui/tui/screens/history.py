@@ -14,15 +14,20 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
+from guardtui.app.problems import problems_shown
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.comparison import Comparison, compare
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.session.history import Entry, history
 from guardtui.session.imported import add_imported, read_imported
 from guardtui.session.session import PLATEAU_ADVICE
 from guardtui.tui.content import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
-from guardtui.tui.screens.decisions import DecisionsScreen
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.history_text import (
     chart_text,
@@ -244,48 +249,62 @@ def _compared(before: Entry, after: Entry) -> Comparison | None:
     return compare(before.iteration.evaluation, after.iteration.evaluation)
 
 
-class HistoryScreen(DecisionsScreen):
-    """The action that shows the history."""
+class HistoryFeature:
+    """Shows the history, and does what the author wants with one of its entries."""
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_history(self) -> None:
-        await self._take_typed()
-        await self._learn()
-        session, store = self.session, self.workspace.store
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "show_history": window.action(self.show_history)
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing of it is in sight."""
+
+    async def show_history(self) -> None:
+        """Show the history until the author asks for something else than an import."""
+        services = self._services
+        await services.editing.finish_typing()
+        while True:
+            await services.decisions.learn()
+            request = await self._window.show(await self._dialog())
+            if request is None:
+                return
+            if request.entry is not None:
+                self._answer(request, request.entry)
+                return
+            await self._import_log()
+
+    async def _dialog(self) -> HistoryDialog:
+        session, store = self._services.session, self._services.workspace.store
         entries: list[Entry] = []
-        with self._told_problems():
+        with problems_shown(self._window):
             imported = await asyncio.to_thread(read_imported, store)
             entries = await asyncio.to_thread(
                 history, list(session.iterations), imported, session.topic
             )
         marks: dict[str, list[str]] = {}
-        for word, one in (("best", session.best), ("baseline", session.baseline)):
-            if one is not None:
-                marks.setdefault(f"#{one.number}", []).append(word)
-        answer = await self.app.push_screen_wait(
-            HistoryDialog(entries, session.topic, self.prompts, marks, session.plateau)
-        )
-        if answer is None:
-            return
-        entry = answer.entry
-        if entry is None:
-            await self._import_log()
-            self.action_show_history()
-        elif answer.request is Request.PIN and entry.iteration is not None:
-            self._pin(entry.iteration.number)
-        elif session.edit(entry.topic):
-            session.end_group()
-            self.notify(f"Restored {entry.name}; Undo restores your version.")
-            self._topic_replaced()
+        for word, iteration in (("best", session.best), ("baseline", session.baseline)):
+            if iteration is not None:
+                marks.setdefault(f"#{iteration.number}", []).append(word)
+        state = self._services.state
+        prompts = state.evaluated or state.prompts
+        return HistoryDialog(entries, session.topic, prompts, marks, session.plateau)
+
+    def _answer(self, request: HistoryRequest, entry: Entry) -> None:
+        if request.request is Request.PIN and entry.iteration is not None:
+            self._services.decisions.pin(entry.iteration.number)
+        elif self._services.editing.replace(entry.topic):
+            self._window.notify(f"Restored {entry.name}; Undo restores your version.")
         else:
-            self.notify(f"The definition is already that of {entry.name}.")
+            self._window.notify(f"The definition is already that of {entry.name}.")
 
     async def _import_log(self) -> None:
-        """Put a results.tsv into the history, where the author names one."""
-        store = self.workspace.store
-        rows = await self.app.push_screen_wait(ImportDialog(self.workspace.topic_file.path.parent))
+        """Add a results.tsv to the history, where the author names one."""
+        workspace = self._services.workspace
+        rows = await self._window.show(ImportDialog(workspace.topic_file.path.parent))
         if rows is None:
             return
-        with self._told_problems():
-            await asyncio.to_thread(add_imported, store, rows)
-            self.notify(f"{len(rows)} iteration{'s' * (len(rows) != 1)} imported.")
+        with problems_shown(self._window):
+            await asyncio.to_thread(add_imported, workspace.store, rows)
+            self._window.notify(f"{count_text(len(rows), 'iteration')} imported.")

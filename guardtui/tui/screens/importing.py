@@ -12,12 +12,12 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Label, Static
 
 from guardtui.domain.text import display_text
-from guardtui.files.problems import FileProblem
+from guardtui.files.problems import FileError
 from guardtui.session.history import ImportedRow
 from guardtui.session.results_log import read_results
 from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
-from guardtui.tui.widgets.score_line import PathSuggester
+from guardtui.tui.widgets.path_suggester import PathSuggester
 
 LOG = "results.tsv"
 """The name that such a log has, as a rule."""
@@ -86,7 +86,7 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
     async def _read(self, typed: str) -> None:
         try:
             rows = await asyncio.to_thread(self._rows, typed)
-        except FileProblem as problem:
+        except FileError as problem:
             self._tell(str(problem))
         except (OSError, RuntimeError, ValueError) as error:
             # A name may hold a null character, or a home that nobody has.

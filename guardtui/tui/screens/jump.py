@@ -11,14 +11,15 @@ from typing import Any
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
+from textual.errors import NoWidget
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button, Footer, Input, Static
-from textual.widgets._footer import FooterKey
 
 from guardtui.tui.modal import Modal
 from guardtui.tui.results import FILTERS
+from guardtui.tui.textual_compat import FooterKey
 from guardtui.tui.widgets.results_pane import ResultsPane
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnm" + ascii_uppercase
@@ -58,12 +59,11 @@ def lettered(spots: list[Spot]) -> dict[str, Spot]:
 
 def _in_sight(screen: Screen[Any], widget: Widget) -> Region | None:
     """What can be seen of a widget, in cells of the screen."""
-    geometry = screen._compositor.visible_widgets.get(widget)
-    if geometry is None or not screen.is_attached:
+    try:
+        seen = screen.find_widget(widget).visible_region
+    except NoWidget:
         return None
-    region, clip = geometry
-    seen = region.intersection(clip)
-    return seen if seen.area else None
+    return seen if seen.area and screen.is_attached else None
 
 
 def _focusable(screen: Screen[Any]) -> Iterator[Spot]:

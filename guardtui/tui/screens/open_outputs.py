@@ -11,14 +11,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Label, Static
 
-from guardtui.domain.prompts import PromptSetError
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
 from guardtui.files.output_files import OutputSet, load_outputs
-from guardtui.files.problems import FileProblem
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.line_input import LineInput
-from guardtui.tui.widgets.score_line import PathSuggester
+from guardtui.tui.widgets.path_suggester import PathSuggester
 
 _ABOUT = (
     "A file with what a model answered: CSV, JSONL or Parquet with the columns input, target and "
@@ -64,7 +63,7 @@ class OpenOutputs(Modal[OutputSet | None]):
         self._problem.update(themed(Text("reading…", "$text-muted")))
         try:
             found = await asyncio.to_thread(lambda: load_outputs(Path(path).expanduser()))
-        except (FileProblem, PromptSetError, RuntimeError, ValueError) as error:
+        except (GuardtuiError, RuntimeError, ValueError) as error:
             # A name may hold a null character, or a home that nobody has.
             self._problem.update(Text(display_text(str(error), newlines=True)))
             return

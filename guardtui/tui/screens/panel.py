@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from guardtui.domain.evaluation import Evaluation
+from guardtui.app.scanner_comparison import ScannerComparison
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.figures import count_text
-from guardtui.domain.late import late
-from guardtui.domain.prompt_edit import Relabel
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompt_edit import PromptEdit, Relabel
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.explanation import Explanation
-from guardtui.session.panel import Sight, look
-from guardtui.session.session import Iteration
-from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.session.panel import Sight
 from guardtui.tui.content import themed
 from guardtui.tui.listing import Listing, RowsView
-from guardtui.tui.messages import PromptEditWanted, PromptUndoWanted
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.panel_rows import (
     GROUPS,
@@ -37,41 +38,44 @@ from guardtui.tui.panel_rows import (
 )
 from guardtui.tui.panel_text import empty_rows, figures, groups_line, reasons_text
 from guardtui.tui.screens.dialogs import Confirm, TextPage
-from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.line_input import LineInput
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 _LISTED = 3
 _SHOWN = 60
 _PAGE_CELLS = 10
 """Of a page's width, what its frame takes."""
 
-SUSPECTS = "suspects"
-"""What a panel is left with when the author wants the suspect labels."""
+SUSPECTS = "show_suspects"
+"""The action that lists the labels in doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class SightAccess:
+    """What a list of prompts may do in the app.
+
+    `edit_prompts` starts an edit, or undoes the last one (None); `explain` blocks, and raises
+    ScannerError; `scan_keys` are the keys that start a scan, as an author reads them.
+    """
+
+    edit_prompts: Callable[[PromptEdit | None], None]
+    explain: Callable[[Topic, str], Explanation]
+    scan_keys: str
 
 
 class SightDialog(Modal[str | None]):
-    """A list of prompts over the whole screen; relabelling is left to the screen below."""
+    """A list of prompts over the whole screen; gives an action to go on with, or None."""
 
     sight: Sight
     help_pane = "panel"
 
-    def __init__(self, host: ScanningScreen, sight: Sight) -> None:
-        """`host` is told of edits, and gives a new sight with `renew` when prompts changed."""
+    def __init__(self, sight: Sight, access: SightAccess) -> None:
         super().__init__()
-        self._host = host
-        self.sight = sight
+        self.sight, self.access = sight, access
         self.table = FrameTable(search_column="prompt", id="panel-table")
-        self.table.vim = host.results_pane.table.vim
 
     def renew(self, sight: Sight) -> None:
-        """The prompts or the verdicts are other ones now."""
+        """Show the prompts and the verdicts after they changed."""
         self.sight = sight
 
     def wanted_rows(self) -> NDArray[np.intp]:
@@ -98,12 +102,12 @@ class SightDialog(Modal[str | None]):
         for label in (True, False):
             chosen = frozenset(keys[labels == label].tolist())
             if chosen:
-                self._host.post_message(PromptEditWanted(Relabel(chosen, label)))
+                self.access.edit_prompts(Relabel(chosen, label))
         self.table.drop_marks(keys.tolist())
 
     def action_undo(self) -> None:
-        """Take the last edit of the prompts back."""
-        self._host.post_message(PromptUndoWanted())
+        """Undo the last edit of the prompts."""
+        self.access.edit_prompts(None)
 
     @on(FrameTable.RowActivated)
     def row_activated(self, event: FrameTable.RowActivated) -> None:
@@ -118,7 +122,7 @@ class SightDialog(Modal[str | None]):
         explanation: Explanation | None = None
         try:
             prompt = str(sight.prompts.prompts[row])
-            explanation = await asyncio.to_thread(self._host.scanner.explain, sight.topic, prompt)
+            explanation = await asyncio.to_thread(self.access.explain, sight.topic, prompt)
         except ScannerError:
             pass  # what the scanners said is there all the same
         room = self.app.size.width - _PAGE_CELLS
@@ -128,7 +132,7 @@ class SightDialog(Modal[str | None]):
 
 
 class PanelDialog(SightDialog, Listing):
-    """A column for each scanner; gives `SUSPECTS` when those are to follow."""
+    """A column for each scanner; may give `SUSPECTS`."""
 
     BINDINGS = [
         ("f", "next_group", "Next filter"),
@@ -142,8 +146,8 @@ class PanelDialog(SightDialog, Listing):
     ]
     groups = tuple(GROUPS)
 
-    def __init__(self, host: ScanningScreen, sight: Sight) -> None:
-        super().__init__(host, sight)
+    def __init__(self, sight: Sight, access: SightAccess) -> None:
+        super().__init__(sight, access)
         self.view = RowsView(group="differ" if len(sight.voices) > 1 else "all")
         self._figures = Static("", id="panel-figures", markup=False)
         self._groups = Static("", id="panel-groups", markup=False)
@@ -166,8 +170,7 @@ class PanelDialog(SightDialog, Listing):
 
     def renew(self, sight: Sight) -> None:
         super().renew(sight)
-        scan = next(key_names(one, self.app._keymap) for one in ACTIONS if one.name == "scan")
-        self._figures.update(themed(figures(sight, scan)))
+        self._figures.update(themed(figures(sight, self.access.scan_keys)))
         self._ask(self.view)
 
     def _ask(self, view: RowsView) -> None:
@@ -235,60 +238,52 @@ class PanelDialog(SightDialog, Listing):
         return question
 
 
-class PanelScreen(ScanningScreen):
-    """The action that shows all scanners, and the sight that its dialogs are fed by."""
+class PanelFeature:
+    """Shows all scanners side by side, and keeps the open list of prompts up to date."""
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_panel(self) -> None:
-        await self._take_typed()
-        sight = await self._sight()
-        self.app.push_screen(PanelDialog(self, sight), self._panel_left)
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._comparison = ScannerComparison(services.workspace, services.engine, window)
+        self._dialog: SightDialog | None = None
+        self.actions: Mapping[str, ActionMethod] = {"show_panel": window.action(self.show_panel)}
 
-    def _panel_left(self, following: str | None) -> None:
-        """What comes after the panel; nothing here."""
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Compare again after an edit of the prompts, also after one that failed."""
+        if self._dialog is not None and new.files != old.files:
+            self._window.start(self._renew(self._dialog), group="sight", exclusive=True)
 
-    async def _sight(self) -> Sight:
-        """What all scanners say of the definition as it is."""
-        topic, prompts = self.session.topic, self.workspace.prompts
-        sight, problem = await asyncio.to_thread(
-            self._looked, topic, prompts, tuple(self.session.iterations)
+    async def show_panel(self) -> None:
+        """Show a column for each scanner."""
+        sight = await self.compare()
+        self.open(PanelDialog(sight, self.access))
+
+    async def compare(self) -> Sight:
+        """Return what all scanners say of the definition as it is."""
+        await self._services.editing.finish_typing()
+        return await self._comparison.compare()
+
+    @property
+    def access(self) -> SightAccess:
+        """What a list of prompts may do."""
+        return SightAccess(
+            edit_prompts=self._edit_prompts,
+            explain=self._services.engine.scanner.explain,
+            scan_keys=self._window.keys_of("scan"),
         )
-        if problem:
-            self.notify(problem, title="Scan failed", severity="error", markup=False)
-        return sight
 
-    def _looked(
-        self, topic: Topic, prompts: PromptSet, iterations: Sequence[Iteration]
-    ) -> tuple[Sight, str]:
-        engine, problem = None, ""
-        nothing_told: Callable[[object], None] = lambda progress: None  # noqa: E731
-        try:
-            verdicts = self.scanner.scan_now(topic, prompts, nothing_told)
-            assert verdicts is not None  # noqa: S101 - nothing stops it
-            engine = Evaluation(
-                topic,
-                self.scanner.settings,
-                prompts.fingerprint,
-                prompts.keys,
-                prompts.expected,
-                verdicts,
-            )
-        except ScannerError as error:
-            problem = str(error)
-        sight = look(topic, prompts, iterations, engine)
-        # Worked out here, not while the screen is drawn.
-        _ = sight.panel.alpha, sight.panel.against, sight.panel.pairs, sight.suspects
-        _ = prompts.row_of(0)  # sorts the keys
-        return sight, problem
+    def open(self, dialog: SightDialog) -> None:
+        """Show a list of prompts, which may give an action to go on with."""
+        self._dialog = dialog
+        self._window.open(dialog, self._closed)
 
-    def _prompts_replaced(self) -> None:
-        super()._prompts_replaced()
-        if any(isinstance(one, SightDialog) for one in self.app.screen_stack):
-            self._renew_sight()
+    def _closed(self, following: str | None) -> None:
+        self._dialog = None
+        self._window.perform(following)
 
-    @work(exclusive=True, group="sight")
-    async def _renew_sight(self) -> None:
-        sight = await self._sight()
-        for screen in self.app.screen_stack:
-            if isinstance(screen, SightDialog):
-                screen.renew(sight)
+    def _edit_prompts(self, edit: PromptEdit | None) -> None:
+        self._window.start(self._services.sync.edit_prompts(edit), group="prompts")
+
+    async def _renew(self, dialog: SightDialog) -> None:
+        sight = await self._comparison.compare()
+        if dialog is self._dialog:
+            dialog.renew(sight)

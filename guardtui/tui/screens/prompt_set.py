@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from guardtui.advice.prompt_set import Survey, survey
-from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.late import late
-from guardtui.domain.prompts import PromptSet
+from guardtui.advice.prompt_set import Survey
+from guardtui.app.prompt_survey import PromptSurveys
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.content import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.prompt_set_text import (
     PAGES,
@@ -33,13 +35,6 @@ from guardtui.tui.prompt_set_text import (
     told,
 )
 from guardtui.tui.results import Picked
-from guardtui.tui.screens.scanning import ScanningScreen
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
 
 _EDGES = 4  # cells that border and padding of the page take
 
@@ -60,10 +55,10 @@ class PromptSetDialog(Modal[Picked | None]):
     def __init__(self, survey: Survey, before: PromptSetDialog | None = None) -> None:
         """Where `before` showed the same survey, this begins on its page and line."""
         super().__init__()
-        self._survey = survey
+        self.survey = survey
         self.page = "clusters"
         self._places = dict.fromkeys(PAGES, 0)
-        if before is not None and before._survey is survey:
+        if before is not None and before.survey is survey:
             self.page, self._places = before.page, before._places
         self._tabs = Static("", id="set-pages", markup=False)
         self._told = Static("", id="set-told", markup=False)
@@ -73,7 +68,7 @@ class PromptSetDialog(Modal[Picked | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
-            page.border_title = f"The prompt set: {len(self._survey.prompts)} prompts"
+            page.border_title = f"The prompt set: {len(self.survey.prompts)} prompts"
             page.border_subtitle = "Enter shows these prompts in the table · Tab · Esc"
             yield self._tabs
             yield self._told
@@ -90,7 +85,7 @@ class PromptSetDialog(Modal[Picked | None]):
 
     def _draw(self) -> None:
         """Show the page that was chosen, with the cursor where it was."""
-        page, survey = self.page, self._survey
+        page, survey = self.page, self.survey
         place = self._places[page]
         width = max(20, self._list.size.width or self.size.width - _EDGES)
         self._tabs.update(themed(pages_line(page, survey)))
@@ -109,7 +104,7 @@ class PromptSetDialog(Modal[Picked | None]):
         self._show_detail()
 
     def _show_detail(self) -> None:
-        place, survey = self._list.highlighted, self._survey
+        place, survey = self._list.highlighted, self.survey
         text = Text(empty(self.page), "$text-muted")
         if place is not None:
             text = Text()
@@ -132,7 +127,7 @@ class PromptSetDialog(Modal[Picked | None]):
 
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:
-        place, survey = event.option_index, self._survey
+        place, survey = event.option_index, self.survey
         if self.page == "clusters":
             cluster = survey.clusters[place]
             self._pick(f"cluster #{cluster.name}", cluster.rows)
@@ -144,7 +139,7 @@ class PromptSetDialog(Modal[Picked | None]):
             self._pick(f"to label near #{spot.cluster}", np.array(spot.rows))
 
     def _pick(self, name: str, rows: NDArray[np.intp]) -> None:
-        self.dismiss(Picked(name, self._survey.prompts.keys[rows]))
+        self.dismiss(Picked(name, self.survey.prompts.keys[rows]))
 
     def action_page(self, name: str) -> None:
         """Show a page by its name."""
@@ -160,48 +155,38 @@ class PromptSetDialog(Modal[Picked | None]):
         self.dismiss(None)
 
 
-class PromptSetScreen(ScanningScreen):
-    """The action that looks through the prompt set."""
+class PromptSetFeature:
+    """Shows what the prompt set covers."""
 
-    _survey: Survey | None = None
-    """The last one: it holds as long as evaluation and prompts are the same."""
-    _survey_dialog: PromptSetDialog | None = None
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._surveys = PromptSurveys(services.store, services.engine)
+        self._dialog: PromptSetDialog | None = None
+        self.actions: Mapping[str, ActionMethod] = {
+            "show_prompt_set": window.action(self.show_prompt_set, group="prompt-set")
+        }
 
-    def _show_pane(self, following: str, *, keep_focus: bool = False) -> None:
-        raise NotImplementedError
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing of it is in sight."""
 
-    @work(exclusive=True, group="prompt-set")
-    async def action_show_prompt_set(self) -> None:
-        await self._take_typed()
-        evaluation, prompts = self.evaluation, self.prompts
-        if evaluation is None:
-            self.notify("The prompts are not evaluated yet.")
+    async def show_prompt_set(self) -> None:
+        """Show the survey, and in the table the prompts that the author picks from it."""
+        services, panes = self._services, self._window.panes
+        await services.editing.finish_typing()
+        state = services.state
+        if state.evaluation is None or state.evaluated is None:
+            self._window.notify("The prompts are not evaluated yet.")
             return
-        found = self._survey
-        if found is None or found.evaluation is not evaluation or found.prompts is not prompts:
-            told = not self._under_way  # a scan's own progress stays in sight
-            if told:
-                self._tell_scan("the prompt set is looked through …", who="Engine")
-            try:
-                found = await self._surveyed(evaluation, prompts)
-            except ScannerError as error:
-                self.notify(str(error), severity="error", markup=False)
-                return
-            finally:
-                if told:
-                    self._tell_scan("")
-            self._survey = found
-        if found is None:
-            return
-        dialog = self._survey_dialog = PromptSetDialog(found, self._survey_dialog)
-        picked = await self.app.push_screen_wait(dialog)
-        if picked is not None:
-            self._show_pane("results")
-            self._results.pick(picked)
-
-    async def _surveyed(self, evaluation: Evaluation, prompts: PromptSet) -> Survey | None:
-        stop = threading.Event()
+        quiet = services.scans.under_way  # its own progress stays in sight
         try:
-            return await asyncio.to_thread(survey, self.scanner, prompts, evaluation, stop.is_set)
-        finally:
-            stop.set()  # who opens it anew, or leaves, waits for nothing
+            survey = await self._surveys.survey(state.evaluation, state.evaluated, quiet=quiet)
+        except ScannerError as error:
+            self._window.notify(str(error), severity="error")
+            return
+        if survey is None:
+            return
+        dialog = self._dialog = PromptSetDialog(survey, self._dialog)
+        picked = await self._window.show(dialog)
+        if picked is not None:
+            panes.show("results")
+            panes.results.pick(picked)

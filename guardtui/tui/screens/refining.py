@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+import polars as pl
 from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from guardtui.advice.effects import Effect, effects, no_effect
-from guardtui.advice.lint import open_lint_engine
-from guardtui.advice.measuring import TopicScorer, open_scorer
+from guardtui.advice.effects import Effect, no_effect
+from guardtui.advice.measuring import TopicScorer
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import CurvePoint, Search, SearchResult, Snapshot
-from guardtui.advice.splits import SplitError, split_prompts
-from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.advice.splits import Split
+from guardtui.advice.whatif import Shortlist
+from guardtui.app.refinement import Refinement, RefinementError
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.figures import capitalized, change_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.content import themed
 from guardtui.tui.definition_text import difference_text
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.edit_list import EditList
-from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.widgets.metrics_panel import delta, number
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BUDGET = 60.0
 """Seconds that a search takes at most."""
+ERROR_TIME = 10.0
+"""Seconds that the reason why nothing can be measured stays in sight."""
+
 _POLL = 0.1
 _ROWS = 100
 """Prompts of each kind that are listed of a proposal."""
@@ -74,11 +77,11 @@ class ProposalList(EditList):
     ) -> None:
         """`curve` is that of the search which the first one comes from."""
         super().__init__([(one.topic, proposal_line(one)) for one in proposals], notes)
-        self._here, self._proposals, self._prompts = here, proposals, prompts
+        self.here, self.proposals, self._prompts = here, proposals, prompts
         self._curve = curve
 
     def described(self, place: int) -> Text:
-        text = proposal_text(self._here, self._proposals[place])
+        text = proposal_text(self.here, self.proposals[place])
         if self._curve and not place:
             text.append("\nCoverage by the number of edits\n", "bold")
             text.append_text(curve_text(self._curve))
@@ -86,7 +89,7 @@ class ProposalList(EditList):
 
     def action_rows(self) -> None:
         """Show what the edit at hand fixes and breaks."""
-        one = self._proposals[self.place]
+        one = self.proposals[self.place]
         text = Text()
         for title, rows in (("Regressions", one.regressions), ("Fixes", one.fixes)):
             text.append(f"{title} {len(rows)}\n", "bold")
@@ -136,7 +139,7 @@ class SearchDialog(Modal[SearchResult | None]):
         self._stop = threading.Event()
         self._snapshot: Snapshot | None = None
         self._found: SearchResult | None = None
-        self._over = False
+        self.is_over = False
         self._search = Search(
             scorer, topic, budget=budget, stopped=self._stop.is_set, progress=self._take
         )
@@ -166,13 +169,13 @@ class SearchDialog(Modal[SearchResult | None]):
         except asyncio.CancelledError:
             self._stop.set()
             raise
-        self._over = True
+        self.is_over = True
         self.dismiss(self._found)
 
     @on(events.ScreenResume)
     def resumed(self) -> None:
         """Help was above it when the search ended."""
-        if self._over:
+        if self.is_over:
             self.dismiss(self._found)
 
     def action_stop(self) -> None:
@@ -202,161 +205,155 @@ def curve_text(curve: Sequence[CurvePoint]) -> Text:
     return text
 
 
-class RefiningScreen(ScanningScreen):
-    """The actions that measure edits of the definition."""
+class Refining:
+    """Offers edits of the definition that are measured, and applies the one the author takes."""
 
-    async def _scorer(self) -> TopicScorer | None:
-        """What measures edits on the prompts of now; None where it cannot, which is told."""
-        await self._take_typed()
-        stop = threading.Event()
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._refinement = Refinement(
+            services.store, services.workspace, services.engine, services.editing
+        )
+        self.actions: Mapping[str, ActionMethod] = {
+            "what_if": window.action(self.what_if),
+            "refine": window.action(self.refine),
+            "show_effects": window.action(self.show_effects),
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing of it is in sight."""
+
+    async def what_if(self) -> None:
+        """Offer the best single edits."""
         try:
-            prompts = self.workspace.prompts
-            split = await asyncio.to_thread(split_prompts, prompts)
-            scanner = self.scanner
-            return await asyncio.to_thread(
-                open_scorer, scanner, prompts, split, lambda progress: None, stop.is_set
-            )
-        except (SplitError, ScannerError, ValueError) as error:
-            self.notify(str(error), severity="error", timeout=10)
-            return None
-        finally:
-            stop.set()  # who leaves waits for no embedding
+            edits = await self._refinement.single_edits()
+        except RefinementError as error:
+            self._window.notify(str(error), severity="error", seconds=ERROR_TIME)
+            return
+        if edits is None:
+            return
+        better = [proposal for proposal in edits.proposals if proposal.better_held_out]
+        if better:
+            await self._offer(edits.topic, better, notes_of(edits, len(better)))
+        else:
+            self._window.notify(no_single_edit(edits))
 
-    @work(exclusive=True, group="dialog")
-    async def action_what_if(self) -> None:
-        self._tell_scan("edits are measured …", who="Engine")
-        stop = threading.Event()
+    async def refine(self) -> None:
+        """Search for several edits together, and offer the best."""
         try:
-            scorer = await self._scorer()
-            if scorer is None:
-                return
-            found = None
-            # Who goes on typing meanwhile is offered edits of what stands there then.
-            while found is None or found.topic != self.session.topic:
-                topic = self.session.topic
-                found = await asyncio.to_thread(shortlist, scorer, topic, stopped=stop.is_set)
-                if found is None:
-                    return
-                await self._take_typed()
-        finally:
-            stop.set()
-            self._tell_scan("")
-        if not found.found:
-            self.notify(NO_EDITS)
+            scorer = await self._refinement.scorer()
+        except RefinementError as error:
+            self._window.notify(str(error), severity="error", seconds=ERROR_TIME)
             return
-        if not found.proposals:
-            self.notify(
-                f"None of {found.found} single edits is worth it, measured on the search half."
-            )
-            return
-        better = [one for one in found.proposals if one.better_held_out]
-        if not better:
-            self.notify(
-                f"Nothing found helps: of {found.found} single edits {len(found.proposals)} are "
-                "better where they were chosen, and none of these on the other half of the prompts."
-            )
-            return
-        await self._offer(topic, better, notes_of(found, len(better)))
-
-    @work(exclusive=True, group="dialog")
-    async def action_refine(self) -> None:
-        scorer = await self._scorer()
-        if scorer is None:
-            return
-        topic = self.session.topic
-        result = await self.app.push_screen_wait(SearchDialog(scorer, topic))
+        topic = self._services.session.topic
+        result = await self._window.show(SearchDialog(scorer, topic))
         if result is None:
             return
         if result.proposal is None:
-            told = f"No edit is worth its cost ({result.measured} definitions measured)."
-            if result.ended != "exhausted":
-                told = f"Ended before an edit worth its cost was found. {told}"
-            elif result.measured < 2:
-                told = NO_EDITS
-            self.notify(told)
+            self._window.notify(nothing_found(result))
             return
         if not result.proposal.better_held_out:
             text = await asyncio.to_thread(nothing_helps_text, result, scorer.split.source)
-            await self.app.push_screen_wait(TextPage("Nothing found helps", text))
+            await self._window.show(TextPage("Nothing found helps", text))
             return
-        single = result.single
-        notes = [
-            f"{result.measured} definitions in {result.seconds:.0f} s ({_ENDED[result.ended]}); "
-            f"chosen on one half of the prompts, reported on the other ({scorer.split.source}).",
-            *scorer.split.notes,
-        ]
-        both = [result.proposal]
-        if single is not None and single.topic != result.proposal.topic and single.better_held_out:
-            both.append(single)
-            more = result.proposal.held_out_gain - single.held_out_gain
-            notes.append(
-                f"Second stands the best single edit: the search gains {abs(more):.3f} "
-                f"{'less' if more < 0 else 'more'} held out."
-            )
-        await self._offer(topic, both, notes, result.curve)
+        proposals, notes = search_proposals(result.proposal, result, scorer.split)
+        await self._offer(topic, proposals, notes, result.curve)
 
     async def _offer(
         self,
         topic: Topic,
-        found: Sequence[Proposal],
+        proposals: Sequence[Proposal],
         notes: Sequence[str],
         curve: Sequence[CurvePoint] = (),
     ) -> None:
-        prompts = self.workspace.prompts.prompts
-        # Worked out here, not while the screen is drawn.
-        await asyncio.to_thread(lambda: [(one.interval, one.sentence) for one in found])
-        chosen = await self.app.push_screen_wait(ProposalList(topic, found, notes, prompts, curve))
-        if chosen is not None:
-            told = "The edit is in the editor; Undo takes it back."
-            if self.session.topic != topic:  # its file was changed by another program
-                told = f"The definition had changed meanwhile. {told}"
-            self._edit(chosen)
-            self.notify(told)
-
-    @work(exclusive=True, group="dialog")
-    async def action_show_effects(self) -> None:
-        await self._take_typed()
-        topic, prompts, scanner = self.session.topic, self.workspace.prompts, self.scanner
-        self._tell_scan("each part is left out and measured …", who="Engine")
-        stop = threading.Event()
-
-        def work_out() -> tuple[Effect, ...] | None:
-            engine = open_lint_engine(scanner, prompts, lambda progress: None, stop.is_set)
-            found = None if engine is None else effects(engine, topic, stop.is_set)
-            for one in found or ():
-                _ = one.worth.intervals  # not while the screen is drawn
-            return found
-
-        try:
-            found = await asyncio.to_thread(work_out)
-        except ScannerError as error:
-            self.notify(str(error), severity="error", markup=False, timeout=10)
-            return
-        finally:
-            stop.set()
-            self._tell_scan("")
-        if not found:
-            self.notify("The definition has no parts to leave out.")
-            return
-        text = Text()
-        if sign := no_effect(found[0].before):
-            text.append(f"{sign}\n\n", "bold $text-warning")
-        for one in found:
-            sign, style = delta(one.coverage_change)
-            text.append(f"{sign:<9}", style)
-            text.append(f" {display_text(one.sentence)}")
-            if (one.worth.fixes or one.worth.regressions) and one.worth.could_be_chance:
-                text.append(" chance?", "$text-warning")
-            text.append("\n")
-            if one.part.startswith("example"):
-                text.append(f"          {display_start(one.text, _SHOWN)}\n", "$text-muted")
-        text.append(
-            f"\nThe figure is the change of coverage by the embedded engine on all {len(prompts)} "
-            "prompts; ▲ means that the definition is better without that part. Where the 95 % "
-            "interval of the change contains 0 it may be chance: chance?\n",
-            "$text-muted",
+        prompts = self._services.workspace.prompts.prompts
+        # Computed here and not while the screen is drawn.
+        await asyncio.to_thread(
+            lambda: [(proposal.interval, proposal.sentence) for proposal in proposals]
         )
-        await self.app.push_screen_wait(TextPage("What each part of the definition does", text))
+        chosen = await self._window.show(ProposalList(topic, proposals, notes, prompts, curve))
+        if chosen is not None:
+            message = "The edit is in the editor; Undo takes it back."
+            if self._services.session.topic != topic:  # another program changed its file
+                message = f"The definition had changed meanwhile. {message}"
+            self._services.editing.replace(chosen)
+            self._window.notify(message)
+
+    async def show_effects(self) -> None:
+        """Show what each part of the definition does."""
+        count = len(self._services.workspace.prompts)
+        try:
+            effects = await self._refinement.effects()
+        except ScannerError as error:
+            self._window.notify(str(error), severity="error", seconds=ERROR_TIME)
+            return
+        if not effects:
+            self._window.notify("The definition has no parts to leave out.")
+            return
+        text = effects_text(effects, count)
+        await self._window.show(TextPage("What each part of the definition does", text))
+
+
+def effects_text(effects: Sequence[Effect], count: int) -> Text:
+    """Return what each part of a definition does on `count` prompts, a line or two each."""
+    text = Text()
+    if sign := no_effect(effects[0].before):
+        text.append(f"{sign}\n\n", "bold $text-warning")
+    for effect in effects:
+        sign, style = delta(effect.coverage_change)
+        text.append(f"{sign:<9}", style)
+        text.append(f" {display_text(effect.sentence)}")
+        worth = effect.worth
+        if (worth.fixes or worth.regressions) and worth.could_be_chance:
+            text.append(" chance?", "$text-warning")
+        text.append("\n")
+        if effect.part.startswith("example"):
+            text.append(f"          {display_start(effect.text, _SHOWN)}\n", "$text-muted")
+    return text.append(
+        f"\nThe figure is the change of coverage by the embedded engine on all {count} "
+        "prompts; ▲ means that the definition is better without that part. Where the 95 % "
+        "interval of the change contains 0 it may be chance: chance?\n",
+        "$text-muted",
+    )
+
+
+def no_single_edit(edits: Shortlist) -> str:
+    """Return why no single edit is offered."""
+    if not edits.found:
+        return NO_EDITS
+    if not edits.proposals:
+        return f"None of {edits.found} single edits is worth it, measured on the search half."
+    return (
+        f"Nothing found helps: of {edits.found} single edits {len(edits.proposals)} are "
+        "better where they were chosen, and none of these on the other half of the prompts."
+    )
+
+
+def nothing_found(result: SearchResult) -> str:
+    """Return why a search has no proposal."""
+    message = f"No edit is worth its cost ({result.measured} definitions measured)."
+    if result.ended != "exhausted":
+        return f"Ended before an edit worth its cost was found. {message}"
+    return NO_EDITS if result.measured < 2 else message
+
+
+def search_proposals(
+    best: Proposal, result: SearchResult, split: Split
+) -> tuple[list[Proposal], list[str]]:
+    """Return what to offer of a search (its best, the best single edit), and notes on it."""
+    notes = [
+        f"{result.measured} definitions in {result.seconds:.0f} s ({_ENDED[result.ended]}); "
+        f"chosen on one half of the prompts, reported on the other ({split.source}).",
+        *split.notes,
+    ]
+    single = result.single
+    if single is None or single.topic == best.topic or not single.better_held_out:
+        return [best], notes
+    more = best.held_out_gain - single.held_out_gain
+    notes.append(
+        f"Second stands the best single edit: the search gains {abs(more):.3f} "
+        f"{'less' if more < 0 else 'more'} held out."
+    )
+    return [best, single], notes
 
 
 def nothing_helps_text(result: SearchResult, source: str) -> Text:

@@ -3,70 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Label, Static
 
+from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
 from guardtui.tui.widgets.scan_pane import duration
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a scan asks for: prompts, how many of them the cache knows, and the likely changes.
-
-    `rate` is prompts a second, None where it is not known yet.
-    """
-
-    prompts: int
-    known: int
-    likely: int
-    likely_known: int
-    rate: float | None
-    epochs: int = 1
-
-    def told(self, prompts: int, known: int) -> str:
-        """So many prompts in words."""
-        calls = prompts - known + prompts * (self.epochs - 1)
-        words = f"{prompts} prompts: {known} known, {calls} call{'s' * (calls != 1)}"
-        if calls and self.rate:
-            words += f", about {duration(calls / self.rate)}"
-        return words
-
-
-@dataclass(frozen=True, slots=True)
-class ScanPlan:
-    """What stands in the dialog. `changes` is None where nothing can be put into effect."""
-
-    place: str
-    changes: tuple[str, ...] | None
-    warnings: tuple[str, ...]
-    cost: Cost
-    agreed: bool
-    judge: bool = False
-    """Whether models are asked, and not a profile: there is nothing to put into effect."""
-    other: str = ""
-    """Who else could be asked, "" for nobody."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanChoice:
-    """What the author wants: put the definition into effect or not, all rows or likely changes.
-
-    `agreed` is whether this is to be done without asking from now on.
-    """
-
-    apply: bool
-    likely: bool
-    agreed: bool
-    other: bool = False
-    """Whether the other one is to be asked instead."""
+def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
+    """Return what a scan of so many prompts costs, of which so many are cached."""
+    calls = cost.calls(prompts, known)
+    words = f"{prompts} prompts: {known} known, {calls} call{'s' * (calls != 1)}"
+    if calls and cost.rate:
+        words += f", about {duration(calls / cost.rate)}"
+    return words
 
 
 class ScanDialog(Modal[ScanChoice | None]):
@@ -99,9 +56,9 @@ class ScanDialog(Modal[ScanChoice | None]):
             dialog.border_subtitle = "Esc leaves, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(self._told()), markup=False)
-            yield Label(cost.told(cost.prompts, cost.known), markup=False)
+            yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
             if cost.likely < cost.prompts:
-                likely = cost.told(cost.likely, cost.likely_known)
+                likely = cost_text(cost, cost.likely, cost.likely_known)
                 yield Label(f"Likely changes only: {likely}", markup=False)
             if plan.changes is not None and not plan.judge:
                 yield Button(self._agreed_text(), id="agreed", compact=True)
@@ -196,12 +153,11 @@ class Answers(Modal[str | None]):
                     )
                 yield Button(Text("Leave (Esc)"), id="leave", compact=True)
 
-    def on_mount(self) -> None:
-        for key, name, words in self._answers:
-            self._bindings.bind(key, f"answer({name!r})", words)
-
-    def action_answer(self, name: str) -> None:
-        self.dismiss(name)
+    def on_key(self, event: events.Key) -> None:
+        for key, name, _ in self._answers:
+            if event.key == key:
+                event.stop()
+                self.dismiss(name)
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:

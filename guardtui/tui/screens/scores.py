@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,44 +12,35 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from guardtui.domain.row_filter import FilterError
 from guardtui.domain.text import display_text
 from guardtui.files.output_files import OutputSet
-from guardtui.scorer.aggregate import Reducers
-from guardtui.scorer.decorators import MetricSet
-from guardtui.scorer.expression import ExpressionError, parse_scorer
-from guardtui.scorer.types import Scorer
+from guardtui.files.problems import FileError
 from guardtui.session.graders import ScoreError
-from guardtui.session.score_run import make_judges, with_standard_errors
+from guardtui.session.score_run import JudgeResult
+from guardtui.tui import score_choices
 from guardtui.tui.actions import ACTIONS, SCORES, SCREEN, TABLE, bindings
 from guardtui.tui.content import themed
 from guardtui.tui.keymap import SHARED
-from guardtui.tui.score_filter import HINT, parse_score_filter
-from guardtui.tui.score_live import MANY_ROWS, Grading, LiveRun, asks_models
-from guardtui.tui.score_metrics import metric_lines
+from guardtui.tui.messages import DetailLeft
+from guardtui.tui.score_detail import RowDetail
+from guardtui.tui.score_live import MANY_ROWS, LiveRun, asks_models
+from guardtui.tui.score_metrics import warnings_text
 from guardtui.tui.score_probe import never_ends
-from guardtui.tui.score_results import (
-    ScoreColumn,
-    ScoreRows,
-    ScoreTable,
-    ScoreView,
-    table_columns,
-    worked_out,
-)
+from guardtui.tui.score_runs import ScoreOptions, ScoreRuns
 from guardtui.tui.score_warnings import ScoreWarnings
+from guardtui.tui.screens.dialogs import Choice, TextPage
+from guardtui.tui.screens.open_outputs import OpenOutputs
+from guardtui.tui.widgets.detail import DetailPane
 from guardtui.tui.widgets.footer import FittingFooter
 from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.score_detail import ScoreDetail
-from guardtui.tui.widgets.score_line import PLACEHOLDER, HistoryLine
-from guardtui.tui.widgets.table_messages import HeaderClicked
-
-LEAST = (40, 15)
-"""Columns and lines below which nothing useful can be shown."""
+from guardtui.tui.widgets.score_metrics_pane import ScoreMetricsPane
+from guardtui.tui.widgets.scored_rows_pane import ScoredRowsPane
+from guardtui.tui.widgets.scorer_line import EXAMPLES, ScorerLine
+from guardtui.tui.widgets.too_small import BREAKPOINTS, too_small
 
 PAUSE = 0.1
 POLL_EVERY = 0.1
@@ -64,28 +55,28 @@ _ENDLESS = (
     "This regular expression takes far too long on these outputs: write one in which no repeated "
     "part holds a repeated part, as (a+)+ does."
 )
-_EXAMPLES = 'Write a scorer, such as match() or pattern(r"(\\d+)"); F4 lists all of them.'
+_NOTHING = (
+    "No row is selected. Go to the rows (F5) and move with the arrows. Where there are none, "
+    "Esc takes the filter away."
+)
 
 
-@dataclass(frozen=True)
-class ScoreOptions:
-    """How to begin: expressions (the last one is tried, the others pinned) and how to measure."""
+class ScoreChoice(Choice):
+    """A list to choose from, over the scores."""
 
-    expressions: tuple[str, ...] = ("match()",)
-    metrics: MetricSet | None = None
-    reducers: Reducers = None
-    cluster: str | None = None
-    group: str | None = None
-    grading: Grading | None = None
-    asked: bool = False
-    """Whether scorers that ask models may do so at once."""
+    help_pane = "score_choice"
 
 
-class ScoringScreen(Screen[None]):
-    """Scores, measures and shows; the keys are those of `ScoresScreen`."""
+class ScorePage(TextPage):
+    """Metrics by group, and what scorers warned of."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST[0], "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST[1], "-short"), (30, "-tall")]
+    help_pane = "score_page"
+
+
+class ScoresScreen(Screen[None]):
+    """Tries scorers on a file of outputs, and shows their metrics, rows and one row whole."""
+
+    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(SCORES),
         *(one.binding for one in ACTIONS if one.name in SHARED),
@@ -94,98 +85,59 @@ class ScoringScreen(Screen[None]):
 
     def __init__(self, outputs: OutputSet, options: ScoreOptions | None = None) -> None:
         super().__init__()
-        options = options or ScoreOptions()
+        self.options = options or ScoreOptions()
+        self.runs = ScoreRuns(outputs, self.options)
         self.outputs = outputs
-        self.options = options
-        self.reducers: Reducers = options.reducers
-        self.group = options.group
-        self.pinned: list[LiveRun] = []
-        self.live: LiveRun | None = None
-        """What the line asks for."""
-        self.shown: LiveRun | None = None
-        """What the table shows of it: another one as soon as that has rows."""
-        self.table_of_scores = ScoreTable(outputs)
-        self.rows: ScoreRows | None = None
-        self.view = ScoreView()
-        self._measuring = asyncio.Lock()
-        self._stale = self._rebuilding = self._chosen = False
-        self._polls = 0
-        self._drawn: tuple[Any, ...] = ()
+        self.group = self.options.group
         self.warnings = ScoreWarnings()
+        self._polls = 0
+        self._detailed: RowDetail | None = None
         self._header = Static("", id="score-header", markup=False)
-        self.line = HistoryLine(PLACEHOLDER, "score-expression", "score_line")
-        self._problem = Static("", id="score-problem", markup=False)
-        self._metrics = Static("", id="score-metrics-text", markup=False)
-        self.metrics_pane = VerticalScroll(self._metrics, id="score-metrics")
-        self.metrics_pane.help_pane = "score_metrics"  # type: ignore[attr-defined]
-        self.filter = HistoryLine(HINT, "score-filter", "score_filter")
-        self._filter_problem = Static("", id="score-filter-problem", markup=False)
-        self.table = FrameTable(
-            table_columns(self.table_of_scores), search_column="output",
-            empty_text=_EXAMPLES, id="score-table",
-        )  # fmt: skip
-        self.detail = ScoreDetail()
+        self.line = ScorerLine()
+        self.metrics_pane = ScoreMetricsPane()
+        self.pane = ScoredRowsPane(self.runs, EXAMPLES)
+        self.detail = DetailPane("score-detail", "score_detail", (_NOTHING, _NOTHING))
 
     def compose(self) -> ComposeResult:
         yield self._header
-        with Horizontal(id="score-line"):
-            yield Static(" scorer ", id="score-label", markup=False)
-            yield self.line
-        yield self._problem
+        yield self.line
         yield self.metrics_pane
-        yield self.filter
-        yield self._filter_problem
-        yield self.table
+        yield self.pane
         yield self.detail
         yield FittingFooter(compact=True, show_command_palette=False)
-        yield Static(
-            f"The scores need {LEAST[0]} columns, {LEAST[1]} lines.\n"
-            "Nothing is lost: make the window larger.",
-            id="too-small",
-            markup=False,
-        )
+        yield too_small("The scores need")
 
     def _mark_focus(self) -> None:
         """A sign in the title of the pane that keys go to; a colour alone says too little."""
         for pane, title in ((self.metrics_pane, "Metrics"), (self.detail, "Detail")):
             pane.border_title = f"▸ {title}" if pane is self.focused else title
-        self.query_one("#score-label", Static).update(
-            "▸scorer " if self.focused is self.line else " scorer "
-        )
+        self.line.mark_focus(self.focused is self.line.input)
 
     def on_mount(self) -> None:
         self.watch(self, "focused", self._mark_focus)
         self.warnings.listen()
         self.use_config(getattr(self.app, "config", None))
-        self.filter.display = self._filter_problem.display = self._problem.display = False
-        self.detail.show(self.table_of_scores, None)
+        self.detail.show(None)
         for finding in self.outputs.findings:
             self.notify(display_text(finding.message), severity="warning", markup=False, timeout=10)
         self._show_header()
         self.set_interval(POLL_EVERY, self._poll)
-        self.line.focus()
+        self.line.input.focus()
         self._begin()
 
     def on_unmount(self) -> None:
-        for run in self._runs:
-            run.stop()
+        self.runs.stop()
         self.warnings.close()
 
     def use_config(self, config: Any) -> None:
         """Have the author's settings take effect."""
-        self._pause = max(PAUSE, config.preview_pause) if config is not None else PAUSE
-        self.table.vim = bool(config is not None and config.vim)
-
-    @property
-    def _runs(self) -> list[LiveRun]:
-        others = [one for one in (self.shown, self.live) if one is not None]
-        return list(dict.fromkeys([*self.pinned, *others]))
+        self._pause = max(PAUSE, config.preview_pause / 1000) if config is not None else PAUSE
 
     @property
     def action_targets(self) -> Mapping[str, Widget]:
         """Who does the actions of the registry here."""
         shared = {f"{SCREEN}.{name}": self for name in SHARED}
-        return {SCORES: self, TABLE: self.table, **shared}
+        return {SCORES: self, TABLE: self.pane.table, **shared}
 
     async def action_settings(self) -> None:
         await self.app.run_action("open_settings")
@@ -196,15 +148,11 @@ class ScoringScreen(Screen[None]):
     async def action_quit(self) -> None:
         await self.app.run_action("quit")
 
-    def action_show_help(self) -> None:
-        from guardtui.tui.screens.help import show_help
+    async def action_show_help(self) -> None:
+        await self.app.run_action("show_help")
 
-        show_help(self.app)
-
-    def action_jump(self) -> None:
-        from guardtui.tui.screens.jump import show_jump
-
-        show_jump(self.app)
+    async def action_jump(self) -> None:
+        await self.app.run_action("jump")
 
     # --- from a line to scores ------------------------------------------------------------
 
@@ -212,16 +160,14 @@ class ScoringScreen(Screen[None]):
     async def _begin(self) -> None:
         *kept, last = self.options.expressions or ("",)
         for text in kept:
-            scorer = await self._parsed(text)
+            scorer = await self.line.parsed(text)
             if scorer is None or (asks_models(scorer) and not self.options.asked):
                 continue
             if not await asyncio.to_thread(never_ends, scorer, self.outputs.outputs):
-                run = self._made(text, scorer)
-                self.pinned.append(run)
+                run = self.runs.make(text, scorer)
+                self.runs.pinned.append(run)
                 self._score(run)
-        with self.prevent(Input.Changed):
-            self.line.value = last
-            self.line.cursor_position = len(last)
+        self.line.begin(last)
         self._try(last, asked=self.options.asked)
 
     @on(Input.Changed, "#score-expression")
@@ -232,265 +178,305 @@ class ScoringScreen(Screen[None]):
     @on(Input.Submitted, "#score-expression")
     def expression_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.line.remember()
-        self._try(event.value, asked=True)
+        self.action_run_scorer()
 
     @work(exclusive=True, group="try")
     async def _try(self, text: str, *, asked: bool = False) -> None:
         """Score by what the line says after a pause; a newer line cancels this."""
         if not asked:
             await asyncio.sleep(self._pause)
-        scorer = await self._parsed(text)
+        scorer = await self.line.parsed(text)
         if scorer is None:
             return
-        text = text.strip()
-        same = next((one for one in self._runs if one.judge.expression == text), None)
+        same = self.runs.known(text.strip())
         if same is not None and not same.stopped and not (asked and same.problem):
             self._use(same)
         elif asks_models(scorer) and not asked:
-            count = len(self.outputs)
-            self._tell(f"This one puts {count:,} rows to a model: Enter starts it, Esc stops it.")
+            rows = f"{len(self.outputs):,} rows"
+            self.line.say(f"This one puts {rows} to a model: Enter starts it, Esc stops it.")
         elif await asyncio.to_thread(never_ends, scorer, self.outputs.outputs):
-            self._tell(_ENDLESS)
+            self.line.say(_ENDLESS)
         else:
-            self._use(run := self._made(text, scorer))
+            self._use(run := self.runs.make(text, scorer))
             self._score(run)
 
-    async def _parsed(self, text: str) -> Scorer | None:
-        """The scorer of a line; None after its fault was pointed at, and what is shown stays."""
-        if not text.strip():
-            self._tell(_EXAMPLES)
-            return None
-        try:
-            scorer = await asyncio.to_thread(parse_scorer, text)
-        except ExpressionError as error:
-            width = max(1, min(error.end, error.start + 40) - error.start)
-            pointer = " " * min(error.start, 60) + "▔" * width
-            self._tell(f"{error.problem}: {error.remedy}", pointer)
-            return None
-        self._tell("")
-        return scorer
-
-    def _made(self, text: str, scorer: Scorer) -> LiveRun:
-        options = self.options
-        (judge,) = make_judges([(text.strip(), scorer)], options.metrics)
-        judge = replace(judge, metrics=with_standard_errors(judge.metrics, options.cluster))
-        pinned = [one.judge.scorer for one in self.pinned]
-        return LiveRun(self.outputs, judge, options.grading, options.cluster, pinned)
-
     def _use(self, run: LiveRun) -> None:
-        before, self.live = self.live, run
-        if before is not None and before is not run and before not in self.pinned:
-            before.stop()
-        if self.shown is None or run.done:
-            self.shown = run
-        self.redraw()
+        self.runs.try_out(run)
+        self.pane.redraw()
 
     @work(group="score")
     async def _score(self, run: LiveRun) -> None:
         await asyncio.to_thread(run.score)
-        if run is self.live:
-            if run.done or self.shown is None:  # else what was shown is better than nothing
-                self.shown = run
+        if run is self.runs.live:
+            self.runs.catch_up()
             if run.problem and self.options.grading is None and run.asks:
-                self._tell(f"{run.problem.splitlines()[0]}: {_WITH_MODEL}")
+                self.line.say(f"{run.problem.splitlines()[0]}: {_WITH_MODEL}")
             elif run.problem:
-                self._tell(": ".join(one.strip() for one in run.problem.splitlines()))
-        self.redraw()
+                self.line.say(": ".join(one.strip() for one in run.problem.splitlines()))
+        self.pane.redraw()
         if run.total > MANY_ROWS:
             await asyncio.sleep(SETTLED)
-        await self._measure(run)
-
-    async def _measure(self, run: LiveRun) -> None:
-        """The metrics of a run, one after the other: they take all that one processor can."""
-        async with self._measuring:
-            if run not in self._runs or run.problem or (run.stopped and not run.asks):
-                return
-            while True:
-                reducers = self.reducers
-                try:
-                    measured = await asyncio.to_thread(run.measure, reducers)
-                except ScoreError as error:
-                    run.problem = str(error)
-                    break
-                if reducers is self.reducers:
-                    run.measured = measured
-                    break
-        self.redraw()
+        await self.runs.measure(run)
+        self.pane.redraw()
 
     @work(exclusive=True, group="measure")
-    async def measure_again(self) -> None:
+    async def _measure_again(self) -> None:
         """Metrics with the reducers that hold now, of all that is finished."""
-        for run in self._runs:
-            run.measured = None
-            run.problem = "" if run.done else run.problem
-        self.redraw()
-        for run in self._runs:
+        self.pane.redraw()
+        for run in self.runs:
             if run.finished:
-                await self._measure(run)
-
-    def _tell(self, text: str, pointer: str = "") -> None:
-        """A line below that of the scorer; the pointer stands below what it is about."""
-        self._problem.display = bool(text)
-        told = display_text(text.replace("\n", " "))
-        shown = Text()
-        if pointer:
-            lead = " " * len("scorer ") + pointer
-            fits = len(lead) + len(told) + 3 < self.size.width
-            shown.append(lead + (" " if fits else "\n"), "$text-error")
-        shown.append(told, "$text-error" if pointer else "")
-        self._problem.update(themed(shown))
+                await self.runs.measure(run)
+                self.pane.redraw()
 
     # --- what is shown --------------------------------------------------------------------
 
     def _poll(self) -> None:
-        running = [one for one in self._runs if not one.finished]
-        if not running:
+        if all(run.finished for run in self.runs):
             return
         self._polls += 1
-        live = self.live
-        if live is not None and live is not self.shown and live.done:
-            self.shown = live
+        self.runs.catch_up()
         if self._polls % REDRAW_EVERY == 0:
-            self.redraw()
+            self.pane.redraw()
         else:
             self._show_metrics()
-
-    def redraw(self) -> None:
-        """Have the table show what there is now; in a thread, and one look at a time."""
-        self._stale = True
-        if not self._rebuilding:
-            self._rebuilding = True
-            self._rebuild()
-
-    @work(group="view")
-    async def _rebuild(self) -> None:
-        try:
-            while self._stale:
-                self._stale = False
-                view = self.view
-                table, rows = await asyncio.to_thread(
-                    worked_out,
-                    self.outputs,
-                    tuple(self.pinned),
-                    self.shown,
-                    self.table_of_scores,
-                    view,
-                )
-                if view == self.view:
-                    self._show(table, rows)
-        finally:
-            self._rebuilding = False
-
-    def _show(self, table: ScoreTable, rows: ScoreRows) -> None:
-        self.table_of_scores, self.rows = table, rows
-        columns = table_columns(table)
-        if columns != self.table.columns:
-            self.table.set_columns(columns)
-        self.table.sort = (self.view.sort, self.view.descending) if self.view.sort else None
-        self.table.empty_text = (
-            "No row passes the filter line: Esc takes it away." if self.view.search else _EXAMPLES
-        )
-        self.table.set_source(rows, keep_row=self._chosen)
-        self._read_filter()
-        self._show_header()
-        self._show_metrics()
-        self._show_detail()
-
-    @property
-    def tried(self) -> ScoreColumn | None:
-        """The scorer of the line, as far as it is shown."""
-        columns = self.table_of_scores.columns
-        return next((one for one in columns if one.run is self.shown), None)
 
     def _show_header(self) -> None:
         name = display_text(Path(self.outputs.source).name)
         text = Text(f"guardtui scores  {name}  {len(self.outputs):,} rows")
-        tried = self.tried
+        tried = self.pane.tried
         if tried is not None:
             for what, count in tried.states.items():
                 if count or what in ("scored", "unscored", "errors"):
                     style = "bold $text-error" if what == "errors" and count else ""
                     text.append("  ").append(f"{what} {count:,}", style)
-        if self.rows is not None and len(self.rows) != len(self.outputs):
-            text.append(f"  shown {len(self.rows):,}", "bold $text-accent")
+        if self.pane.rows is not None and len(self.pane.rows) != len(self.outputs):
+            text.append(f"  shown {len(self.pane.rows):,}", "bold $text-accent")
         if self.warnings.heard:
             text.append(f"  ⚠ {len(self.warnings.heard)} (F6)", "bold $text-warning")
         self._header.update(themed(text), layout=False)
 
     def _show_metrics(self) -> None:
-        shown = self.table_of_scores.columns
-        state = [(id(one), one.run.done, one.run.finished, id(one.run.measured)) for one in shown]
-        if (key := (state, self.shown, self.live)) == self._drawn:
-            return
-        self._drawn = key
-        lines = [metric_lines(one, one.run is self.shown) for one in reversed(shown)]
-        self._metrics.update(themed(Text("\n").join(lines)))
+        self.metrics_pane.show(self.pane.scores.columns, self.runs.shown)
 
     def _show_detail(self) -> None:
-        row = self.table.cursor_row_id
-        self.detail.show(self.table_of_scores, row)
+        row, before = self.pane.table.cursor_row_id, self._detailed
+        detail = None if row is None else RowDetail.of(self.pane.scores, row)
+        if detail is not None and detail == before:
+            return
+        self._detailed = detail
+        if detail is None or before is None or detail.row != before.row:
+            self.detail.scroll_home(animate=False)
+        self.detail.show(detail)
+
+    @on(ScoredRowsPane.Shown)
+    def rows_shown(self) -> None:
+        self._show_header()
+        self._show_metrics()
+        self._show_detail()
 
     @on(FrameTable.RowSelected)
     def row_selected(self) -> None:
-        self._chosen = self._chosen or self.table.has_focus
         self._show_detail()
 
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:
         self.detail.focus()
 
-    @on(FrameTable.HeaderClicked)
-    def sort_by(self, event: HeaderClicked) -> None:
-        again = event.column_key == self.view.sort
-        self.ask(sort=event.column_key, descending=again and not self.view.descending)
+    # --- scorers --------------------------------------------------------------------------
 
-    def ask(self, **changes: Any) -> None:
-        """Have other rows shown, or in another order."""
-        self.view = replace(self.view, **changes)
-        self.redraw()
+    def action_run_scorer(self) -> None:
+        """Score by the line as it stands, also when that asks a model."""
+        self.line.input.remember()
+        self._try(self.line.input.value, asked=True)
 
-    # --- the filter line ------------------------------------------------------------------
+    def action_pin_scorer(self) -> None:
+        """Keep the scorer of the line beside those to come, or let go of it when it is kept."""
+        run = self.runs.live
+        if run is None or run.judge.expression != self.line.input.value.strip():
+            self.notify("Write a scorer that can be used first.", severity="warning")
+            return
+        self.line.input.remember()
+        if run in self.runs.pinned:
+            self._unpin(run)
+        else:
+            self.runs.pinned.append(run)
+            self.notify("Pinned: write another scorer, and d shows where they differ.", timeout=4)
+        self.pane.redraw()
 
-    def _read_filter(self) -> bool:
-        """Whether the line is understood; if not, its fault is pointed at."""
-        table = self.table_of_scores
-        typed = self.filter.value
+    def _unpin(self, run: LiveRun) -> None:
+        self.runs.unpin(run)
+        self.notify("Not pinned any more.", timeout=3)
+
+    @work(exclusive=True, group="dialog")
+    async def action_pinned_scorers(self) -> None:
+        """A list of the pinned ones; the chosen one goes back to the line."""
+        columns = [one for one in self.pane.scores.columns if one.pinned]
+        if not columns:
+            self.notify("Nothing is pinned: F3 keeps the scorer of the line beside others.")
+            return
+        chosen = await self._choose(
+            "Pinned scorers",
+            score_choices.pinned_options(columns),
+            "Enter takes it out and into the line, Esc leaves",
+        )
+        if chosen is not None:
+            run = columns[int(chosen)].run
+            self._unpin(run)
+            self.line.write(run.judge.expression)
+            self.pane.redraw()
+
+    async def _choose(
+        self, title: str, options: score_choices.Options, keys: str = ""
+    ) -> str | None:
+        return await self.app.push_screen_wait(ScoreChoice(title, options, keys))
+
+    @work(exclusive=True, group="dialog")
+    async def action_list_scorers(self) -> None:
+        """All scorers with their signatures; the chosen one is written into the line."""
+        options = await asyncio.to_thread(score_choices.scorer_options)
+        chosen = await self._choose("Scorers", options, "Enter writes it into the line, Esc leaves")
+        if chosen is not None:
+            self.line.write('pattern(r"")' if chosen == "pattern" else f"{chosen}()")
+
+    @work(exclusive=True, group="dialog")
+    async def action_choose_reducer(self) -> None:
+        """How the epochs of a sample become one score."""
+        outputs = self.outputs
+        if outputs.samples == len(outputs):
+            self.notify("Every sample is there once: there are no epochs to make one of.")
+            return
+        options = score_choices.reducer_options(outputs.most_epochs)
+        chosen = await self._choose("How epochs become one score", options)
+        if chosen is not None:
+            self.runs.reduce_by(score_choices.reducers_of(chosen))
+            self._measure_again()
+
+    # --- rows -----------------------------------------------------------------------------
+
+    def action_filter_scores(self) -> None:
+        """Go to the filter line."""
+        self.pane.go_to_filter()
+
+    def action_next_value(self) -> None:
+        """Show the rows of one value of the scorer tried, then of the next one, then all."""
+        if not self.pane.next_value():
+            self.notify("There are no values yet.")
+
+    def action_show_differing(self) -> None:
+        """Show only rows on which the scorers do not agree, or all again."""
+        if len(self.pane.scores.columns) < 2:
+            self.notify("Pin a scorer (F3) and write another one: then they can differ.")
+        else:
+            self.pane.turn_differing()
+
+    def action_sort_scores(self) -> None:
+        """Sort by the next column; after the last as in the file."""
+        self.pane.next_sort()
+
+    def action_reverse_scores(self) -> None:
+        """Sort the other way round."""
+        self.pane.reverse_sort()
+
+    def action_copy_output(self) -> None:
+        """The output of the chosen row, inert: a terminal acts on what is pasted into it."""
+        row = self.pane.table.cursor_row_id
+        if row is None:
+            self.notify("Select a row first.")
+            return
+        self.app.copy_to_clipboard(display_text(self.outputs.outputs[row], newlines=True))
+        self.notify("Copied the output.", timeout=3)
+
+    def action_next_score_pane(self) -> None:
+        """The line, the rows, the detail, the metrics, and round again."""
+        panes = (self.line.input, self.pane.table, self.detail, self.metrics_pane)
+        place = next((at for at, one in enumerate(panes) if one.has_focus), -1)
+        panes[(place + 1) % len(panes)].focus()
+
+    def action_leave_scores(self) -> None:
+        """One step back: out of the filter line, a run that asks models, the filter, the line."""
+        live = self.runs.live
+        if self.pane.filter.has_focus or (self.pane.view.search and not self.line.input.has_focus):
+            self.pane.table.focus()
+            self.pane.set_filter("")
+        elif live is not None and live.asks and not live.finished:
+            live.stop()
+            self.notify("Stopped: what was graded is kept, and Enter goes on from there.")
+        elif self.line.input.has_focus:
+            self.pane.table.focus()
+        elif len(self.app.screen_stack) > 1:
+            self.dismiss(None)
+        else:
+            self.notify("^q leaves.", timeout=2)
+
+    @on(DetailLeft)
+    def detail_left(self, event: DetailLeft) -> None:
+        event.stop()
+        self.action_leave_scores()
+
+    # --- metrics, files -------------------------------------------------------------------
+
+    async def _results(self, group: str | None) -> list[JudgeResult] | None:
+        """The metrics of all scorers shown; None, with a message, when one has none."""
+        columns = self.pane.scores.columns
+        if not columns or not all(one.run.finished for one in columns):
+            self.notify("The rows are not all scored yet.", severity="warning")
+            return None
         try:
-            found = parse_score_filter(
-                typed, [one.name for one in table.columns], list(self.outputs.metadata)
-            )
-        except FilterError as error:
-            pointer = " " * min(error.start, 60) + "▔" * max(1, min(40, error.end - error.start))
-            self._filter_problem.update(Text(f"{pointer} {display_text(str(error))}"))
-            self._filter_problem.display = True
-            return False
-        self._filter_problem.display = False
-        self.table.search = found.words
-        return True
+            return await self.runs.results(columns, group)
+        except ScoreError as error:
+            self.notify(str(error), severity="error", timeout=10)
+            return None
 
-    @on(Input.Changed, "#score-filter")
-    def filter_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        if self._read_filter() and event.value.strip() != self.view.search:
-            self.ask(search=event.value.strip())
+    @work(exclusive=True, group="dialog")
+    async def action_score_groups(self) -> None:
+        """Metrics for each value of a column that is asked for; and what was warned of."""
+        names = list(self.outputs.metadata)
+        if not names and not self.warnings.heard:
+            self.notify("The file has no columns besides input, target and output to group by.")
+            return
+        group = self.group
+        if names:
+            chosen = await self._choose("Metrics by", score_choices.group_options(names))
+            if chosen is None:
+                return
+            group = None if chosen == score_choices.ALL_ROWS else names[int(chosen)]
+        self.group = group
+        results = await self._results(group)
+        if results is None:
+            return
+        body = score_choices.groups_text(group, self.pane.scores.columns, results)
+        body.append_text(warnings_text(self.warnings.heard))
+        await self.app.push_screen_wait(ScorePage("Metrics by group", body))
 
-    @on(Input.Submitted, "#score-filter")
-    def filter_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.filter.remember()
-        self.table.focus()
+    @work(exclusive=True, group="dialog")
+    async def action_export_scores(self) -> None:
+        """A report of all scorers shown, as `guardtui score` writes it, beside the file."""
+        targets = await score_choices.export_targets(Path(self.outputs.source))
+        options = score_choices.export_options(targets)
+        chosen = await self._choose("Export to the folder of the file", options)
+        results = None if chosen is None else await self._results(self.group)
+        if chosen is None or results is None:
+            return
+        runs = [one.run for one in self.pane.scores.columns]
+        report = score_choices.report_of(
+            self.outputs, runs, results, self.group, self.options.cluster
+        )
+        try:
+            await asyncio.to_thread(score_choices.write_report, report, chosen, targets[chosen])
+        except FileError as problem:
+            self.notify(str(problem), severity="error", timeout=15)
+            return
+        self.notify(f"Written: {targets[chosen]}", timeout=10)
 
-    def set_filter(self, line: str) -> None:
-        """Put a line into the filter, or with "" take it away."""
-        self.filter.remember()
-        with self.prevent(Input.Changed):
-            self.filter.value = line
-        self.filter.display = bool(line)
-        self._read_filter()
-        self.ask(search=line)
+    def action_open_outputs(self) -> None:
+        """Another file in the place of this one, with the same scorer."""
+        options = ScoreOptions(
+            tuple(one.run.judge.expression for one in self.pane.scores.columns)
+            or self.options.expressions,
+            self.options.metrics, self.runs.reducers, None, None, self.options.grading,
+        )  # fmt: skip
+        self.app.push_screen(OpenOutputs(self.outputs.source), partial(self._opened, options))
 
-
-def labels(columns: Sequence[ScoreColumn]) -> list[str]:
-    """Names of scorers with how they were written, for lists."""
-    return [f"{one.name:<14} {display_text(one.run.judge.expression)}" for one in columns]
+    def _opened(self, options: ScoreOptions, outputs: OutputSet | None) -> None:
+        if outputs is not None:
+            self.app.switch_screen(ScoresScreen(outputs, options))

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
-from textual import work
 
-from guardtui.advice.splits import SplitError, split_prompts
-from guardtui.advice.suggest import (
-    Suggestion,
-    SuggestionError,
-    measured,
-    read_proposals,
-    request,
-)
-from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.advice.splits import SplitError
+from guardtui.advice.suggest import Suggestion, SuggestionError
+from guardtui.app.problems import READING_TIME
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.app.suggestions import suggest
 from guardtui.domain.figures import capitalized
-from guardtui.domain.late import late
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import outcomes
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.definition_text import difference_text
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.screens.edit_list import EditList
-from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.widgets.metrics_panel import delta, number
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-
-ANSWER_TOKENS = 3_000
-"""Tokens of an answer with proposals."""
 
 
 class SuggestionList(EditList):
@@ -75,61 +58,39 @@ def suggestion_line(one: Suggestion) -> Text:
     return line.append(", ".join(one.changes), "$text-muted")
 
 
-class SuggestingScreen(ScanningScreen):
-    """The action that asks a model for proposals."""
+class Suggestions:
+    """Requests proposals of a model, and applies the one that the author takes."""
 
-    @work(exclusive=True, group="dialog")
-    async def action_suggest(self) -> None:
-        judge, evaluation = self.remote_options.judge, self.evaluation
-        if judge is None:
-            self.notify(
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {"suggest": window.action(self.suggest)}
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing of it is in sight."""
+
+    async def suggest(self) -> None:
+        """Show the proposals of the model that the command line names, measured."""
+        services, window = self._services, self._window
+        model = services.connections.options.judge
+        if model is None:
+            window.notify(
                 "No model is named: start with --model URL#NAME, as for a judge.",
                 severity="warning",
             )
             return
-        if evaluation is None:
+        await services.editing.finish_typing()
+        state = services.state
+        if state.evaluation is None or state.evaluated is None:
             return
-        await self._take_typed()
-        prompts = self.prompts
-        topic = evaluation.topic
-        self._tell_scan("is asked for proposals …", who="Model")
         try:
-            split = await asyncio.to_thread(split_prompts, prompts)
-            messages = request(topic, evaluation, prompts, split.search)
-            answer = await judge.complete(messages, ANSWER_TOKENS)
-            proposals, refused = read_proposals(answer, topic)
-            self._tell_scan("the proposals are measured …", who="Engine")
-            suggestions = await asyncio.to_thread(
-                measured, topic, proposals, self._engine(evaluation, prompts), split.report
+            proposed = await suggest(
+                services.store, services.engine, model, state.evaluation, state.evaluated
             )
         except (SuggestionError, SplitError, ServiceError, ScannerError) as error:
-            self.notify(str(error), title="Model", severity="error", timeout=15)
+            window.notify(str(error), title="Model", severity="error", seconds=READING_TIME)
             return
-        finally:
-            self._tell_scan("")
-        notes = [
-            f"Asked from the mistakes on {int(split.search.sum())} prompts ({split.source}); "
-            f"measured by the embedded engine on the other {int(split.report.sum())}.",
-            *refused,
-        ]
-        if not suggestions:
-            told = "; ".join(refused) or "the model proposed nothing"
-            self.notify(told, title="Model", severity="error", timeout=15)
-            return
-        chosen = await self.app.push_screen_wait(SuggestionList(topic, suggestions, notes))
+        dialog = SuggestionList(proposed.topic, proposed.suggestions, proposed.notes)
+        chosen = await window.show(dialog)
         if chosen is not None:
-            self._edit(chosen)
-            self.notify("The proposal is in the editor; Undo brings yours back.")
-
-    def _engine(
-        self, evaluation: Evaluation, prompts: PromptSet
-    ) -> Callable[[Topic], NDArray[np.int8]]:
-        """What tells the outcomes of a definition by the embedded engine."""
-        duty = should_trigger(prompts.expected, evaluation.topic.intent)
-
-        def engine(topic: Topic) -> NDArray[np.int8]:
-            verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
-            assert verdicts is not None  # noqa: S101 - nothing stops it
-            return outcomes(duty, verdicts.triggered)
-
-        return engine
+            services.editing.replace(chosen)
+            window.notify("The proposal is in the editor; Undo brings yours back.")

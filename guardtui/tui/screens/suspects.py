@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
+
 from rich.text import Text
-from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from guardtui.app.problems import problems_shown
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.figures import count_text
 from guardtui.domain.suspects import LEAST_AGAINST
 from guardtui.domain.text import display_text
-from guardtui.session.confirmed_labels import read_confirmed
+from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
 from guardtui.session.independence import ENGINE, SANDBOX
 from guardtui.session.panel import Sight
-from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
-from guardtui.tui.messages import LabelsConfirmed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.panel_rows import (
     BLIND_SPOT_COLUMNS,
     SUSPECT_COLUMNS,
@@ -25,8 +29,7 @@ from guardtui.tui.panel_rows import (
     suspect_rows,
 )
 from guardtui.tui.screens.dialogs import Confirm
-from guardtui.tui.screens.panel import SUSPECTS, PanelScreen, SightDialog
-from guardtui.tui.screens.scanning import ScanningScreen
+from guardtui.tui.screens.panel import SUSPECTS, PanelFeature, SightAccess, SightDialog
 
 _KEYS = "a relabel · x label is right · f blind spot · Enter read · Esc"
 _BLIND_SPOT_KEYS = "f labels in doubt · Enter read · Esc"
@@ -50,9 +53,19 @@ class SuspectsDialog(SightDialog):
     ]
     help_pane = "suspects"
 
-    def __init__(self, host: ScanningScreen, sight: Sight, rejected: frozenset[int]) -> None:
-        super().__init__(host, sight)
-        self._rejected = rejected
+    def __init__(
+        self,
+        sight: Sight,
+        access: SightAccess,
+        rejected: frozenset[int],
+        confirm: Callable[[Collection[int], bool], None],
+    ) -> None:
+        """`rejected` are keys of prompts whose label is right; `confirm` remembers more of them.
+
+        With False it forgets them.
+        """
+        super().__init__(sight, access)
+        self._rejected, self._confirm = rejected, confirm
         self._taken: frozenset[int] = frozenset()
         self._all = False
         self._blind = False
@@ -122,10 +135,10 @@ class SuspectsDialog(SightDialog):
             one.evaluation.settings.identity.startswith(SANDBOX) for one in self.sight.iterations
         ):
             only = only.replace(ENGINE, f"{ENGINE}, with which the sandbox judges too,")
-        scan = next(key_names(one, self.app._keymap) for one in ACTIONS if one.name == "scan")
         return (
             f"No label is in doubt: {only} answered, and one scanner cannot tell a wrong label "
-            f"from a weakness of its own. Scan with AIRS or a judge ({scan}), then look here again."
+            "from a weakness of its own. Scan with AIRS or a judge "
+            f"({self.access.scan_keys}), then look here again."
         )
 
     # --- keys -----------------------------------------------------------------------------
@@ -173,7 +186,7 @@ class SuspectsDialog(SightDialog):
         right = not keys <= self._rejected
         self._rejected = self._rejected | keys if right else self._rejected - keys
         self.table.drop_marks(keys)
-        self._host.post_message(LabelsConfirmed(keys, right=right))
+        self._confirm(keys, right)
         self._show()
 
     def action_show_rejected(self) -> None:
@@ -185,16 +198,22 @@ class SuspectsDialog(SightDialog):
         self.dismiss(None)
 
 
-class SuspectsScreen(PanelScreen):
-    """The action that lists the labels in doubt."""
+class SuspectsFeature:
+    """Lists the labels in doubt."""
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_suspects(self) -> None:
-        await self._take_typed()
-        sight = await self._sight()
-        rejected = read_confirmed(self.workspace.store)
-        self.app.push_screen(SuspectsDialog(self, sight, rejected))
+    def __init__(self, services: Services, window: Window, panel: PanelFeature) -> None:
+        self._services, self._window, self._panel = services, window, panel
+        self.actions: Mapping[str, ActionMethod] = {SUSPECTS: window.action(self.show_suspects)}
 
-    def _panel_left(self, following: str | None) -> None:
-        if following == SUSPECTS:
-            self.action_show_suspects()
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """The panel keeps the open list up to date."""
+
+    async def show_suspects(self) -> None:
+        """Show the labels that two independent scanners contradict."""
+        sight = await self._panel.compare()
+        confirmed = read_confirmed(self._services.workspace.store)
+        self._panel.open(SuspectsDialog(sight, self._panel.access, confirmed, self._confirm))
+
+    def _confirm(self, keys: Collection[int], right: bool) -> None:
+        with problems_shown(self._window):
+            confirm_labels(self._services.workspace.store, keys, right=right)

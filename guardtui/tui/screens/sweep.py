@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rich.text import Text
 from textual import events, on, work
@@ -12,13 +12,17 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from guardtui.advice.curves import neighbour, thinned
-from guardtui.advice.sweep import Best, Sweep, best_threshold, sweep
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import RATES
-from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.domain.operating_point import BY_HAND, SHIPPED
+from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
 from guardtui.tui.content import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
-from guardtui.tui.screens.scanning import ScanningScreen
 from guardtui.tui.sweep_text import (
     VIEWS,
     Floors,
@@ -239,97 +243,100 @@ class ThresholdDialog(Modal[float | None]):
             self.dismiss(None)
 
 
-class SweepScreen(ScanningScreen):
-    """The action that shows the threshold's curves."""
+class ThresholdFeature:
+    """Shows the threshold's curves; moving it shows the results behind them."""
 
-    _floors = Floors()
-    """Those that were set last."""
-    _sweep_dialog: ThresholdDialog | None = None
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.floors = Floors()
+        """Those that were set last."""
+        self._dialog: ThresholdDialog | None = None
+        self.actions: Mapping[str, ActionMethod] = {"show_sweep": window.action(self.show_sweep)}
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_sweep(self) -> None:
-        await self._take_typed()
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Close curves of a definition or prompts that another program changed."""
+        dialog = self._dialog
+        if dialog is None or (new.topic == old.topic and new.prompts is old.prompts):
+            return
+        self._dialog = None
+        dialog.leave_stale()
+        self._window.notify(
+            "The definition or the prompts changed: the curves are to be drawn anew."
+        )
+
+    async def show_sweep(self) -> None:
+        """Show the curves of the engine's threshold."""
+        services, scanner = self._services, self._services.engine.scanner
+        await services.editing.finish_typing()
         evaluation = await self._scored()
-        if evaluation is None:
+        settings = scanner.settings
+        threshold = settings.threshold
+        if evaluation is None or threshold is None:
             return
 
         def work_out() -> Sweep:
-            found = sweep(
-                evaluation.verdicts.score, evaluation.should_trigger, evaluation.topic.intent
+            curves = sweep(
+                evaluation.verdicts.score,
+                evaluation.should_trigger,
+                evaluation.topic.intent,
+                evaluation.keys,
             )
-            # What is drawn at each key is known by then.
+            # What is drawn at each key is computed by then.
             for name in (*RATES, "roc_area", "average_precision"):
-                getattr(found, name)
-            return found
+                getattr(curves, name)
+            return curves
 
-        scanner = self.scanner
-        settings = scanner.settings
-        threshold = settings.threshold
-        if threshold is None:
-            return
-        found = await asyncio.to_thread(work_out)
-        others = len(self.measuring.companions)
-        notes: tuple[str, ...] = ()
-        if others:
-            topics = f"{others} other topic{'s' * (others != 1)}"
-            notes = (f"curves of this definition alone; the table has {topics} too",)
+        curves = await asyncio.to_thread(work_out)
 
         def moved(to: float) -> None:
-            scanner.use_threshold(to, "by hand")
-            self._preview()
+            scanner.use_threshold(to, BY_HAND)
+            services.preview.request()
 
-        dialog = self._sweep_dialog = ThresholdDialog(found, threshold, moved, self._floors, notes)
+        dialog = ThresholdDialog(curves, threshold, moved, self.floors, self._notes())
+        self._dialog = dialog
         kept = None
         try:
-            kept = await self.app.push_screen_wait(dialog)
+            kept = await self._window.show(dialog)
         finally:
-            self._sweep_dialog = None
-            self._floors = dialog.floors
+            self._dialog = None
+            self.floors = dialog.floors
             if kept is None and dialog.threshold != threshold:
                 # None again where it was the engine's own.
-                by_default = settings.threshold_source == "default"
-                scanner.use_threshold(None if by_default else threshold, settings.threshold_source)
-                self._preview()
+                as_shipped = settings.threshold_source == SHIPPED
+                scanner.use_threshold(None if as_shipped else threshold, settings.threshold_source)
+                services.preview.request()
         if kept is not None:
-            self._remember(
+            services.sync.remember(
                 {
                     "encoder": scanner.encoder_name,
                     "threshold": kept,
-                    "threshold_source": "by hand",
+                    "threshold_source": BY_HAND,
                 }
             )
 
+    def _notes(self) -> tuple[str, ...]:
+        others = len(self._services.engine.measuring.companions)
+        if not others:
+            return ()
+        topics = count_text(others, "other topic")
+        return (f"curves of this definition alone; the table has {topics} too",)
+
     async def _scored(self) -> Evaluation | None:
-        """The embedded engine's evaluation of what is here; None, and told, where there is none."""
-        if self._under_way:
-            self.notify("A scan is under way: let it end, or stop it first.")
+        """Return the engine's evaluation of the definition as it is, or None and say why."""
+        services, state = self._services, self._services.state
+        if services.scans.under_way:
+            self._window.notify("A scan is under way: let it end, or stop it first.")
             return None
-        scan = self.standing_scan()
+        scan = services.scans.standing_scan()
         if scan is not None:
-            keys = next(
-                key_names(one, self.app._keymap) for one in ACTIONS if one.name == "swap_preview"
-            )
-            self.notify(
+            keys = self._window.keys_of("swap_preview")
+            self._window.notify(
                 f"The verdicts shown are those of {scan.settings.name}, which have no scores: only "
                 f"the embedded engine has a threshold to move. {keys} shows its preview.",
-                timeout=10,
+                seconds=10,
             )
             return None
-        shown = self.evaluation
-        if (
-            shown is not None
-            and shown.topic == self.session.topic
-            and shown.settings == self.measuring.settings
-            and shown.prompt_set == self.workspace.prompts.fingerprint
-        ):
+        shown = state.evaluation
+        if shown is not None and shown.key == services.engine.key(state.topic, state.prompts):
             return shown
-        return await self._evaluate(self.session.topic)
-
-    def _changed(self) -> None:
-        super()._changed()
-        dialog = self._sweep_dialog
-        if dialog is not None:
-            # Another program changed a file: the curves are no longer of what is here.
-            self._sweep_dialog = None
-            dialog.leave_stale()
-            self.notify("The definition or the prompts changed: the curves are to be drawn anew.")
+        return await services.preview.evaluate()

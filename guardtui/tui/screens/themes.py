@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rich.text import Text
 from textual import on
@@ -26,16 +26,6 @@ Change = Callable[[str, Value | None], str]
 """Sets a setting or, with None, resets it; returns what the author should know."""
 
 
-def in_order(themes: Iterable[Theme]) -> list[Theme]:
-    """Ours first, then dark ones, then light ones, by name."""
-    own = [theme.name for theme in THEMES]
-
-    def place(theme: Theme) -> tuple[int, bool, str]:
-        return own.index(theme.name) if theme.name in own else len(own), not theme.dark, theme.name
-
-    return sorted(themes, key=place)
-
-
 class ThemeScreen(Modal[None]):
     """All themes; Enter keeps one and writes it to the settings, Escape goes back."""
 
@@ -55,8 +45,11 @@ class ThemeScreen(Modal[None]):
             yield self._options
 
     def on_mount(self) -> None:
+        """List ours first, then dark ones, then light ones, by name."""
         self._before = self.app.theme
-        themes = in_order(self.app.available_themes.values())
+        own = [theme.name for theme in THEMES]
+        others = (theme for name, theme in self.app.available_themes.items() if name not in own)
+        themes = *THEMES, *sorted(others, key=lambda theme: (not theme.dark, theme.name))
         self._options.add_options(Option(themed(_line(theme)), id=theme.name) for theme in themes)
         self._options.highlighted = self._options.get_option_index(self._before)
 
@@ -73,7 +66,6 @@ class ThemeScreen(Modal[None]):
     def _stop(self) -> None:
         if self._soon is not None:
             self._soon.stop()
-            self._soon = None
 
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.text import Text
-from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
-from textual.screen import Screen
-from textual.widgets import Button, Footer, Static
+from textual.widgets import Button, Static
 
+from guardtui.app.state import AppState
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
-from guardtui.tui.messages import ViewChanged
-from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, number
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.widgets.metrics_panel import Dashboard, number
 
 EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
 
@@ -49,21 +47,21 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
             "Beside each field: the bytes used and allowed. ⚠ says which limit is broken. "
             f"{keys['next_pane']} goes from pane to pane.",
             "editor",
-            "#detail",
+            "detail",
         ),
         Step(
             "the metrics",
             "TPR: of the prompts that should trigger, how many do. TNR: of the others, how many "
             "do not. Coverage is the smaller of the two: the figure to raise.",
             "metrics",
-            "#detail",
+            "detail",
         ),
         Step(
             "an edit",
             "Try it: change a word of the description. At the pause the metrics move, and the "
             "table shows what broke (✗R) and what is fixed (✓F). Nothing is saved yet.",
             "editor",
-            "#detail",
+            "detail",
             EDITED,
         ),
         Step(
@@ -72,7 +70,7 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
             "detail says why: the nearest part, and the words that raise (▴) or lower (▾) its "
             "score.",
             "results",
-            "#metrics",
+            "metrics",
             CHOSEN,
         ),
         Step(
@@ -81,7 +79,7 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
             f"discards it and goes back to the best. Both are remembered: "
             f"{keys['show_history']} shows all. {keys['undo']} takes an edit back.",
             "metrics",
-            "#detail",
+            "detail",
             RECORDED,
         ),
         Step(
@@ -90,19 +88,11 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
             f"topic file; the history is in .guardtui there. {keys['show_help']} explains the "
             "pane you are in, ^p finds every command.",
             "results",
-            "#metrics",
+            "metrics",
             FILTERED,
             alone=True,
         ),
     )
-
-
-class TourEnded(Message):
-    """The tour was left, at step 0 …; `finished` says whether it was at its end."""
-
-    def __init__(self, step: int, *, finished: bool) -> None:
-        self.step, self.finished = step, finished
-        super().__init__()
 
 
 class TourBox(Vertical):
@@ -184,113 +174,104 @@ class TourBox(Vertical):
         self._text.update(themed(text))
 
 
-class Touring(Screen[None]):
-    """A screen that can be toured: the tour's keys, its box and where that lies.
+TOUR_BINDINGS: list[BindingType] = [
+    Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
+    Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
+    # Not before what has the focus: the filter is left by the same key.
+    Binding("escape", "leave_tour", "Leave the tour", show=False),
+]
+"""Keys of the screen while it is toured."""
 
-    The screen has panes with the ids of `Step.covers`, and a method `_show_pane(name)`.
-    """
 
-    BINDINGS = [
-        Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
-        Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
-        # Not before what has the focus: the filter is left by the same key.
-        Binding("escape", "leave_tour", "Leave the tour", show=False),
-    ]
+class Tour:
+    """Shows the tour's box over the panes, and notices what the author tries."""
 
-    def _show_pane(self, following: str) -> None:
-        raise NotImplementedError
-
-    @property
-    def tour(self) -> TourBox | None:
+    def __init__(self, window: Window) -> None:
+        self._window, self._panes = window, window.panes
+        self.box: TourBox | None = None
         """The tour's box while it is shown."""
-        return next(iter(self.query(TourBox)), None)
+        self.actions: Mapping[str, ActionMethod] = {"tour": self.turn}
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("tour_step", "leave_tour"):
-            return self.tour is not None
-        return super().check_action(action, parameters)
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Notice what the metrics show; they are drawn before this."""
+        shown = self._panes.metrics.dashboard
+        if self.box is not None and shown is not None and new.evaluation is not None:
+            self.box.measured(shown)
 
-    async def action_tour(self) -> None:
+    def turn(self) -> None:
         """Start the tour at its first step, or leave it."""
-        if self.tour is not None:
-            self.action_leave_tour()
-            return
-        box = TourBox(dict(self.app._keymap))
-        box.lie_over(self._side_by_side)
-        await self.mount(box, before=self.query_one(Footer))
-        self.watch(self.query_one(MetricsPanel), "dashboard", self._tour_measured, init=False)
+        if self.box is not None:
+            self.leave()
+        else:
+            self._window.start(self._begin(), group="tour")
+
+    async def _begin(self) -> None:
+        box = self.box = TourBox(dict(self._window.keymap))
+        box.lie_over(self._panes.side_by_side)
+        await self._panes.mount_before_footer(box)
         self._show_step(0)
 
-    def action_tour_step(self, step: int) -> None:
-        box = self.tour
+    def step(self, step: int) -> None:
+        """Go on (1), or back (-1)."""
+        box = self.box
         if box is None:
             return
         if step > 0 and box.is_last:
-            self.action_leave_tour()
+            self.leave()
         else:
             self._show_step(box.step + step)
 
-    def action_leave_tour(self) -> None:
-        box = self.tour
+    def leave(self) -> None:
+        """End the tour."""
+        box, self.box = self.box, None
         if box is not None:
             box.remove()
-            self.remove_class("-touring", "-touring-alone")
-            self.post_message(TourEnded(box.step, finished=box.is_last))
+            self._panes.set_classes(touring=False, alone=False)
+
+    def pressed(self, button: str | None) -> None:
+        """Do what a button of the box says."""
+        if button == "tour-leave":
+            self.leave()
+        else:
+            self.step(-1 if button == "tour-back" else 1)
+
+    def resized(self) -> None:
+        """Lay the box anew."""
+        self._window.later(self._place)
+
+    def chose_row(self) -> None:
+        """Notice that a row was chosen."""
+        if self.box is not None and self._panes.results.table.has_focus:
+            self.box.notice(CHOSEN, "chosen: the detail below tells its reason")
+
+    def filtered(self) -> None:
+        """Notice that the table was filtered."""
+        if self.box is not None:
+            self.box.notice(FILTERED, "the table shows what you asked for")
 
     def _show_step(self, step: int) -> None:
-        box = self.tour
+        box = self.box
         if box is None:
             return
-        box.show(step, self.query_one(MetricsPanel).dashboard)
-        if not self._side_by_side and not self.has_class(f"-pane-{box.current.pane}"):
-            self._show_pane(box.current.pane)
-        self.call_after_refresh(self._place_tour)
+        box.show(step, self._panes.metrics.dashboard)
+        if not self._panes.side_by_side and self._panes.shown != box.current.pane:
+            self._panes.show(box.current.pane)
+        self._window.later(self._place)
 
-    @property
-    def _side_by_side(self) -> bool:
-        return self.has_class("-wide") and self.has_class("-tall")
-
-    def _place_tour(self) -> None:
+    def _place(self) -> None:
         """Lay the box over a pane that is not spoken of, or, without room, between the panes."""
-        box = self.tour
+        box, over = self.box, self._panes.side_by_side
         if box is None:
             return
-        self.set_class(not self._side_by_side, "-touring")
-        self.set_class(not self._side_by_side and box.current.alone, "-touring-alone")
-        covered = self.query_one(box.current.covers)
-        if box.has_class("-over") != self._side_by_side:
+        self._panes.set_classes(touring=not over, alone=not over and box.current.alone)
+        covered = self._panes.named(box.current.covers)
+        if box.has_class("-over") != over:
             # What it leaves room for, or no longer does, is drawn first: then the panes lie still.
-            box.lie_over(self._side_by_side)
-            self.call_after_refresh(self._place_tour)
-        elif self._side_by_side:
+            box.lie_over(over)
+            self._window.later(self._place)
+        elif over:
             box.styles.offset = covered.region.offset
             box.styles.width, box.styles.height = covered.region.size
         else:
             box.styles.offset = (0, 0)
             box.styles.width, box.styles.height = "100%", "auto"
-
-    @on(events.Resize)
-    def _tour_resized(self) -> None:
-        self.call_after_refresh(self._place_tour)
-
-    @on(Button.Pressed, "TourBox Button")
-    def _tour_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        if event.button.id == "tour-leave":
-            self.action_leave_tour()
-        else:
-            self.action_tour_step(-1 if event.button.id == "tour-back" else 1)
-
-    def _tour_measured(self, shown: Dashboard | None) -> None:
-        if shown is not None and self.tour is not None:
-            self.tour.measured(shown)
-
-    @on(FrameTable.RowSelected)
-    def _tour_chosen(self) -> None:
-        if self.tour is not None and self.query_one(FrameTable).has_focus:
-            self.tour.notice(CHOSEN, "chosen: the detail below tells its reason")
-
-    @on(ViewChanged)
-    def _tour_filtered(self) -> None:
-        if self.tour is not None:
-            self.tour.notice(FILTERED, "the table shows what you asked for")

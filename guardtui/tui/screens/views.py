@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Label, OptionList
+from textual.containers import Vertical
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_start, display_text
@@ -17,7 +17,7 @@ from guardtui.tui.content import themed
 from guardtui.tui.layout import column_title
 from guardtui.tui.modal import Modal
 from guardtui.tui.results import COLUMNS, FILTERS, extra_name
-from guardtui.tui.widgets.line_input import LineInput
+from guardtui.tui.screens.dialogs import LineDialog
 
 _LONGEST = 60
 
@@ -36,48 +36,19 @@ def view_text(view: SavedView) -> str:
     return " · ".join(parts)
 
 
-class NameView(Modal[str | None]):
-    """Asks for the name of a view; Enter saves, Escape leaves it."""
-
-    BINDINGS = [("escape", "close", "Leave")]
-
-    def __init__(self, view_shown: str, taken: Sequence[str]) -> None:
-        super().__init__()
-        self._shown, self._taken = view_shown, frozenset(taken)
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Save the view"
-            yield Label(self._shown, markup=False)
-            yield LineInput(placeholder="a name for it", max_length=NAME_LENGTH, compact=True)
-            yield Label("", id="problem", markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button(Text("Save (Enter)"), id="yes", variant="primary", compact=True)
-                yield Button(Text("Leave (Esc)"), id="no", compact=True)
-
-    @on(Input.Changed)
-    def changed(self, event: Input.Changed) -> None:
-        taken = event.value.strip() in self._taken
-        note = "! there is a view of this name: it will be replaced" if taken else ""
-        self.query_one("#problem", Label).update(note)
-
-    @on(Input.Submitted)
-    def submitted(self) -> None:
-        name = self.query_one(Input).value.strip()
-        if name:
-            self.dismiss(name)
-        else:
-            self.query_one("#problem", Label).update("! a view needs a name")
-
-    @on(Button.Pressed)
-    def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self.submitted()
-        else:
-            self.dismiss(None)
-
-    def action_close(self) -> None:
-        self.dismiss(None)
+def name_dialog(shown: str, taken: Sequence[str]) -> LineDialog:
+    """Return the dialog that asks for the name of a view, described by `shown`."""
+    replaced = "! there is a view of this name: it will be replaced"
+    return LineDialog(
+        "Save the view",
+        shown,
+        "a name for it",
+        "Save",
+        lambda name: "" if name else "! a view needs a name",
+        longest=NAME_LENGTH,
+        help_pane="views",
+        note=lambda name: replaced if name in taken else "",
+    )
 
 
 class ViewList(Modal[SavedView | None]):

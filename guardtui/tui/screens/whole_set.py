@@ -6,9 +6,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rich.text import Text
 from textual import events, on, work
@@ -16,13 +16,20 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from guardtui.domain.evaluation import ScannerSettings, should_trigger
-from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.app.engine import Engine
+from guardtui.app.large_set import large_set_notes, sample_metrics
+from guardtui.app.reporting import Subject
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Outcome, outcomes
-from guardtui.files.free_name import names_in
-from guardtui.files.problems import FileProblem
+from guardtui.domain.verdicts import Outcome
+from guardtui.files.problems import FileError
+from guardtui.reports.base import report_formats
+from guardtui.reports.formats import in_order
+from guardtui.reports.whole import report_of
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.shards.merge import Merged, category_metrics
 from guardtui.shards.parts import Counts, Run, metrics_of_counts
@@ -31,10 +38,11 @@ from guardtui.shards.shard import ShardError
 from guardtui.shards.whole_set import EMBEDDING, Said, WholeChange, WholeSet
 from guardtui.tui.content import themed
 from guardtui.tui.listing import Listing, RowsView
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import TextPage
-from guardtui.tui.screens.export_dialog import PICTURE, ExportDialog, Subject, Wanted
-from guardtui.tui.screens.exporting import ExportingScreen
+from guardtui.tui.screens.exporting import Export
 from guardtui.tui.whole_rows import (
     GROUPS,
     Wrong,
@@ -55,9 +63,6 @@ from guardtui.tui.widgets.detail import PromptDetail, detail_text
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.line_input import LineInput
 
-if TYPE_CHECKING:
-    from guardtui.reports.base import ReportInput
-
 _POLL = 0.1
 _WINDOW = 10.0
 """Seconds over which the rate of embedding is taken."""
@@ -68,7 +73,7 @@ UNFIT = ("tsv",)
 """Formats of iterations, of which a run has none."""
 
 _Value = TypeVar("_Value")
-PROBLEMS = (FileProblem, ScannerError, ShardError, OSError)
+PROBLEMS = (FileError, ScannerError, ShardError, OSError)
 
 
 class WholeSetDialog(Modal[None], Listing):
@@ -91,11 +96,19 @@ class WholeSetDialog(Modal[None], Listing):
     groups = tuple(GROUPS)
 
     def __init__(
-        self, host: WholeScreen, whole: WholeSet, sample: Sample, topic: Topic, notes: list[str]
+        self,
+        engine: Engine,
+        whole: WholeSet,
+        sample: Sample,
+        topic: Topic,
+        notes: list[str],
+        sample_metrics: Callable[[Topic, ScannerSettings], Metrics | None],
+        export: Callable[[Merged, WholeChange | None], Awaitable[None]],
     ) -> None:
-        """`host` gives the scanner, and writes reports; `notes` are told above the rates."""
+        """`notes` stand above the rates; `sample_metrics` blocks, `export` asks and writes."""
         super().__init__()
-        self._host, self._whole, self._sample, self._notes = host, whole, sample, notes
+        self._engine, self._whole, self._sample, self._notes = engine, whole, sample, notes
+        self._sample_metrics, self._export = sample_metrics, export
         self.topic = topic
         self.view = RowsView()
         self.merged: Merged | None = None
@@ -112,7 +125,6 @@ class WholeSetDialog(Modal[None], Listing):
         self._groups = Static("", id="whole-groups", markup=False)
         self._words = LineInput(placeholder="words of the prompt", id="panel-words", compact=True)
         self.table = FrameTable(search_column="prompt", id="whole-table")
-        self.table.vim = host.results_pane.table.vim
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
@@ -167,7 +179,7 @@ class WholeSetDialog(Modal[None], Listing):
                 self._tell(f"✗ {display_text(str(problem), newlines=True)}", "$text-error")
 
     async def _find(self, stop: threading.Event) -> None:
-        whole, topic, scanner = self._whole, self.topic, self._host.scanner
+        whole, topic, scanner = self._whole, self.topic, self._engine.scanner
         self._tell("looking for a finished run of this definition …")
         merged = await self._beside(whole.finished, topic, scanner)
         self._looking = False
@@ -207,7 +219,7 @@ class WholeSetDialog(Modal[None], Listing):
         self._progress = progress
 
     def _poll(self) -> None:
-        progress, sample = self._progress, self._host.evaluator.progress
+        progress, sample = self._progress, self._engine.progress
         if self._stop.is_set():
             return
         if progress is None:
@@ -234,7 +246,7 @@ class WholeSetDialog(Modal[None], Listing):
 
         def work_out() -> Text:
             parts = [headline(run, how, self._notes)]
-            of_sample = self._host.sample_metrics(run.topic, run.settings)
+            of_sample = self._sample_metrics(run.topic, run.settings)
             parts.append(rates_text(metrics_of_counts(counts), self._sample, of_sample))
             if self._compared:
                 parts.append(change_text(self.change))
@@ -282,7 +294,7 @@ class WholeSetDialog(Modal[None], Listing):
         detail = detail_of(wrong, place, merged.run)
         try:
             explanation = await asyncio.to_thread(
-                self._host.scanner.explain, detail.topic, detail.prompt
+                self._engine.scanner.explain, detail.topic, detail.prompt
             )
             detail = replace(detail, explanation=explanation)
         except ScannerError:
@@ -300,7 +312,7 @@ class WholeSetDialog(Modal[None], Listing):
         if merged is None:
             self.notify("A report can be written as soon as all parts are.")
             return
-        await self._host.export_whole(merged, change)
+        await self._export(merged, change)
 
     def _leave(self) -> None:
         self._stop.set()
@@ -330,100 +342,67 @@ def detail_of(wrong: Wrong, place: int, run: Run) -> PromptDetail:
     )
 
 
-class WholeScreen(ExportingScreen):
-    """The action that evaluates all of a large set; what it holds ready is kept for the next."""
+class WholeSetFeature:
+    """Evaluates all of a large set; what is held ready is kept for the next time."""
 
-    _whole_set: WholeSet | None = None
-    _whole_dialog: WholeSetDialog | None = None
+    def __init__(self, services: Services, window: Window, export: Export) -> None:
+        self._services, self._window, self._export = services, window, export
+        self.whole_set: WholeSet | None = None
+        self._dialog: WholeSetDialog | None = None
+        self.actions: Mapping[str, ActionMethod] = {"show_whole": window.action(self.show_whole)}
 
-    @work(exclusive=True, group="dialog")
-    async def action_show_whole(self) -> None:
-        await self._take_typed()
-        large = self.workspace.large
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Evaluate another definition in the dialog that is open."""
+        dialog = self._dialog
+        if dialog is not None and dialog.is_running and dialog.topic != new.topic:
+            dialog.renew(new.topic)
+
+    async def show_whole(self) -> None:
+        """Evaluate all of the large set and show what came of it."""
+        services = self._services
+        await services.editing.finish_typing()
+        large = services.workspace.large
         if large is None:
-            self.notify(
-                f"All {len(self.workspace.prompts)} prompts are here already: this is no sample of "
-                "a large set."
+            self._window.notify(
+                f"All {len(services.workspace.prompts)} prompts are here already: this is no "
+                "sample of a large set."
             )
             return
-        if self._whole_set is None or self._whole_set.large is not large[0]:
-            self._whole_set = WholeSet(large[0])
-        dialog = WholeSetDialog(
-            self, self._whole_set, large[1], self.session.topic, self._whole_notes()
+        if self.whole_set is None or self.whole_set.large is not large[0]:
+            self.whole_set = WholeSet(large[0])
+        dialog = self._dialog = WholeSetDialog(
+            services.engine,
+            self.whole_set,
+            large[1],
+            services.session.topic,
+            self._notes(),
+            self._sample_metrics,
+            self._export_run,
         )
-        self._whole_dialog = dialog
         try:
-            await self.app.push_screen_wait(dialog)
+            await self._window.show(dialog)
         finally:
-            self._whole_dialog = None
+            self._dialog = None
 
-    def _whole_notes(self) -> list[str]:
-        notes = []
-        scan, options = self.standing_scan(), self.remote_options
-        other = scan.settings.name if scan is not None else ""
-        if not other and options.judge is not None:
-            other = "judge"
-        if not other and self.connection is not None:
-            other = "airs"
-        if other:
-            who = {"airs": "AIRS", "judge": "The judge"}.get(other, other)
-            notes.append(f"{who} is not asked: all prompts are judged by the embedded engine only")
-        if count := len(self.measuring.companions):
-            notes.append(
-                f"this definition alone, without the {count} other topic{'s' * (count != 1)} "
-                "measured together with it"
-            )
-        return notes
+    def _notes(self) -> list[str]:
+        services = self._services
+        scan = services.scans.standing_scan()
+        connections = services.connections
+        remote = connections.asked_name if connections.is_named else ""
+        if scan is not None:
+            remote = scan.settings.name
+        return large_set_notes(remote, len(services.engine.measuring.companions))
 
-    def sample_metrics(self, topic: Topic, settings: ScannerSettings) -> Metrics | None:
-        """What the sample comes to by the embedded engine; None where it cannot be said. Blocks."""
-        prompts, shown = self.workspace.prompts, self.evaluation
-        if (
-            shown is not None
-            and shown.topic == topic
-            and shown.settings == settings
-            and shown.prompt_set == prompts.fingerprint
-        ):
-            return shown.metrics
-        try:
-            verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
-        except ScannerError:
-            return None
-        if verdicts is None:
-            return None
-        duty = should_trigger(prompts.expected, topic.intent)
-        return metrics_of(outcomes(duty, verdicts.triggered))
+    def _sample_metrics(self, topic: Topic, settings: ScannerSettings) -> Metrics | None:
+        services = self._services
+        shown, prompts = services.state.evaluation, services.workspace.prompts
+        return sample_metrics(services.engine, shown, topic, prompts, settings)
 
-    async def export_whole(self, merged: Merged, change: WholeChange | None) -> None:
+    async def _export_run(self, merged: Merged, change: WholeChange | None) -> None:
         """Ask for a format and a name, and write a report of a whole run."""
-        from guardtui.reports.base import report_formats
-        from guardtui.reports.formats import in_order
-        from guardtui.reports.whole import report_of
-
-        path = self.workspace.topic_file.path
-        taken = await asyncio.to_thread(names_in, path.absolute().parent)
-
-        def report(wanted: Wanted) -> ReportInput:
-            return report_of(merged, WholeSet.baseline(change))
-
-        def write(wanted: Wanted) -> None:
-            self._write_export(dialog, report, wanted)
-
         title = f"all {merged.run.large.rows} prompts, run {merged.run.id}"
-        formats = [one for one in in_order(report_formats()) if one not in UNFIT]
-        dialog = ExportDialog(
-            formats,
+        await self._export.ask_and_write(
+            [name for name in in_order(report_formats()) if name not in UNFIT],
             [Subject(title, f"all-{merged.run.id}")],
-            self._usual_format(),
-            path.stem,
-            taken,
-            write,
+            lambda request: report_of(merged, WholeSet.baseline(change)),
         )
-        if await self.app.push_screen_wait(dialog) == PICTURE:
-            await self.app.run_action("screenshot")
-
-    def _changed(self) -> None:
-        super()._changed()
-        dialog = self._whole_dialog
-        if dialog is not None and dialog.is_running and dialog.topic != self.session.topic:
-            dialog.renew(self.session.topic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar, Protocol
 
 from rich.text import Text
 from textual import events
@@ -64,6 +65,22 @@ _NOT_SELECTED = (
 )
 
 
+class Detail(Protocol):
+    """What the pane shows: something whole, with signs of ours in its text."""
+
+    signs_name: ClassVar[str]
+    """What the signs are, for a message."""
+
+    @property
+    def copied(self) -> str:
+        """The text to copy: no part of it is ours."""
+        ...
+
+    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+        """Return the text for so many cells, and the places of the signs in it, if `marked`."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
@@ -87,6 +104,15 @@ class PromptDetail:
     stopped_by: Sequence[str] = ()
     reason: str = ""
 
+    signs_name: ClassVar[str] = "Signs behind the words"
+
+    @property
+    def copied(self) -> str:
+        return self.prompt
+
+    def drawn(self, width: int, *, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
+        return detail_text(self, width, marked=marked)
+
 
 class MarkedText(Static):
     """Text in which some characters are signs of ours, which a copy leaves out."""
@@ -109,15 +135,23 @@ class MarkedText(Static):
 
 
 class DetailPane(VerticalScroll):
-    """Draws a `PromptDetail`, inert."""
+    """Draws a `Detail`, inert."""
 
     BORDER_TITLE = "Detail"
     BINDINGS = bindings(DETAIL)
 
-    def __init__(self) -> None:
-        super().__init__(id="detail")
+    def __init__(
+        self,
+        id: str = "detail",  # noqa: A002 - Textual's name for it
+        help_pane: str = "detail",
+        hints: tuple[str, str] = (_NOT_EVALUATED, _NOT_SELECTED),
+    ) -> None:
+        """`hints` are shown while there is nothing to select yet, and while nothing is selected."""
+        super().__init__(id=id)
+        self.help_pane = help_pane
         self._text = MarkedText()
-        self._detail: PromptDetail | None = None
+        self._hints = hints
+        self._detail: Detail | None = None
         self._evaluated = False
         self._marked = True
         self._drawn_for = 0
@@ -125,8 +159,8 @@ class DetailPane(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, detail: PromptDetail | None, *, evaluated: bool | None = None) -> None:
-        """Show a prompt; None when none is selected.
+    def show(self, detail: Detail | None, *, evaluated: bool | None = None) -> None:
+        """Show something whole; None when nothing is selected.
 
         `evaluated` says whether there is anything to select; without it, whether there was once.
         """
@@ -145,19 +179,17 @@ class DetailPane(VerticalScroll):
     def _draw(self) -> None:
         self._drawn_for = self._width
         if self._detail is None:
-            hint = _NOT_SELECTED if self._evaluated else _NOT_EVALUATED
+            hint = self._hints[self._evaluated]
             self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
             return
-        text, signs = detail_text(self._detail, self._width or 80, marked=self._marked)
+        text, signs = self._detail.drawn(self._width or 80, marked=self._marked)
         self._text.show(text, signs)
 
     def action_toggle_marks(self) -> None:
         self._marked = not self._marked
         self._draw()
-        self.notify(
-            "Signs behind the words: on." if self._marked else "Signs behind the words: off.",
-            timeout=2,
-        )
+        name = PromptDetail.signs_name if self._detail is None else self._detail.signs_name
+        self.notify(f"{name}: {'on' if self._marked else 'off'}.", timeout=2)
 
     def action_leave_detail(self) -> None:
         self.post_message(DetailLeft())
@@ -167,8 +199,8 @@ class DetailPane(VerticalScroll):
             self.notify("Select a prompt first.")
             return
         # On the clipboard too: a terminal acts on what is pasted into it.
-        self.app.copy_to_clipboard(display_text(self._detail.prompt, newlines=True))
-        hidden = hidden_characters(self._detail.prompt)
+        self.app.copy_to_clipboard(display_text(self._detail.copied, newlines=True))
+        hidden = hidden_characters(self._detail.copied)
         note = f"; {hidden} hidden characters are copied as signs" if hidden else ""
         self.notify(f"Copied{note}.")
 
@@ -211,6 +243,9 @@ def _verdict(detail: PromptDetail) -> Text:
     elif detail.score is not None and detail.threshold is not None:
         sign = "≥" if detail.score >= detail.threshold else "<"
         line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
+    if detail.explanation is not None and detail.explanation.unknown_language:
+        language = detail.explanation.unknown_language
+        line.append(f"  ? {language}, which the engine has not learnt", "bold $text-warning")
     hidden = hidden_characters(detail.prompt)
     if hidden:
         line.append(f"  {hidden} hidden characters", "bold $text-accent")

@@ -32,7 +32,7 @@ from guardtui.tui.widgets.topic_field import (
     difference_line,
     example_differences,
 )
-from guardtui.tui.widgets.vim import Memory
+from guardtui.tui.widgets.vim import Register
 
 __all__ = ["Field", "IntentField", "TopicEditor"]
 
@@ -77,7 +77,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._counters: dict[str, Label] = {}
         self._differences: dict[str, Difference] = {}
         self._baseline: Topic | None = None
-        self._memory = Memory()
+        self._register = Register()
         self._notes: list[str] = []
         self.lint = LintLines()
         self._last_field: Field | None = None
@@ -110,7 +110,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         yield self.lint
 
     def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
-        field = Field(text, name=name, limit=limit, lines=lines, memory=self._memory)
+        field = Field(text, name=name, limit=limit, lines=lines, register=self._register)
         field.set_reactive(Field.vim, self.vim)
         counter = Label("", classes="field-counter", markup=False)
         self._fields.append(field)

@@ -9,7 +9,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.widget import Widget
 from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+
+from guardtui.tui.actions import call_of
+from guardtui.tui.textual_compat import FooterKey
 
 LEFT_OUT = (
     *("export", "show_history", "discard", "keep", "search", "next_pane"),
@@ -22,6 +24,21 @@ LEFT_OUT = (
 class FittingFooter(Footer):
     """A compact footer in which no key is cut: those without room are left out whole."""
 
+    _composed: tuple[object, ...] = ()
+
+    async def recompose(self) -> None:
+        """Rebuild the keys only when they changed; Textual asks at every change of focus."""
+        keys = (
+            self.app.size.width,
+            *(
+                (binding, self.app.get_key_display(binding), enabled, tooltip)
+                for _, binding, enabled, tooltip in self.screen.active_bindings.values()
+            ),
+        )
+        if keys != self._composed:
+            self._composed = keys
+            await super().recompose()
+
     def compose(self) -> ComposeResult:
         yield from fitting(list(super().compose()), self.app.size.width)
 
@@ -32,10 +49,12 @@ class FittingFooter(Footer):
 def fitting(keys: Sequence[Widget], room: int) -> list[Widget]:
     """The keys that fit into so many cells, in their order."""
     left = [(key, _cells(key)) for key in keys]
-    for action in LEFT_OUT:
+    for name in LEFT_OUT:
         if sum(cells for _, cells in left) - 1 <= room:
             break
-        left = [one for one in left if getattr(one[0], "action", "") != action]
+        # Keys of the main screen call its features.
+        calls = (name, call_of(name))
+        left = [(key, cells) for key, cells in left if getattr(key, "action", "") not in calls]
     return [key for key, _ in left]
 
 

@@ -9,6 +9,6 @@ from textual.widgets import Input
 class LineInput(Input):
     """Textual's own takes Alt and a letter for the letter, and keys of the app would be typed."""
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         if event.key.startswith("alt+"):
             event.prevent_default()  # the handler of `Input`; what is bound to the key still runs

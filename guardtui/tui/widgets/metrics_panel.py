@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -13,18 +12,22 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
-from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import threshold_text
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
+from guardtui.domain.operating_point import (
+    SHIPPED,
+    BetterThreshold,
+    ThresholdFit,
+    is_fitted_with,
+)
 from guardtui.domain.own_figure import OwnFigure
+from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from guardtui.tui.textual_compat import keymap_of
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
 """Rates of a sample that are estimates for all, whatever the shares of its classes."""
@@ -32,38 +35,6 @@ ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
 _NAME_CHARACTERS = 40  # of a metric of the user's own
 
 _BARS = "▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where not every prompt has a verdict: limits of the rates, and what they will probably be.
-
-    `answered` are rows with a verdict of how many, by the rate; `waiting` and `failed` count the
-    prompts that were not asked so far, and those that got no verdict.
-    """
-
-    bounds: Mapping[str, Bounds | None]
-    answered: Mapping[str, tuple[int, int]]
-    estimate: Estimate | None
-    waiting: int
-    failed: int
-
-
-def standing_of(evaluation: Evaluation, predicted: NDArray[np.int8] | None) -> Standing | None:
-    """How an evaluation stands, None when every prompt has a verdict.
-
-    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`.
-    """
-    metrics = evaluation.metrics
-    if not metrics.missing:
-        return None
-    codes, duty = evaluation.codes, evaluation.should_trigger
-    probable = None
-    if metrics.open and predicted is not None:
-        probable = estimate(codes, duty, predicted)
-    return Standing(
-        rate_bounds(codes, duty), denominators(codes, duty), probable, metrics.open, metrics.errors
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +54,18 @@ class Dashboard:
     plateau: int
     changes: Sequence[str]
     recorded: bool
-    standing: Standing | None = None
+    partial: PartialRates | None = None
     sample: str = ""
     """What the prompts are a sample of; "" when they are all there are."""
     figures: Sequence[OwnFigure] | None = ()
     """What the user's own metrics say; None while that is being worked out."""
+    fit: ThresholdFit | None = None
+    held_out: float | None = None
+    """Coverage cross-validated, where the threshold was fitted to these labels."""
+    shipped: float | None = None
+    """The engine's shipped threshold."""
+    better: BetterThreshold | None = None
+    """Another threshold that would give significantly more."""
     proportional: bool = True
     """Whether each class has its share of the sample, so that all rates are estimates for all."""
 
@@ -130,7 +108,7 @@ class MetricsPanel(VerticalScroll):
         yield self._text
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
-        self._text.update(themed(dashboard_text(shown, dict(self.app._keymap))))
+        self._text.update(themed(dashboard_text(shown, keymap_of(self.app))))
 
 
 def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = None) -> Text:
@@ -139,14 +117,50 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
         return Text(_NOTHING_YET, "$text-muted")
     lines = [
         *([Text(shown.sample, "$text-warning")] if shown.sample else []),
-        *(_rates(shown) if shown.standing is None else _open_rates(shown, shown.standing)),
+        *(_rates(shown) if shown.partial is None else _open_rates(shown, shown.partial)),
         *_own(shown),
         _counts(shown),
+        *_operating_point(shown, keymap),
         *_change(shown),
         *_history(shown),
         *_numbers(shown, keymap),
     ]
     return Text("\n").join(lines)
+
+
+def operating_text(shown: Dashboard) -> str:
+    """The threshold, where it comes from, and the shipped one; "" for a scanner without one."""
+    settings, fit = shown.evaluation.settings, shown.fit
+    if settings.threshold is None:
+        return ""
+    text = f"threshold {threshold_text(settings.threshold)}, "
+    if settings.threshold_source == SHIPPED:
+        return text + SHIPPED
+    if fit is not None and is_fitted_with(shown.evaluation, fit):
+        text += f"fitted to your {fit.labels} labels"
+    else:
+        text += display_start(settings.threshold_source, 40)
+    return text if shown.shipped is None else f"{text} (shipped {threshold_text(shown.shipped)})"
+
+
+def _operating_point(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
+    text = operating_text(shown)
+    lines = [Text(text, "$text-muted")] if text else []
+    better = shown.better
+    if better is not None and text:
+        lines.append(
+            Text(
+                f"⚠ threshold {threshold_text(better.threshold)} would give coverage "
+                f"{better.change}: "
+                f"{_keys('fit_threshold', keymap)} fits again",
+                "$text-warning",
+            )
+        )
+    return lines
+
+
+def _keys(name: str, keymap: Mapping[str, str] | None) -> str:
+    return next(key_names(one, keymap) for one in ACTIONS if one.name == name)
 
 
 def _rates(shown: Dashboard) -> list[Text]:
@@ -155,7 +169,7 @@ def _rates(shown: Dashboard) -> list[Text]:
     lines = []
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(metrics, name)
-        line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
+        line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(f"{number(value):<7}", "bold")
         sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
         line.append(f"{sign:<10}", style)
@@ -164,32 +178,52 @@ def _rates(shown: Dashboard) -> list[Text]:
             line.append("of the sample", "$text-muted")
         elif interval is not None:
             line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
+        if name == "coverage" and shown.held_out is not None:
+            line.append(f" cv {number(shown.held_out)}", "$text-muted")
         lines.append(line)
+        if name == "coverage":
+            lines += _separation(shown)
     return lines
 
 
-def _left(standing: Standing) -> str:
+def _separation(shown: Dashboard) -> list[Text]:
+    """The figure that does not depend on the threshold; nothing for a scanner without scores."""
+    separation = shown.evaluation.separation
+    if separation is None:
+        return []
+    line = Text(f"{'separation':<11}")
+    line.append(f"{number(separation.area):<7}", "bold")
+    change = shown.comparison.separation if shown.comparison else None
+    sign, style = delta(None if change is None else change.value)
+    line.append(f"{sign:<10}", style)
+    interval = separation.interval
+    if interval is not None:
+        line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
+    return [line]
+
+
+def _left(partial: PartialRates) -> str:
     """How many prompts have no verdict."""
-    told = [f"{standing.waiting} open"] if standing.waiting else []
-    return ", ".join([*told, f"{standing.failed} failed"] if standing.failed else told)
+    told = [f"{partial.waiting} open"] if partial.waiting else []
+    return ", ".join([*told, f"{partial.failed} failed"] if partial.failed else told)
 
 
-def _open_rates(shown: Dashboard, standing: Standing) -> list[Text]:
+def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
     """Rates of which more is to come: limits instead of sampling intervals, and denominators."""
-    estimates = standing.estimate.rates if standing.estimate is not None else {}
+    estimates = partial.estimate.rates if partial.estimate is not None else {}
     kind = "estimates [by what is open]" if estimates else "rates of the others"
-    lines = [Text(f"⚠ {_left(standing)}: {kind}", "$text-warning")]
+    lines = [Text(f"⚠ {_left(partial)}: {kind}", "$text-warning")]
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
-        probable, bounds = estimates.get(name), standing.bounds.get(name)
-        line = Text(f"{title:<10}", "bold" if name == "coverage" else "")
+        probable, bounds = estimates.get(name), partial.bounds.get(name)
+        line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(f"{'≈' + number(probable.value) if probable else number(value):<8}", "bold")
         if probable is not None:
             line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
         if bounds is not None and name in ("coverage", "accuracy"):
             line.append(f"worst {bounds.low:.3f} best {bounds.high:.3f}", "$text-muted")
-        if name in standing.answered:
-            done, total = standing.answered[name]
+        if name in partial.answered:
+            done, total = partial.answered[name]
             line.append(f"{done}/{total} answered", "$text-muted")
         lines.append(line)
     return lines
@@ -252,10 +286,7 @@ def _history(shown: Dashboard) -> list[Text]:
     if shown.discards >= shown.plateau:
         line.append("  plateau: try another angle", "bold $text-warning")
     settings = shown.evaluation.settings
-    source = f" ({settings.threshold_source})" if settings.threshold_source else ""
     scanner = settings.identity
-    if settings.threshold is not None:
-        scanner += f"  threshold {number(settings.threshold)}{source}"
     if settings.revision:
         scanner += f", revision {settings.revision}"
     kind = "proxy: " if settings.name == "local" else ""
@@ -277,8 +308,9 @@ def _numbers(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
     line.append("coverage by iteration, newest first: ", "$text-muted")
     newest = list(zip(shown.numbers, shown.history, strict=True))[-NUMBERS_SHOWN:]
     line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
-    keys = next(key_names(one, keymap) for one in ACTIONS if one.name == "show_history")
-    line.append(f"  ({keys}: every iteration with its rates)", "$text-muted")
+    line.append(
+        f"  ({_keys('show_history', keymap)}: every iteration with its rates)", "$text-muted"
+    )
     return [line]
 
 
@@ -295,15 +327,15 @@ def summary(shown: Dashboard | None) -> Text:
         return Text("not evaluated yet", "$text-muted")
     metrics, comparison = shown.evaluation.metrics, shown.comparison
     sign, style = delta(comparison.deltas["coverage"] if comparison else None)
-    standing = shown.standing
-    if standing is None:
+    partial = shown.partial
+    if partial is None:
         line = Text(f"coverage {number(metrics.coverage)} ", "bold")
         line.append(sign, style)
     else:
-        probable = standing.estimate.rates["coverage"] if standing.estimate is not None else None
+        probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
         value = "≈" + number(probable.value) if probable else number(metrics.coverage)
         line = Text(f"coverage {value}", "bold")
-        line.append(f" ⚠ {_left(standing)}", "$text-warning")
+        line.append(f" ⚠ {_left(partial)}", "$text-warning")
     line.append(f"  TPR {number(metrics.true_positive_rate)}")
     line.append(f" TNR {number(metrics.true_negative_rate)}")
     if comparison:

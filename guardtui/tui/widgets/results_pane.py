@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rich.text import Text
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Input, Static
+from textual.containers import Vertical
+from textual.widgets import Input
 
-from guardtui.domain.row_filter import FilterError, parse_filter
+from guardtui.domain.filter_language import RowFilter
+from guardtui.domain.row_filter import Rows, parse_filter
 from guardtui.domain.text import display_start, display_text
 from guardtui.session.views import (
     LINE_LENGTH,
@@ -24,11 +26,12 @@ from guardtui.tui.actions import RESULTS, bindings
 from guardtui.tui.empty_states import NOT_YET, empty_text
 from guardtui.tui.layout import Layout, layout_of, saved_columns
 from guardtui.tui.messages import SettingsWanted, ViewChanged, ViewRemoved, ViewSaved
+from guardtui.tui.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.results import FILTERS, RARE, Picked, Results, View
 from guardtui.tui.screens.columns import ColumnPicker
-from guardtui.tui.screens.views import NameView, ViewList, view_text
+from guardtui.tui.screens.views import ViewList, name_dialog, view_text
 from guardtui.tui.widgets.filter_bar import FilterBar
-from guardtui.tui.widgets.filter_input import FilterInput
+from guardtui.tui.widgets.filter_line import FilterLine
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.prompt_actions import PromptActions
 from guardtui.tui.widgets.table_columns import place_columns
@@ -38,7 +41,7 @@ _CATEGORY_CHARACTERS = 20
 _PICKED_CHARACTERS = 28
 
 
-class ResultsPane(PromptActions):
+class ResultsPane(Vertical):
     """Owns the view the author asked for; the screen answers with the rows of it."""
 
     BORDER_TITLE = "Results"
@@ -48,54 +51,60 @@ class ResultsPane(PromptActions):
         super().__init__(id="results")
         self.view = View()
         self.layout_chosen = Layout()
-        self._results: Results | None = None
+        self.results: Results | None = None
+        """The rows that are shown; None before there are any."""
+        self.refusal = ""
+        """Why the prompts cannot be edited; "" where they can."""
         self._chosen = False
         self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
         self._group_before = "mistakes"
         self._bar = FilterBar()
-        self._input = FilterInput()
-        self._problem = Static("", id="search-problem", markup=False)
-        self._texts: tuple[str, ...] = ()
+        self._filter = FilterLine(HINT, "search", "filter", self._parse)
+        self._input = self._filter.input
         self.table = FrameTable(search_column="prompt", empty_text=NOT_YET, id="table")
+        self._prompts = PromptActions(self)
 
     def compose(self) -> ComposeResult:
         yield self._bar
         yield self._input
-        yield self._problem
+        yield self._filter.problem
         yield self.table
-
-    def on_mount(self) -> None:
-        self._input.display = self._problem.display = False
 
     # --- what is shown --------------------------------------------------------------------
 
     def show(self, results: Results) -> None:
         """Show other rows; the selected prompt stays selected."""
-        before = self._results
+        before = self.results
         if before is None or before.prompts is not results.prompts:
-            self._input.use_prompts(results.prompts)
+            self._filter.complete_from(prompt_vocabulary(results.prompts))
             self._drop_lost_marks(results)
-            self._results = results
-            if not self._read_line(self._input.value):
+            self.results = results
+            if not self._filter.understood():
                 self.view = replace(self.view, search="")
         self.table.empty_text = empty_text(results)
-        self.table.search = self._texts
+        self.table.search = self._filter.texts
         self.table.sort = (self.view.sort, self.view.descending)
         self._draw(results)
 
+    def _drop_lost_marks(self, results: Results) -> None:
+        """Take the marks off prompts that the prompt set no longer has."""
+        marked = self.table.marked_ids
+        if len(marked):
+            self.table.drop_marks(np.setdiff1d(marked, results.evaluation.keys).tolist())
+
     def _draw(self, results: Results) -> None:
         layout, prompts = self.layout_chosen, results.prompts
-        self._results = results.with_columns(layout.shown(prompts))
+        self.results = results.with_columns(layout.shown(prompts))
         self.table.set_columns(layout.table_columns(prompts))
         # Until the author picks a prompt the first one is looked at, so that regressions, which
         # come first, are in sight.
-        self.table.set_source(self._results, keep_row=self._chosen)
+        self.table.set_source(self.results, keep_row=self._chosen)
         self._show_filters()
 
     @on(FrameTable.MarksChanged)
     def _show_filters(self) -> None:
-        results = self._results
+        results = self.results
         if results is None:
             return
         notes = []
@@ -117,10 +126,8 @@ class ResultsPane(PromptActions):
         """Leave only these prompts, all of them, until Escape brings back the group of before."""
         if self.view.picked is None:
             self._group_before = self.view.filter
-        with self.prevent(Input.Changed):
-            self._input.value = ""
-        self._input.display = False
-        self._read_line("")
+        self._filter.write("")
+        self._filter.understood()
         self._ask(picked=picked, filter="all", category=None, search="")
         self.table.focus()
 
@@ -133,8 +140,8 @@ class ResultsPane(PromptActions):
         self._input.use_lines(known.history)
         self.layout_chosen = layout_of(known.columns)
         self.table.set_column_widths(self.layout_chosen.widths)
-        if self._results is not None:
-            self._draw(self._results)
+        if self.results is not None:
+            self._draw(self.results)
 
     def _remember_columns(self) -> None:
         self.post_message(SettingsWanted(write_columns(saved_columns(self.layout_chosen))))
@@ -152,7 +159,7 @@ class ResultsPane(PromptActions):
         self._ask(filter=name)
 
     def action_next_filter(self) -> None:
-        counts = {} if self._results is None else self._results.counts
+        counts = {} if self.results is None else self.results.counts
         names = [
             name
             for name in FILTERS
@@ -161,7 +168,7 @@ class ResultsPane(PromptActions):
         self._ask(filter=names[(names.index(self.view.filter) + 1) % len(names)])
 
     def action_next_category(self) -> None:
-        known = self._results
+        known = self.results
         column = None if known is None else known.prompts.category_column
         if known is None or column is None:
             self.notify("The prompt set has no column named category.", severity="warning")
@@ -171,8 +178,8 @@ class ResultsPane(PromptActions):
         self._ask(category=names[(place + 1) % len(names)])
 
     def action_next_sort(self) -> None:
-        if self._results is not None:
-            keys = self._results.columns
+        if self.results is not None:
+            keys = self.results.columns
             place = keys.index(self.view.sort) + 1 if self.view.sort in keys else 0
             self._ask(sort=keys[place % len(keys)], descending=False)
 
@@ -191,32 +198,32 @@ class ResultsPane(PromptActions):
     # --- columns --------------------------------------------------------------------------
 
     def action_choose_columns(self) -> None:
-        if self._results is None:
+        if self.results is None:
             self.notify("The prompts are not evaluated yet.")
             return
         self.app.push_screen(
-            ColumnPicker(self.layout_chosen, self._results.prompts, self._use_layout, self._fitting)
+            ColumnPicker(self.layout_chosen, self.results.prompts, self._use_layout, self._fitting)
         )
 
     def _use_layout(self, layout: Layout, touched: str | None = None) -> None:
         self.layout_chosen, self._touched = layout, touched
         self.table.set_column_widths(layout.widths)
-        if self._results is not None:
-            self._draw(self._results)
+        if self.results is not None:
+            self._draw(self.results)
         self._remember_columns()
 
     def _fitting(self, layout: Layout) -> frozenset[str]:
         """Keys of the columns for which there is room on the screen."""
-        if self._results is None:
+        if self.results is None:
             return frozenset()
-        columns = layout.table_columns(self._results.prompts)
+        columns = layout.table_columns(self.results.prompts)
         width = self.table.scrollable_content_region.width
         gutter = 2 if self.table.mark_count else 1
         slots = place_columns(columns, width, gutter, layout.widths)
         return frozenset(slot.column.key for slot in slots)
 
     def action_resize_column(self, by: int) -> None:
-        shown = () if self._results is None else self._results.columns
+        shown = () if self.results is None else self.results.columns
         wanted = (self._touched, self.view.sort, "prompt")
         key = next((key for key in wanted if key in shown), None)
         if key is not None and not self.table.widen_column(key, by):
@@ -225,10 +232,10 @@ class ResultsPane(PromptActions):
     @on(FrameTable.ColumnResized)
     def column_resized(self, event: ColumnResized) -> None:
         event.stop()
-        if self._results is not None:
+        if self.results is not None:
             self._touched = event.key
             self.layout_chosen = self.layout_chosen.sized(
-                event.key, event.width, self._results.prompts
+                event.key, event.width, self.results.prompts
             )
             self._remember_columns()
 
@@ -257,7 +264,7 @@ class ResultsPane(PromptActions):
             self.notify(f"Saved as {display_text(name)}; v shows all views.", markup=False)
 
         shown = view_text(self._as_saved("new"))
-        self.app.push_screen(NameView(shown, [one.name for one in self._views]), named)
+        self.app.push_screen(name_dialog(shown, [one.name for one in self._views]), named)
 
     def action_show_views(self) -> None:
         if not self._views:
@@ -274,11 +281,9 @@ class ResultsPane(PromptActions):
             return
         if saved.columns:
             self._use_layout(layout_of(saved.columns))
-        with self.prevent(Input.Changed):
-            self._input.value = saved.search
-        self._input.display = bool(saved.search)
+        self._filter.write(saved.search)
         # A line may name a column that this prompt set does not have: it is pointed at then.
-        understood = self._read_line(saved.search)
+        understood = self._filter.understood()
         self._ask(
             filter=saved.filter if saved.filter in FILTERS else "mistakes",
             category=saved.category,
@@ -291,8 +296,7 @@ class ResultsPane(PromptActions):
     # --- the filter line ------------------------------------------------------------------
 
     def action_search(self) -> None:
-        self._input.display = True
-        self._input.focus()
+        self._filter.enter()
 
     def action_step_back(self) -> None:
         """Leave the filter line; in the table take off marks, line, category, what is picked."""
@@ -313,32 +317,20 @@ class ResultsPane(PromptActions):
         if self._input.remember():
             self._remember_lines()
         self._input.value = ""
-        self._input.display = self._problem.display = False
+        self._filter.hide()
         self.table.focus()
         if self.view.search:
             self._ask(search="")
 
-    def _read_line(self, typed: str) -> bool:
-        """Whether the line is understood; if not, its fault is pointed at."""
-        known = self._results  # may have no rows, and is then as good as False
-        columns = known.prompts.extra_columns if known is not None else ()
-        try:
-            self._texts = parse_filter(typed.strip(), columns).texts
-        except FilterError as error:
-            # What is shown stays until the line makes sense again.
-            start = len(typed) - len(typed.lstrip()) + error.start
-            pointer = " " * start + "▔" * max(1, error.end - error.start)
-            self._problem.update(Text(f"{pointer} {display_text(str(error))}"))
-            self._problem.display = True
-            return False
-        self._problem.display = False
-        return True
+    def _parse(self, line: str) -> RowFilter[Rows]:
+        columns = self.results.prompts.extra_columns if self.results is not None else ()
+        return parse_filter(line, columns)
 
     @on(Input.Changed, "#search")
     def search_changed(self, event: Input.Changed) -> None:
         event.stop()
         line = event.value.strip()
-        if self._read_line(event.value) and line != self.view.search:
+        if self._filter.understood() and line != self.view.search:
             self._ask(search=line)
 
     @on(Input.Submitted, "#search")
@@ -361,23 +353,61 @@ class ResultsPane(PromptActions):
             self.notify("Press / and type what to find first.")
             return
         rows = self.table.row_count
-        if self._results is not None and rows and self.table.cursor_index is not None:
+        if self.results is not None and rows and self.table.cursor_index is not None:
             # The search leaves only hits in the view, so the next row is the next hit.
-            self.table.select_row(self._results.row_id((self.table.cursor_index + step) % rows))
+            self.table.select_row(self.results.row_id((self.table.cursor_index + step) % rows))
 
     def action_previous_regression(self) -> None:
         self.action_next_regression(-1)
 
     def action_next_regression(self, step: int = 1) -> None:
-        if self._results is None or not self._results.counts["regressions"]:
+        if self.results is None or not self.results.counts["regressions"]:
             self.notify("No regressions: nothing that was right is wrong now.")
             return
         if self.view.filter not in ("regressions", "mistakes", "all"):
             self._ask(filter="regressions")
             return
-        following = self._results.next_regression(self.table.cursor_row_id, step)
+        following = self.results.next_regression(self.table.cursor_row_id, step)
         if following is not None:
             self.table.select_row(following)
+
+    # --- marks and prompts ----------------------------------------------------------------
+
+    def action_mark_all(self) -> None:
+        self.table.mark_all()
+
+    def action_clear_marks(self) -> None:
+        self.table.clear_marks()
+
+    def action_use_as_example(self) -> None:
+        self._prompts.use_as_example()
+
+    def action_copy_prompt(self) -> None:
+        self._prompts.copy_prompt()
+
+    def action_copy_rows(self) -> None:
+        self._prompts.copy_rows()
+
+    def action_copy_list(self) -> None:
+        self._prompts.copy_list()
+
+    def action_relabel(self) -> None:
+        self._prompts.relabel()
+
+    def action_remove_prompts(self) -> None:
+        self._prompts.remove_prompts()
+
+    def action_duplicate_prompts(self) -> None:
+        self._prompts.duplicate_prompts()
+
+    def action_undo_prompts(self) -> None:
+        self._prompts.undo_prompts()
+
+    def action_add_prompt(self) -> None:
+        self._prompts.add_prompt()
+
+    def action_add_like_this(self) -> None:
+        self._prompts.add_like_this()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step_back":

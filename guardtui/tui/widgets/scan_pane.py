@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.text import Text
 from textual.widgets import Static
 
+from guardtui.app.state import ScanStatus
 from guardtui.domain.text import display_text
-from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.base import Traffic
 from guardtui.tui.content import themed
 
 _NARROW = 100
 """Columns below which words are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanState:
-    """What the line tells: a phase without figures, or a scan under way or ended."""
-
-    phase: str
-    progress: Progress | None = None
-    traffic: Traffic | None = None
-    ended: bool = False
-    problem: bool = False
-    who: str = "AIRS"
 
 
 class ScanPane(Static):
@@ -33,7 +20,7 @@ class ScanPane(Static):
     def __init__(self) -> None:
         super().__init__("", id="scan", markup=False)
 
-    def show(self, state: ScanState | None) -> None:
+    def show(self, state: ScanStatus | None) -> None:
         """Tell this; None hides the line."""
         self.set_class(state is not None, "told")
         if state is not None:
@@ -41,14 +28,14 @@ class ScanPane(Static):
             self.update(themed(text), layout=False)
 
 
-def scan_text(state: ScanState, width: int) -> Text:
+def scan_text(state: ScanStatus, width: int) -> Text:
     """The line, for a screen of so many columns."""
     text = Text(f"{state.who} ", "bold")
     if state.problem:
         text.append("✗ ", "bold $text-error")
     progress = state.progress
-    if progress is None or state.ended:
-        return text.append(display_text(state.phase))
+    if progress is None:
+        return text.append(display_text(state.step))
     wide = width >= _NARROW
     cells = max(8, min(24, width // 6))
     filled = int(cells * progress.done / max(progress.total, 1))
@@ -64,10 +51,6 @@ def scan_text(state: ScanState, width: int) -> Text:
         left = (progress.total - progress.done) / traffic.rate
         text.append(f"  {traffic.rate:.0f}/s  {duration(left)} left")
     told = [(f"in flight {traffic.in_flight}", "")] if wide else []
-    working, endpoints = traffic.endpoints
-    if endpoints and (wide or working < endpoints):
-        style = "$text-warning" if working < endpoints else ""
-        told.append((f"endpoints {working}/{endpoints}", style))
     if progress.known:
         told.append((f"known {progress.known}", ""))
     if traffic.retries and wide:

@@ -116,6 +116,12 @@ def edge_at(slots: Sequence[Slot], x: int, width: int) -> Slot | None:
     return next((slot for slot in slots if x == min(slot.right, width - 1)), None)
 
 
+def resized_at(slots: Sequence[Slot], x: int, width: int) -> Resizing | None:
+    """Return what the edge at cell `x` of a header of `width` cells resizes, or None."""
+    edge = edge_at(slots, x, width)
+    return None if edge is None else resizing(slots, edge.column.key)
+
+
 def allowed_width(slots: Sequence[Slot], slot: Slot, wanted: int, width: int) -> int:
     """The width nearest to the wanted one that leaves flexible columns their least cells.
 
@@ -126,3 +132,70 @@ def allowed_width(slots: Sequence[Slot], slot: Slot, wanted: int, width: int) ->
     # A column of one cell by itself must not be widened by narrowing it.
     least = min(NARROWEST, slot.width)
     return max(least, min(wanted, slot.width + max(0, spare)))
+
+
+class Widths:
+    """Cells of the columns that were resized, by key, and the edge that the mouse drags.
+
+    `slots` are the columns as they are drawn, `width` is that of the line.
+    """
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, int] = {}
+        self._drag: Drag | None = None
+
+    def use(self, by_key: Mapping[str, int]) -> None:
+        """Take these widths in place of all others."""
+        self.by_key = {key: max(NARROWEST, cells) for key, cells in by_key.items()}
+
+    def widen(self, slots: Sequence[Slot], key: str, by: int, width: int) -> str | None:
+        """Widen a column by some cells, or narrow it; return the key of the one resized."""
+        target = resizing(slots, key)
+        if target is None:
+            return None
+        slot, direction = target
+        changed = self._resize(slots, slot.column.key, slot.width + direction * by, width)
+        return slot.column.key if changed else None
+
+    def reset(self, key: str) -> bool:
+        """Give a column its own width again; False when it has it."""
+        return self.by_key.pop(key, None) is not None
+
+    @property
+    def pressed(self) -> bool:
+        """Whether the mouse holds an edge."""
+        return self._drag is not None
+
+    def press(self, slots: Sequence[Slot], x: int, screen_x: int, width: int) -> bool:
+        """Take the edge at cell `x`, pressed at `screen_x`; False when there is none."""
+        target = resized_at(slots, x, width)
+        if target is not None:
+            slot, direction = target
+            self._drag = Drag(slot.column.key, direction, screen_x, slot.width)
+        return target is not None
+
+    def drag(self, slots: Sequence[Slot], screen_x: int, width: int) -> tuple[bool, bool]:
+        """Follow the mouse; return whether it moved from where it pressed, and what it resized."""
+        drag = self._drag
+        if drag is None:
+            return False, False
+        moved = screen_x - drag.pressed_x
+        wanted = drag.width + drag.direction * moved
+        return moved != 0, self._resize(slots, drag.key, wanted, width)
+
+    def release(self) -> str | None:
+        """Let go of the edge; return the key of the column if it has another width now."""
+        drag, self._drag = self._drag, None
+        if drag is None or self.by_key.get(drag.key, drag.width) == drag.width:
+            return None
+        return drag.key
+
+    def _resize(self, slots: Sequence[Slot], key: str, wanted: int, width: int) -> bool:
+        slot = next((slot for slot in slots if slot.column.key == key), None)
+        if slot is None:
+            return False
+        cells = allowed_width(slots, slot, wanted, width)
+        if cells == slot.width:
+            return False
+        self.by_key[key] = cells
+        return True

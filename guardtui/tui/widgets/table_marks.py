@@ -1,18 +1,15 @@
-"""Which rows are marked, as ids: cheap to ask for one row, also when a million are marked."""
+"""Marked rows as ids, cheap to ask for one row when a million are marked; marking a range."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from guardtui.domain.late import late
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
+from guardtui.tui.widgets.table_rows import RowSource, ids_between
 
 Ids: TypeAlias = "NDArray[np.uint64]"
 
@@ -121,3 +118,45 @@ class Marks:
     def _settled(self) -> Marks:
         many = len(self._added) > _FEW or len(self._removed) > _FEW
         return Marks(self.ids) if many else self
+
+
+class Marker:
+    """The marks of a table, and the range of rows that Shift is extending."""
+
+    def __init__(self) -> None:
+        self.marks = Marks()
+        self._anchor: int | None = None
+        """Id of the row that a range starts from; that of the cursor if None."""
+        self._before: Marks | None = None
+        """The marks before the range under way; None if there is none."""
+
+    def end_range(self, *, keep_anchor: bool = False) -> None:
+        """Let the next extension begin a range, at the cursor or at the row marked last."""
+        self._before = None
+        if not keep_anchor:
+            self._anchor = None
+
+    def toggled(self, row_id: int) -> Marks:
+        """Return the marks with that of a row turned; a range may then start from it."""
+        self._anchor, self._before = row_id, None
+        if row_id in self.marks:
+            return self.marks.without((row_id,))
+        return self.marks.with_ids((row_id,))
+
+    def extended(
+        self, source: RowSource, cursor: int, index: int, *, from_cursor: bool
+    ) -> Marks | None:
+        """Return the marks from the anchor to a row; None where the range ends there already.
+
+        Rows that the range marked past it are as they were before.
+        """
+        start = None if self._anchor is None else source.position_of(self._anchor)
+        if start is None or self._before is None:
+            self._before = self.marks
+            if start is None or from_cursor:
+                start = cursor
+        elif index == cursor:
+            return None
+        self._anchor = source.row_id(start)
+        first, last = sorted((start, index))
+        return self._before.with_ids(ids_between(source, first, last + 1))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from guardtui.domain.late import late
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = late("numpy")
-
+import numpy as np
+from numpy.typing import NDArray
 
 Cell: TypeAlias = tuple[str, str]
 """Raw text, and the name of a style ("" for none): it is drawn as `frame-table--<name>`."""
@@ -52,6 +48,52 @@ class RowIds(Protocol):
     def row_ids(self) -> NDArray[np.uint64]:
         """The ids in the order of the rows, uint64 [n]; asked for often, so it should be kept."""
         ...
+
+
+class OrderedRows(ABC):
+    """A source that shows some rows of a set, in an order; it adds `cells`."""
+
+    order: NDArray[np.intp]
+    """The rows shown, as indices into the set, intp [n]."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> NDArray[np.unsignedinteger]:
+        """The ids of all rows of the set, shown or not, [N]."""
+
+    @abstractmethod
+    def row_of(self, row_id: int) -> int | None:
+        """Return the index of a row in the set, whether it is shown or not."""
+
+    @abstractmethod
+    def cells(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
+        """Return the cells of the rows shown at start … stop-1."""
+
+    def __len__(self) -> int:
+        return int(self.order.shape[0])
+
+    def row_id(self, index: int) -> int:
+        return int(self.keys[self.order[index]])
+
+    def row_ids(self) -> NDArray[np.uint64]:
+        """Return the ids of all rows shown, uint64 [n], in their order."""
+        return self._row_ids
+
+    @cached_property
+    def _row_ids(self) -> NDArray[np.uint64]:
+        return self.keys[self.order].astype(np.uint64, copy=False)
+
+    def position_of(self, row_id: int) -> int | None:
+        row = self.row_of(row_id)
+        position = -1 if row is None else int(self.positions[row])
+        return position if position >= 0 else None
+
+    @cached_property
+    def positions(self) -> NDArray[np.int32]:
+        """Where each row of the set is shown, int32 [N]; -1 for one that is not."""
+        positions = np.full(len(self.keys), -1, np.int32)
+        positions[self.order] = np.arange(len(self.order), dtype=np.int32)
+        return positions
 
 
 class NoRows:

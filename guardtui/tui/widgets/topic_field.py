@@ -21,9 +21,10 @@ from textual.widgets.text_area import Edit, EditResult, Location, Selection
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.word_diff import Kind, word_diff
+from guardtui.tui.actions import call_of
 from guardtui.tui.content import themed
-from guardtui.tui.widgets.vim import Memory, Mode, Outcome, Vim
-from guardtui.tui.widgets.vim_motions import on_character
+from guardtui.tui.textual_compat import restart_blink
+from guardtui.tui.widgets.vim import Mode, Register, Vim, on_character
 
 PAUSE_ENDS_RUN = 3.0
 """Seconds without an edit after which the next one is undone on its own."""
@@ -35,7 +36,7 @@ _DELETING_KEYS = (
     *("ctrl+w", "ctrl+backspace", "alt+backspace", "alt+delete", "ctrl+d", "ctrl+u", "ctrl+k"),
     *("super+backspace", "ctrl+shift+k", "ctrl+x", "super+x"),
 )
-"""What a text field deletes with; Vim has other meanings for them outside of insert mode."""
+"""Keys a text field deletes with; in Vim's normal mode they do nothing."""
 
 
 class Field(TextArea):
@@ -73,7 +74,7 @@ class Field(TextArea):
         name: str,
         limit: int,
         lines: int,
-        memory: Memory | None = None,
+        register: Register | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(
@@ -85,7 +86,7 @@ class Field(TextArea):
         self.hints: tuple[str, ...] = ()
         self.version = 0
         self._clock = clock
-        self._vim = Vim(memory or Memory())
+        self._vim = Vim(register or Register())
         self._follows_cursor = False
         self._run = 0
         self._run_kind = ""
@@ -211,7 +212,7 @@ class Field(TextArea):
 
     # --- keys -----------------------------------------------------------------------------
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         focused = self.screen.focused
         if focused is not self and isinstance(focused, (Field, IntentField)):
             # Typed faster than the focus moves: it is meant for the field that was gone to.
@@ -225,101 +226,62 @@ class Field(TextArea):
             event.stop()
             event.prevent_default()
             self.screen.focus_next(".field, IntentField")
-        else:
-            await super()._on_key(event)
 
     def _press(self, event: events.Key) -> bool:
-        """Give a key to Vim; whether it was one of its keys."""
+        """Give a key to Vim; return whether it was one of its keys."""
         vim = self._vim
-        if vim.mode is not Mode.INSERT and event.key in _DELETING_KEYS:
+        if vim.mode is Mode.NORMAL and event.key in _DELETING_KEYS:
             return True
-        self._take_selection()
-        before, text = vim.mode, self.flat
+        before = vim.mode
         character = event.character if event.is_printable else None
-        outcome = vim.press(character or event.key, text, self._vim_place())
+        outcome = vim.press(character or event.key, self.flat, self.place_at(self.cursor_location))
         if outcome is None:
             return False
-        self._restart_blink()
-        if before is Mode.INSERT or vim.mode is not Mode.INSERT:
-            self.end_run()
+        restart_blink(self)
+        self.end_run()
         if (outcome.start, outcome.stop, outcome.insert) != (0, 0, ""):
-            self.end_run()
             start, stop = self.location_at(outcome.start), self.location_at(outcome.stop)
             self.replace(outcome.insert, start, stop, maintain_selection_offset=False)
-        self._go(outcome.place)
+        self.move_cursor(self.location_at(outcome.offset))
         if vim.mode is Mode.INSERT:
-            if before is not Mode.INSERT and (outcome.stop == outcome.start):
+            if before is Mode.NORMAL and outcome.stop == outcome.start:
                 self._run += 1
+            # What is typed now is undone together with the command.
             self._run_kind, self._run_at = "vim", self.cursor_location
-        if outcome.request:
-            self._request(outcome)
+        self._do(outcome.request)
         self.post_message(self.VimMode())
         return True
 
-    def _request(self, outcome: Outcome) -> None:
-        if outcome.request in ("undo", "redo"):
-            self.call_later(self._step, outcome.request, outcome.count)
-        elif outcome.request == "next":
+    def _do(self, request: str) -> None:
+        if request == "undo":
+            self.call_later(self.run_action, f"screen.{call_of('undo')}")
+        elif request:
+            self._by_line(-1 if request == "up" else 1)
+
+    def _by_line(self, step: int) -> None:
+        """Go up or down a line as it is wrapped, and from the outermost to another field."""
+        navigator, here = self.navigator, self.cursor_location
+        if step < 0 and navigator.is_first_wrapped_line(here):
+            self.screen.focus_previous(".field, IntentField")
+        elif step > 0 and navigator.is_last_wrapped_line(here):
             self.screen.focus_next(".field, IntentField")
         else:
-            self._by_lines(-1 if outcome.request == "up" else 1, outcome.count)
-
-    async def _step(self, action: str, count: int) -> None:
-        for _ in range(count):
-            await self.run_action(f"screen.{action}")
-
-    def _by_lines(self, step: int, count: int) -> None:
-        """Go up or down as lines are wrapped, and beyond the outermost to another field."""
-        for _ in range(count):
-            here = self.location_at(self._vim_place())
-            navigator = self.navigator
-            outermost = (
-                navigator.is_first_wrapped_line(here)
-                if step < 0
-                else navigator.is_last_wrapped_line(here)
-            )
-            if outermost:
-                if self._vim.mode is Mode.NORMAL:
-                    go = self.screen.focus_previous if step < 0 else self.screen.focus_next
-                    go(".field, IntentField")
-                return
-            there = (
-                navigator.get_location_above(here)
-                if step < 0
-                else navigator.get_location_below(here)
-            )
+            above, below = navigator.get_location_above, navigator.get_location_below
+            there = (above if step < 0 else below)(here)
             column = navigator.last_x_offset
-            self._go(on_character(self.flat, self.place_at(there)))
+            self.move_cursor(self.location_at(on_character(self.flat, self.place_at(there))))
             navigator.last_x_offset = column
-
-    def _vim_place(self) -> int:
-        return self.place_at(self.cursor_location)
-
-    def _take_selection(self) -> None:
-        """What was selected with the mouse is visual mode's selection."""
-        start, end = sorted(self.selection)
-        if self._vim.mode is Mode.NORMAL and start != end:
-            self._vim.mode, self._vim.anchor = Mode.VISUAL, self.place_at(start)
-            self.move_cursor(self.location_at(self.place_at(end) - 1))
-
-    def _go(self, place: int) -> None:
-        location = self.location_at(place)
-        if self._vim.mode is Mode.VISUAL:
-            anchor = self._vim.anchor + (self._vim.anchor > place)
-            self.selection = Selection(self.location_at(anchor), location)
-            self.record_cursor_width()
-        else:
-            self.move_cursor(location)
 
     @property
     def mode_shown(self) -> str:
-        """Vim's mode and what is typed of a command; "" while Vim's keys are off."""
+        """Vim's mode and the pending key; "" while Vim's keys are off."""
         return f"{self._vim.mode.value} {self._vim.pending}".rstrip() if self.vim else ""
 
     def on_focus(self) -> None:
         self.call_after_refresh(self._follow_cursor)
         if self.vim:
-            self._go(on_character(self.flat, self._vim_place()))
+            offset = on_character(self.flat, self.place_at(self.cursor_location))
+            self.move_cursor(self.location_at(offset))
             self.post_message(self.VimMode())
 
     def watch_vim(self, on: bool) -> None:

@@ -25,6 +25,7 @@ from guardtui.reports.base import ReportInput, load_writer
 from guardtui.reports.html import charts
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.session.session import Decision, Iteration
+from tests.examples import up_to
 from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED, evaluation_of
 
 from .reading import Element, data, read
@@ -73,7 +74,7 @@ def test_a_report_tells_all(report: ReportInput) -> None:
         report.topic.fingerprint,
         report.evaluation.prompt_set,
         "static-1",
-        "0.5 (default)",
+        "0.5 (shipped)",
         "profile|<i>",
         "prompts.csv",
     ):
@@ -261,6 +262,7 @@ def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     assert "The last 200 of 230 iterations." in told.text
 
 
+@pytest.mark.process
 def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
     assert write(report) == write(replace(report))
     script = (
@@ -289,7 +291,9 @@ def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(TEXTS, TEXTS)
 def test_no_text_acts(

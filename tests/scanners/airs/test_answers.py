@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardtui.domain.verdicts import Failure, Triggered
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.airs.answers import read_answer
 from guardtui.scanners.airs.models import Report, ResultRow, ScanResponse
@@ -40,66 +41,62 @@ def details(blocked: Any = None, allowed: Any = None) -> dict[str, Any]:
 
 def test_a_block_topic_matched() -> None:
     answer = read_answer(result(True, **details(["Tax"])), topic="Tax", seconds=0.2)
-    assert answer.triggered is True
-    assert (answer.reason, answer.doubtful) == ("", False)
-    assert (answer.by_other_topic, answer.by_default, answer.both_matched) == (False, False, False)
-    assert (answer.blocked_topics, answer.allowed_topics) == (("Tax",), ())
-    assert (answer.action, answer.category) == ("block", "malicious")
-    assert (answer.scan_id, answer.report_id) == (ID, f"R{ID}")
-    assert (answer.profile_id, answer.profile_name, answer.seconds) == ("p-1", "mine", 0.2)
+    assert answer.triggered is Triggered.YES
+    assert (answer.note, answer.doubtful) == ("", False)
+    assert (answer.topics, answer.allowed_topics) == (("Tax",), ())
+    assert (answer.revision, answer.scan_id, answer.seconds) == ("p-1", ID, 0.2)
 
 
 def test_the_default_stopped_it() -> None:
     answer = read_answer(result(True), topic="Tax")
-    assert (answer.triggered, answer.by_default, answer.by_other_topic) == (True, True, False)
+    assert (answer.triggered, answer.topics, answer.note) == (Triggered.YES, (), "")
     assert not answer.doubtful
 
 
 @pytest.mark.parametrize("more", [{}, details(allowed=["Tax"]), details([], [])])
 def test_it_was_let_through(more: dict[str, Any]) -> None:
     answer = read_answer(result(False, **more), topic="Tax")
-    assert (answer.triggered, answer.reason, answer.doubtful) == (False, "", False)
-    assert not answer.by_default
+    assert (answer.triggered, answer.note, answer.doubtful) == (Triggered.NO, "", False)
 
 
 def test_another_topic_stopped_it() -> None:
     answer = read_answer(result(True, **details(["Baking", "\x1b[2J"])), topic="Tax")
-    assert (answer.triggered, answer.by_other_topic) == (True, True)
-    assert answer.reason == "stopped by another topic: Baking, ␛[2J"
-    assert not read_answer(result(True, **details(["Baking", "Tax"])), topic="Tax").by_other_topic
-    assert not read_answer(result(True, **details(["Baking"]))).by_other_topic
+    assert answer.triggered is Triggered.YES
+    assert answer.note == "stopped by another topic: Baking, ␛[2J"
+    assert not read_answer(result(True, **details(["Baking", "Tax"])), topic="Tax").note
+    assert not read_answer(result(True, **details(["Baking"]))).note
 
 
 def test_both_matched() -> None:
     answer = read_answer(result(False, **details(["Tax"], ["Help"])), topic="Tax")
-    assert (answer.triggered, answer.both_matched, answer.doubtful) == (False, True, False)
-    assert answer.reason == "both matched: block Tax, allow Help"
+    assert (answer.triggered, answer.doubtful) == (Triggered.NO, False)
+    assert answer.note == "both matched: block Tax, allow Help"
 
 
 def test_another_detector_is_no_topic() -> None:
     data = result(False, category="malicious", action="block")
     data["prompt_detected"]["injection"] = True
     answer = read_answer(data, topic="Tax")
-    assert (answer.triggered, answer.doubtful) == (False, False)
-    assert answer.other_detectors == ("injection",)
+    assert (answer.triggered, answer.doubtful) == (Triggered.NO, False)
+    assert answer.note == ""
 
 
 def test_doubtful_stopped_but_nobody_says_so() -> None:
     answer = read_answer(result(False, category="malicious", action="block"), topic="Tax")
-    assert (answer.triggered, answer.doubtful) == (False, True)
-    assert "no other detector fired" in answer.reason
+    assert (answer.triggered, answer.doubtful) == (Triggered.NO, True)
+    assert "no other detector fired" in answer.note
 
 
 def test_doubtful_a_block_topic_that_did_not_stop() -> None:
     answer = read_answer(result(False, **details(["Tax"])), topic="Tax")
-    assert (answer.triggered, answer.doubtful) == (False, True)
-    assert "a block topic matched: Tax" in answer.reason
+    assert (answer.triggered, answer.doubtful) == (Triggered.NO, True)
+    assert "a block topic matched: Tax" in answer.note
 
 
 @pytest.mark.parametrize("category", ["", "grey", "MALICIOUS?"])
 def test_doubtful_category(category: str) -> None:
     answer = read_answer(result(True, category=category))
-    assert (answer.triggered, answer.doubtful) == (True, True)
+    assert (answer.triggered, answer.doubtful) == (Triggered.YES, True)
 
 
 def error(feature: str, status: str = "error", side: str = "prompt") -> dict[str, str]:
@@ -137,8 +134,8 @@ def error(feature: str, status: str = "error", side: str = "prompt") -> dict[str
 @pytest.mark.parametrize("violation", [False, True])
 def test_no_verdict_is_never_a_pass(more: dict[str, Any], violation: bool) -> None:
     answer = read_answer({**result(violation), **more}, topic="Tax")
-    assert answer.triggered is None
-    assert answer.reason
+    assert answer.triggered is Triggered.NO_VERDICT
+    assert (answer.failure, bool(answer.problem)) == (Failure.FAILED, True)
 
 
 @pytest.mark.parametrize("violation", [False, True])
@@ -153,28 +150,30 @@ def test_no_verdict_is_never_a_pass(more: dict[str, Any], violation: bool) -> No
 def test_another_detector_failed(violation: bool, more: dict[str, Any]) -> None:
     answer = read_answer(result(violation, **more))
     assert (answer.triggered, answer.doubtful) == (violation, True)
-    assert "other detectors failed" in answer.reason
+    assert "other detectors failed" in answer.note
 
 
 def test_a_named_block_topic_stands_for_a_missing_field() -> None:
     data = result(**details(["Tax"]), category="malicious")
     data["prompt_detected"] = {"injection": False}
     answer = read_answer(data, topic="Other")
-    assert (answer.triggered, answer.doubtful, answer.by_other_topic) == (True, True, True)
-    assert answer.reason.startswith("topic_violation is missing; a block topic is named")
+    assert (answer.triggered, answer.doubtful) == (Triggered.YES, True)
+    assert answer.note == (
+        "topic_violation is missing; a block topic is named; stopped by another topic: Tax"
+    )
     del data["prompt_detected"]
-    assert read_answer(data).triggered is True
-    assert read_answer({**data, "timeout": True}).triggered is None
+    assert read_answer(data).triggered is Triggered.YES
+    assert read_answer({**data, "timeout": True}).triggered is Triggered.NO_VERDICT
 
 
 def test_a_missing_field_says_why() -> None:
     data = result(category="malicious", action="block")
     data["prompt_detected"] = {"injection": False}
-    assert "no other detector fired" in read_answer(data).reason
-    assert read_answer({**data, **details([], [])}).triggered is None
+    assert "no other detector fired" in read_answer(data).problem
+    assert read_answer({**data, **details([], [])}).triggered is Triggered.NO_VERDICT
     data["category"] = "benign"
-    assert "are topic guardrails on" in read_answer(data).reason
-    assert read_answer({**data, **details()}).triggered is None
+    assert "are topic guardrails on" in read_answer(data).problem
+    assert read_answer({**data, **details()}).triggered is Triggered.NO_VERDICT
 
 
 @pytest.mark.parametrize(
@@ -185,34 +184,37 @@ def test_lists_without_a_block_topic_stand_for_a_missing_field(
     lists: dict[str, Any], detected: Any
 ) -> None:
     answer = read_answer({**result(**lists), "prompt_detected": detected}, topic="Tax")
-    assert (answer.triggered, answer.doubtful, answer.reason) == (False, False, "")
+    assert (answer.triggered, answer.doubtful, answer.note) == (Triggered.NO, False, "")
     stopped = {"injection": True}
     data = {**result(**lists), "category": "malicious", "prompt_detected": stopped}
-    assert read_answer(data, topic="Tax").triggered is False
-    assert read_answer({**data, "timeout": True}).triggered is None
-    assert read_answer({**data, "errors": [error("topic_violation")]}).triggered is None
+    assert read_answer(data, topic="Tax").triggered is Triggered.NO
+    assert read_answer({**data, "timeout": True}).triggered is Triggered.NO_VERDICT
+    assert (
+        read_answer({**data, "errors": [error("topic_violation")]}).triggered
+        is Triggered.NO_VERDICT
+    )
 
 
 def test_the_other_side() -> None:
     data = result(True, response_detected={"topic_violation": False})
-    assert read_answer(data, side="response").triggered is False
-    assert read_answer(result(True), side="response").triggered is None
+    assert read_answer(data, side="response").triggered is Triggered.NO
+    assert read_answer(result(True), side="response").triggered is Triggered.NO_VERDICT
 
 
 @pytest.mark.parametrize("data", [None, [], "blocked", 1, {}, {"action": "allow"}])
 def test_no_scan_result(data: object) -> None:
     answer = read_answer(data)
-    assert answer.triggered is None
-    assert answer.reason
+    assert answer.triggered is Triggered.NO_VERDICT
+    assert (answer.failure, bool(answer.problem)) == (Failure.FAILED, True)
 
 
 def test_optional_fields_may_be_missing_or_null() -> None:
     data = result(True)
     for name in ("timeout", "error", "errors"):
         del data[name]
-    assert read_answer(data).triggered is True
+    assert read_answer(data).triggered is Triggered.YES
     nulls = dict.fromkeys(["timeout", "error", "errors", "profile_id", "created_at", "tr_id"])
-    assert read_answer({**data, **nulls}).triggered is True
+    assert read_answer({**data, **nulls}).triggered is Triggered.YES
 
 
 def test_unknown_fields_are_kept() -> None:
@@ -232,12 +234,12 @@ json = st.recursive(
 @given(st.dictionaries(st.sampled_from([*result(), *details()]), json))
 def test_hostile_results_give_a_verdict_only_when_there_is_one(data: dict[str, Any]) -> None:
     answer = read_answer({**result(True), **data})
-    if answer.triggered is None:
-        assert answer.reason
+    if not answer.decided:
+        assert answer.problem
     else:
         detected = {**result(True), **data}["prompt_detected"]
-        assert answer.blocked_topics or detected["topic_violation"] is answer.triggered
-    assert not any(ord(one) < 32 for one in answer.reason)
+        assert answer.topics or detected["topic_violation"] is bool(answer.triggered)
+    assert not any(ord(one) < 32 for one in answer.note)
 
 
 @pytest.mark.parametrize("status", ["complete", "COMPLETED", " Complete "])

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
-from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.batches import Outcome, collect, scan_in_batches
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
@@ -34,7 +34,11 @@ async def outcomes(
 
 
 def triggered(found: dict[int, Outcome]) -> dict[int, bool | None]:
-    return {index: one.triggered for index, one in sorted(found.items()) if isinstance(one, Answer)}
+    return {
+        index: bool(one.triggered) if one.decided else None
+        for index, one in sorted(found.items())
+        if isinstance(one, Verdict)
+    }
 
 
 def errors(found: dict[int, Outcome]) -> dict[int, ServiceError]:
@@ -156,7 +160,7 @@ async def test_few_batches_wait_for_their_results_at_a_time(stage: Stage) -> Non
 
     prompts = [(k, f"{TAX} {k}") for k in range(100)]
     async for index, outcome in scan_in_batches(stage.scans, prompts, size=2, submitted=submitted):
-        assert isinstance(outcome, Answer)
+        assert isinstance(outcome, Verdict)
         waiting.discard(index)
     assert not waiting
     # 20 batches, and those whose last results are read in this moment.
@@ -228,7 +232,7 @@ async def asked(results: Results, count: int = 12, **more: Any) -> tuple[dict[in
 
 
 def names(found: dict[int, Any]) -> dict[int, str]:
-    return {k: one.blocked_topics[0] for k, one in found.items() if isinstance(one, Answer)}
+    return {k: one.topics[0] for k, one in found.items() if isinstance(one, Verdict)}
 
 
 ALL = {k: f"prompt {k}" for k in range(12)}

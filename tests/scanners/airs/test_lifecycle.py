@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
 from guardtui.scanners.airs.errors import AirsError
@@ -43,7 +44,7 @@ async def test_a_new_topic_is_made_and_pinned(stage: Stage) -> None:
     )
     assert (done.warnings, done.profile.revision, done.topic.revision) == ((), 2, 1)
     assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
-    assert (await stage.scans.scan(TAX)).profile_id == done.profile.profile_id
+    assert (await stage.scans.scan(TAX)).revision == done.profile.profile_id
 
 
 async def test_a_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> None:
@@ -55,8 +56,8 @@ async def test_a_changed_text_is_pinned_at_its_new_revision(stage: Stage) -> Non
         "topic Tax advice: revision 1 → 2",
     )
     assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 2),)
-    assert (await stage.scans.scan(BAKING)).triggered is True
-    assert (await stage.scans.scan(TAX)).triggered is False
+    assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
+    assert (await stage.scans.scan(TAX)).triggered is Triggered.NO
 
 
 async def test_the_same_again_sends_nothing(stage: Stage) -> None:
@@ -68,7 +69,7 @@ async def test_the_same_again_sends_nothing(stage: Stage) -> None:
     assert again.topic.revision == 1
     back = await revert(stage.management, again.before)
     assert back.profile.revision == first.profile.revision
-    assert (await stage.scans.scan(TAX)).triggered is True
+    assert (await stage.scans.scan(TAX)).triggered is Triggered.YES
 
 
 async def test_the_other_layout(stage: Stage) -> None:
@@ -79,7 +80,7 @@ async def test_the_other_layout(stage: Stage) -> None:
     )
     assert policy["ai-security-profiles"][0]["content-type-mode"] == PER_CONTENT
     scanner = await stage.scanner("sandbox-directional")
-    assert (await scanner.scan(OTHER)).triggered is True
+    assert (await scanner.scan(OTHER)).triggered is Triggered.YES
     back = await revert(stage.management, done.before)
     assert for_sending(back.profile.policy) == for_sending(
         stage.sandbox.tenant.data.profiles[1].policy
@@ -93,7 +94,7 @@ async def test_intent_changes_bucket_and_default(stage: Stage) -> None:
         "topic Tax advice is moved to the allow list",
         "default for what matches no topic: allow → block",
     )
-    assert (await stage.scans.scan(OTHER)).triggered is True
+    assert (await stage.scans.scan(OTHER)).triggered is Triggered.YES
 
 
 async def test_other_topics_stay_and_a_mixed_default_is_warned_of(stage: Stage) -> None:
@@ -124,7 +125,7 @@ async def test_going_back_restores_text_and_pin(stage: Stage) -> None:
     assert (topic.description, topic.examples) == (CHANGED.description, CHANGED.examples)
     assert topic.revision == 4
     assert pinned(await stage.policy(), topic.topic_id) == ((Place(entry=0), "block", 2),)
-    assert (await stage.scans.scan(BAKING)).triggered is True
+    assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
     assert back.warnings == ()
     assert "topic Tax advice has its text of before, as revision 4" in back.changes
 
@@ -183,7 +184,7 @@ async def test_a_text_of_others_is_not_overwritten(stage: Stage) -> None:
     assert await stage.management.topic("Tax advice") == theirs
     assert "it was revision 2, and is 3 now; its newest text is left as it is" in back.warnings[0]
     assert pinned(await stage.policy(), done.topic.topic_id) == ((Place(entry=0), "block", 1),)
-    assert (await stage.scans.scan(TAX)).triggered is True
+    assert (await stage.scans.scan(TAX)).triggered is Triggered.YES
 
 
 async def test_a_topic_that_is_gone_is_told(stage: Stage) -> None:
@@ -308,7 +309,7 @@ async def test_what_a_forced_delete_leaves_behind_is_no_obstacle(stage: Stage) -
     await stage.management.force_delete_topic(done.topic.topic_id, "me@example.com")
     again = await apply(stage.management, BAKING_TOPIC, "sandbox")
     assert pinned(await stage.policy(), again.topic.topic_id)
-    assert (await stage.scans.scan(BAKING)).triggered is True
+    assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
 
 
 @pytest.mark.parametrize("fault", ["404@topic-list=after:0", "403@topic-list=after:0"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.errors import Kind, ServiceError
-from guardtui.scanners.airs.answers import Answer
+from guardtui.scanners.airs.answers import no_verdict
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.live import canary, wait_until_live
 from tests.http.times import JumpClock
@@ -24,7 +25,7 @@ async def test_the_wait_ends_when_the_new_revision_answers(stage: Stage) -> None
     assert (live.live, live.reason, live.revision_seen) == (True, "", True)
     assert live.probes > 1
     assert live.last is not None
-    assert live.last.triggered is True
+    assert live.last.triggered is Triggered.YES
 
 
 async def test_the_wait_has_an_end(stage: Stage) -> None:
@@ -50,10 +51,10 @@ async def test_a_probe_that_is_not_as_expected_says_so(stage: Stage) -> None:
 
 
 class Probes:
-    def __init__(self, *steps: Answer | ServiceError) -> None:
+    def __init__(self, *steps: Verdict | ServiceError) -> None:
         self.steps = list(steps)
 
-    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Answer:
+    async def scan(self, prompt: str, *, topic: str = "", tr_id: str = "") -> Verdict:
         step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
         if isinstance(step, ServiceError):
             raise step
@@ -61,10 +62,12 @@ class Probes:
 
 
 async def test_answers_that_name_no_revision() -> None:
-    probes = Probes(Answer(False), Answer(None, "no verdict"), Answer(True))
+    probes = Probes(Verdict(Triggered.NO), no_verdict("no verdict"), Verdict(Triggered.YES))
     live = await wait_until_live(probes, "x", profile_id="p", expected=True, clock=JumpClock())
     assert (live.live, live.probes, live.revision_seen) == (True, 3, None)
-    blind = await wait_until_live(Probes(Answer(True)), "x", profile_id="p", clock=JumpClock())
+    blind = await wait_until_live(
+        Probes(Verdict(Triggered.YES)), "x", profile_id="p", clock=JumpClock()
+    )
     assert not blind.live
     assert "nothing is expected" in blind.reason
 
@@ -72,7 +75,10 @@ async def test_answers_that_name_no_revision() -> None:
 async def test_failures_of_probes() -> None:
     passing = ServiceError(Kind.SERVER, "HTTP 500")
     live = await wait_until_live(
-        Probes(passing, Answer(True, profile_id="P")), "x", profile_id="p", clock=JumpClock()
+        Probes(passing, Verdict(Triggered.YES, revision="p")),
+        "x",
+        profile_id="P",
+        clock=JumpClock(),
     )
     assert (live.live, live.probes) == (True, 2)
     final = ServiceError(Kind.CREDENTIALS, "HTTP 403", final=True)

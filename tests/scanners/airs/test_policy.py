@@ -14,7 +14,7 @@ from guardtui.sandbox.policy import check, classic_policy, directional_policy
 from guardtui.scanners.airs.places import (
     GUARDRAIL,
     Place,
-    PolicyProblem,
+    PolicyError,
     guardrails,
     members,
     pinned,
@@ -188,7 +188,7 @@ def test_several_entries() -> None:
     assert edit.policy["ai-security-profiles"][0] == policy["ai-security-profiles"][0]
     assert pinned(edit.policy, A)[0][0] == Place(entry=1)
     policy["ai-security-profiles"].append(copy.deepcopy(policy["ai-security-profiles"][1]))
-    with pytest.raises(PolicyProblem, match="choose one of entry 2; entry 3"):
+    with pytest.raises(PolicyError, match="choose one of entry 2; entry 3"):
         attach(policy, pin(), Intent.BLOCK)
     chosen = attach(policy, pin(), Intent.BLOCK, place=target(policy, entry=2))
     assert pinned(chosen.policy, A)[0][0] == Place(entry=2)
@@ -213,7 +213,7 @@ def test_several_entries() -> None:
 )
 def test_what_has_no_place_is_told(policy: dict[str, Any]) -> None:
     before = copy.deepcopy(policy)
-    with pytest.raises(PolicyProblem):
+    with pytest.raises(PolicyError):
         attach(policy, pin(), Intent.BLOCK)
     assert policy == before
 
@@ -230,7 +230,7 @@ def test_a_policy_nested_too_deeply_is_told() -> None:
     deep: Any = []
     for _ in range(5000):
         deep = [deep]
-    with pytest.raises(PolicyProblem, match="nested too deeply"):
+    with pytest.raises(PolicyError, match="nested too deeply"):
         attach(classic() | {"x": deep}, pin(), Intent.BLOCK)
 
 

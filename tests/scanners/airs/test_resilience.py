@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
 from guardtui.http.clock import Clock
-from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scanner import AirsScanner
@@ -198,9 +197,9 @@ async def test_a_long_scan_keeps_its_results_only(
 ) -> None:
     """Memory beyond the results: what 4 000 prompts more leave behind, in bytes."""
 
-    async def scan(self: ScanClient, prompt: str, **_: Any) -> Answer:
+    async def scan(self: ScanClient, prompt: str, **_: Any) -> Verdict:
         await asyncio.sleep(0)
-        return Answer(False, scan_id=prompt * 20, profile_id="r")
+        return Verdict(Triggered.NO, scan_id=prompt * 20, revision="r")
 
     monkeypatch.setattr(ScanClient, "scan", scan)
     used: list[int] = []
@@ -311,6 +310,7 @@ async def test_a_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path
 KILLS, KILLED_PROMPTS, CONCURRENCY = 3, 200, 4
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("seed", [3])
 async def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_was_not(

@@ -10,15 +10,14 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.scanners.airs.answers import Answer
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, apply
 from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
-from guardtui.scanners.base import KeptVerdict, Progress, Scanner
+from guardtui.scanners.base import Progress, Scanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.remote import GIVE_UP_AFTER
 
@@ -31,12 +30,12 @@ class Memory:
     """A cache for tests; `kept` counts what was written."""
 
     def __init__(self) -> None:
-        self.found: dict[bytes, KeptVerdict] = {}
+        self.found: dict[bytes, Verdict] = {}
 
-    def find(self, key: bytes) -> KeptVerdict | None:
+    def find(self, key: bytes) -> Verdict | None:
         return self.found.get(key)
 
-    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
+    def keep(self, key: bytes, verdict: Verdict) -> None:
         self.found[key] = verdict
 
 
@@ -196,12 +195,12 @@ async def test_a_cancelled_scan_keeps_what_was_answered(
     answers = 0
     never = asyncio.Event()
 
-    async def scan(self: ScanClient, prompt: str, **_: Any) -> Answer:
+    async def scan(self: ScanClient, prompt: str, **_: Any) -> Verdict:
         nonlocal answers
         if answers >= 3:
             await never.wait()
         answers += 1
-        return Answer(True, profile_id=done.profile.profile_id)
+        return Verdict(Triggered.YES, revision=done.profile.profile_id)
 
     monkeypatch.setattr(ScanClient, "scan", scan)
     cache = Memory()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import Kind, ServiceError
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -43,18 +44,18 @@ def client_of(
 async def test_verdicts_of_a_block_topic(stage: Stage) -> None:
     applied = await apply(stage.management, TAX_TOPIC, "sandbox")
     stopped = await stage.scans.scan(TAX, topic="Tax advice")
-    assert stopped.triggered is True
-    assert stopped.blocked_topics == ("Tax advice",)
-    assert stopped.profile_id == applied.profile.profile_id
+    assert stopped.triggered is Triggered.YES
+    assert stopped.topics == ("Tax advice",)
+    assert stopped.revision == applied.profile.profile_id
     assert stopped.seconds is not None
     passed = await stage.scans.scan(OTHER, topic="Tax advice")
-    assert (passed.triggered, passed.doubtful, passed.reason) == (False, False, "")
+    assert (passed.triggered, passed.doubtful, passed.note) == (Triggered.NO, False, "")
 
 
 async def test_verdicts_of_an_allow_topic(stage: Stage) -> None:
     await apply(stage.management, allowing(TAX_TOPIC), "sandbox")
     outside = await stage.scans.scan(OTHER, topic="Tax advice")
-    assert (outside.triggered, outside.by_default) == (True, True)
+    assert (outside.triggered, outside.topics) == (Triggered.YES, ())
     inside = await stage.scans.scan(TAX, topic="Tax advice")
     assert (inside.triggered, inside.doubtful) == (False, False)
 
@@ -63,14 +64,14 @@ async def test_another_topic_is_named(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     await apply(stage.management, BAKING_TOPIC, "sandbox")
     answer_ = await stage.scans.scan(BAKING, topic="Tax advice")
-    assert (answer_.triggered, answer_.by_other_topic) == (True, True)
-    assert answer_.reason == "stopped by another topic: Baking"
+    assert answer_.triggered is Triggered.YES
+    assert answer_.note == "stopped by another topic: Baking"
 
 
 async def test_a_profile_without_topics_gives_no_verdict(stage: Stage) -> None:
     answer_ = await stage.scans.scan(TAX)
-    assert answer_.triggered is None
-    assert "are topic guardrails on" in answer_.reason
+    assert answer_.triggered is Triggered.NO_VERDICT
+    assert "are topic guardrails on" in answer_.problem
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ async def test_a_spoilt_verdict_is_none(stage: Stage, fault: str, prompt: str) -
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=[f"{fault}=1"])
     answer_ = await stage.scans.scan(prompt, topic="Tax advice")
-    assert answer_.triggered is None
-    assert answer_.reason
+    assert answer_.triggered is Triggered.NO_VERDICT
+    assert answer_.problem
 
 
 async def test_another_detector_failed(stage: Stage) -> None:
@@ -102,7 +103,7 @@ async def test_another_detector_failed(stage: Stage) -> None:
 async def test_a_single_scan_is_repeated(stage: Stage, fault: str) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(faults=[fault])
-    assert (await stage.scans.scan(TAX)).triggered is True
+    assert (await stage.scans.scan(TAX)).triggered is Triggered.YES
 
 
 async def test_a_pinned_revision_judges_for_ever(stage: Stage) -> None:
@@ -112,9 +113,9 @@ async def test_a_pinned_revision_judges_for_ever(stage: Stage) -> None:
     )
     await apply(stage.management, other, "sandbox")
     pinned = await stage.scanner(choice=ProfileChoice("sandbox", first.profile.profile_id))
-    assert (await pinned.scan(TAX)).triggered is True
-    assert (await stage.scans.scan(BAKING)).triggered is True
-    assert (await pinned.scan(BAKING)).triggered is False
+    assert (await pinned.scan(TAX)).triggered is Triggered.YES
+    assert (await stage.scans.scan(BAKING)).triggered is Triggered.YES
+    assert (await pinned.scan(BAKING)).triggered is Triggered.NO
 
 
 async def test_an_unknown_profile_is_told(stage: Stage) -> None:
@@ -140,7 +141,7 @@ async def test_a_wrong_key_is_told_with_all_its_reasons(stage: Stage) -> None:
 async def test_reports(stage: Stage) -> None:
     await apply(stage.management, TAX_TOPIC, "sandbox")
     scanned = await stage.scans.scan(TAX, tr_id="row-1")
-    (report,) = await stage.scans.reports([scanned.report_id])
+    (report,) = await stage.scans.reports([f"R{scanned.scan_id}"])
     assert report.transaction_id == "row-1"
     topics = report.topics()
     assert topics is not None
@@ -267,7 +268,7 @@ async def test_the_number_of_repetitions_is_a_setting(retries: int) -> None:
 )
 async def test_an_answer_without_a_verdict(step: Answer) -> None:
     async with Server(step) as server, client_of(server) as client:
-        assert (await client.scan("x")).triggered is None
+        assert (await client.scan("x")).triggered is Triggered.NO_VERDICT
 
 
 async def test_an_answer_that_is_no_json_is_told() -> None:

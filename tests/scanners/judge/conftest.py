@@ -11,9 +11,9 @@ from typing import Any
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Verdict, Verdicts
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.base import KeptVerdict, Progress
+from guardtui.scanners.base import Progress
 from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
@@ -87,12 +87,12 @@ class Memory:
     """A cache for tests."""
 
     def __init__(self) -> None:
-        self.found: dict[bytes, KeptVerdict] = {}
+        self.found: dict[bytes, Verdict] = {}
 
-    def find(self, key: bytes) -> KeptVerdict | None:
+    def find(self, key: bytes) -> Verdict | None:
         return self.found.get(key)
 
-    def keep(self, key: bytes, verdict: KeptVerdict) -> None:
+    def keep(self, key: bytes, verdict: Verdict) -> None:
         self.found[key] = verdict
 
 

@@ -407,6 +407,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 async def test_epochs_resume_after_kills_and_nothing_answered_is_asked_again(
     tmp_path: Path,

@@ -24,6 +24,7 @@ from guardtui.scanners.local.encoder import (
 )
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.static import Static
+from tests.examples import up_to
 
 TEXTS = [
     "How can I lower my tax bill?",
@@ -74,8 +75,7 @@ def test_the_same_texts_give_the_same_vectors(encoder: Encoder) -> None:
 def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     together = encoder.encode(TEXTS)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
-    tolerance = 0.0 if encoder.name == "static" else 1e-5
-    np.testing.assert_allclose(together, alone, rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_meaning_is_in_the_vectors(encoder: Encoder) -> None:
@@ -99,7 +99,7 @@ def test_ten_megabytes_are_cut_before_they_are_tokenised(encoder: Encoder) -> No
 
 
 @given(st.lists(any_text, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_any_text_gives_unit_rows_with_static(texts: list[str]) -> None:
     vectors = load_encoder("static").encode(texts)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
@@ -107,8 +107,8 @@ def test_any_text_gives_unit_rows_with_static(texts: list[str]) -> None:
 
 @given(st.lists(any_text, max_size=2))
 @settings(max_examples=15, deadline=None)
-def test_any_text_gives_unit_rows_with_minilm(texts: list[str]) -> None:
-    vectors = load_encoder("minilm").encode(texts)
+def test_any_text_gives_unit_rows_with_the_pair(texts: list[str]) -> None:
+    vectors = load_encoder("pair").encode(texts)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
@@ -127,7 +127,7 @@ def test_loading_twice_gives_one_object_and_a_stable_id(encoder: Encoder) -> Non
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(EncoderError, match="choose one of minilm, static"):
+    with pytest.raises(EncoderError, match="choose one of pair, minilm, static"):
         load_encoder("word2vec")
 
 
@@ -163,9 +163,10 @@ def test_every_recorded_file_is_as_recorded_and_small() -> None:
     for file in WEIGHTS.iterdir():
         if file.name not in ("provenance.json", "scoring.json"):
             total += len(checked_bytes(WEIGHTS, file.name)[0])
-    assert total < 40_000_000
+    assert total < 110_000_000
 
 
+@pytest.mark.process
 def test_importing_does_not_load_the_runtimes() -> None:
     code = (
         "import sys, guardtui.scanners.local.encoder, guardtui.scanners.local.scoring, "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from guardtui.scanners.local.encoder import ENCODERS, load_encoder
 from guardtui.scanners.local.explanation import VARIANTS_AT_MOST, Explanation, explain
 from guardtui.scanners.local.scoring import load_scoring, topic_texts
+from tests.examples import up_to
 
 EXAMPLES = ["How can I lower my tax bill?", "Is my home office deductible?"]
 TOPIC = topic_texts("Tax advice", "Questions about paying less income tax", EXAMPLES)
@@ -23,7 +24,8 @@ def explained(name: str, prompt: str, texts: list[str] = TOPIC) -> Explanation:
 
 def assert_adds_up(found: Explanation) -> None:
     total = found.base + found.lift + sum(word.z for word in found.words)
-    assert found.z == pytest.approx(total, abs=1e-3)
+    # The shares are of the sum of token vectors, the score is of that sum rounded to int8.
+    assert found.z == pytest.approx(total, abs=0.1)
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -51,11 +53,11 @@ def test_the_words_that_matter_come_out_on_top(name: str) -> None:
 def test_an_example_is_its_own_match(name: str) -> None:
     found = explained(name, EXAMPLES[1])
     assert found.matched == 2
-    assert found.similarities[2] == pytest.approx(1, abs=1e-4)
+    assert found.similarities[2] == pytest.approx(1, abs=0.01)
 
 
 @given(st.text(st.sampled_from("tax office deduct ?!,.'éß漢😀\ud800\0\u0301I"), max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_static_shares_add_up_for_any_text(prompt: str) -> None:
     found = explained("static", prompt)
     if found.words:
@@ -86,6 +88,7 @@ def test_an_empty_topic_has_nothing_to_explain() -> None:
     assert found.matched == 0
 
 
+@pytest.mark.exhaustive
 def test_long_prompts_are_cut_in_groups() -> None:
     prompt = "how do I deduct my office from taxes " * 30
     found = explained("minilm", prompt)

@@ -56,6 +56,7 @@ def test_the_area_equals_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> N
     assert fidelity.area(z.astype(float), label) == pytest.approx(roc_auc_score(label, z))
 
 
+@pytest.mark.process
 def test_json_has_the_agreed_keys_and_intent_does_not_matter(tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
     allow = CASE | {"id": "other/tax", "intent": "allow"}

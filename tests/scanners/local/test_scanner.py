@@ -116,7 +116,7 @@ def test_an_allow_topic_triggers_on_everything_else() -> None:
 def test_the_threshold_is_a_score() -> None:
     scanner = LocalScanner("static")
     default = scanner.settings
-    assert (default.threshold_source, default.name) == ("default", "local")
+    assert (default.threshold_source, default.name) == ("shipped", "local")
     scanner.use_threshold(0.9)
     verdicts = scan(scanner, TOPIC)
     np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)

@@ -18,7 +18,7 @@ OUT_EDGE, PROMPT_EDGE, SCORE_EDGE = 4, 32, 38
 
 
 def widths(table: FrameTable) -> dict[str, int]:
-    return {slot.column.key: slot.width for slot in table._frame().slots}
+    return {slot.column.key: slot.width for slot in table.slots}
 
 
 async def mouse(pilot: Pilot[None], kind: type[MouseEvent], x: int, y: int) -> None:
@@ -117,6 +117,7 @@ async def test_columns_are_widened_by_method() -> None:
         assert widths(app.table) == {"outcome": 2, "prompt": 26, "score": 8}
 
 
+@pytest.mark.usefixtures("painted")
 async def test_widths_stay_when_columns_come_and_go_and_screens_shrink() -> None:
     app = TableApp(Rows(range(50)))
     async with app.run_test(size=(40, 9)) as pilot:

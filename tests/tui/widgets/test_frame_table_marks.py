@@ -14,7 +14,7 @@ from guardtui.tui.widgets import table_marks
 from guardtui.tui.widgets.frame_table import Cell, FrameTable, RowIds
 from guardtui.tui.widgets.table_marks import Marks
 
-from .test_frame_table import Rows, TableApp, frame, strips
+from .test_frame_table import Rows, TableApp, frame, redrawn, strips
 
 
 def signs(app: TableApp) -> list[str]:
@@ -188,13 +188,9 @@ async def test_a_mark_redraws_its_line_only() -> None:
     app = TableApp(Rows(range(50)))
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.press("space")
-        frame(app)
-        drawn: list[int] = []
-        draw = app.table._draw_row
-        app.table._draw_row = lambda *a: drawn.append(a[1]) or draw(*a)  # type: ignore[method-assign]
+        before = strips(app.table)
         await pilot.press("space")
-        frame(app)
-        assert sorted(drawn) == [1, 2]
+        assert redrawn(before, app.table) == [1, 2]
 
 
 class ManyRows:

@@ -15,6 +15,7 @@ from textual.geometry import Region
 from guardtui.domain.topic import Topic
 from guardtui.tui.widgets.editor import Field, TopicEditor
 from tests.tui.frames_app import at_rest, freeze, make_app, write_topic
+from tests.tui.stages import first_is_fast
 from tests.tui.test_editor import BenchApp
 from tests.tui.test_loop import main_screen
 
@@ -62,7 +63,10 @@ def problems(app: App[object], editor: TopicEditor) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("first", SIZES)
+@pytest.mark.parametrize(
+    "first",
+    first_is_fast(*SIZES),
+)
 async def test_fields_show_their_text_from_the_start_at_every_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[int, int]
 ) -> None:
@@ -70,15 +74,15 @@ async def test_fields_show_their_text_from_the_start_at_every_size(
     app = make_app(write_topic(tmp_path))
     async with app.run_test(size=first) as pilot:
         main = main_screen(app)
-        main.session.edit(LONG)
-        main._topic_replaced()
+        main.services.session.edit(LONG)
+        main.services.editing.published()
         await at_rest(pilot, main)
         found = []
         for size in (first, *SIZES, *reversed(SIZES), (100, 30), (60, 20), (120, 40)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            if main.editor.region:
-                found += problems(app, main.editor)
+            if main.panes.editor.region:
+                found += problems(app, main.panes.editor)
         assert found == []
 
 

@@ -1,0 +1,134 @@
+"""How near the default operating point comes to the best threshold: cross-validated coverage.
+
+    python benchmarks/operating_point.py CASES [CASES …] [--encoder minilm] [--json]
+
+CASES are as in `fidelity.py`. For each case with ten labels of each class the threshold is fitted
+as when a prompt set is opened, and each prompt is judged by a threshold that its label had no part
+in. Told are the mean coverage so, as shipped, and at the best threshold (in sample), and the share
+of cases within .05 of the best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.fidelity import Case, read_cases
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.operating_point import SHIPPED, fit_threshold
+from guardtui.domain.prompts import prompt_keys
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.scanners.local.encoder import ENCODERS, EncoderError, load_encoder
+from guardtui.scanners.local.scoring import load_scoring, probability, topic_texts
+
+NEAR = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Coverage of one case: cross-validated, as shipped, and the best in sample."""
+
+    id: str
+    held_out: float
+    shipped: float
+    best: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the cross-validated coverage is within .05 of the best."""
+        return self.best - self.held_out <= NEAR + 1e-9
+
+
+def measure(case: Case, scores: NDArray[np.float32], settings: ScannerSettings) -> Found | None:
+    """Measure one case by its scores [N]; None when it has too few labels to fit."""
+    topic = Topic(intent=Intent(case.intent))
+    shipped = settings.threshold or 0.0
+    matches = scores >= np.float32(shipped)
+    triggered = matches if topic.intent is Intent.BLOCK else ~matches
+    evaluation = Evaluation(
+        topic,
+        settings,
+        case.id,
+        prompt_keys(case.prompts),
+        case.expected,
+        Verdicts(triggered.view(np.int8), scores, np.zeros(len(scores), np.int16)),
+    )
+    try:
+        fit = fit_threshold(evaluation, shipped)
+    except ValueError:
+        return None
+    return Found(case.id, fit.held_out, evaluation.metrics.coverage or 0.0, fit.coverage)
+
+
+def summary(found: Sequence[Found]) -> dict[str, float]:
+    """Means over the cases, and the shares of cases that come within .05 of the best."""
+    return {
+        "cases": len(found),
+        "shipped": float(np.mean([one.shipped for one in found])),
+        "cross_validated": float(np.mean([one.held_out for one in found])),
+        "best": float(np.mean([one.best for one in found])),
+        "shipped_near": float(np.mean([one.best - one.shipped <= NEAR for one in found])),
+        "near": float(np.mean([one.is_near for one in found])),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read, score, fit, report. Exit code 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", type=Path, nargs="+")
+    parser.add_argument("--encoder", choices=ENCODERS, default=ENCODERS[0])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        cases = [case for path in options.cases for case in read_cases(path)]
+        encoder = load_encoder(options.encoder)
+        model = load_scoring(options.encoder)
+    except (OSError, ValueError, EncoderError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    shipped = float(probability(np.float32(model.threshold)))
+    settings = ScannerSettings("local", model.id, shipped, SHIPPED)
+    prompts = sorted({prompt for case in cases for prompt in case.prompts})
+    row = {prompt: number for number, prompt in enumerate(prompts)}
+    vectors = encoder.encode(prompts)
+    found = []
+    for case in cases:
+        texts = topic_texts(case.name, case.description, case.examples)
+        own = vectors[[row[prompt] for prompt in case.prompts]]
+        z = model.score(texts, encoder.encode(texts), own)
+        one = measure(case, probability(z), settings)
+        if one is None:
+            print(f"{case.id}: too few labels", file=sys.stderr)
+        else:
+            found.append(one)
+    if not found:
+        print("no case has ten labels of each class", file=sys.stderr)
+        return 2
+    figures = summary(found)
+    if options.json:
+        print(json.dumps(figures))
+        return 0
+    for one in sorted(found, key=lambda one: one.held_out - one.best)[:5]:
+        print(f"{one.id:<40} {one.held_out:.3f} of {one.best:.3f} (shipped {one.shipped:.3f})")
+    print(
+        f"{len(found)} cases: coverage {figures['shipped']:.3f} as shipped, "
+        f"{figures['cross_validated']:.3f} fitted and cross-validated, {figures['best']:.3f} at "
+        f"best; within .05 of the best {figures['shipped_near']:.3f} as shipped, "
+        f"{figures['near']:.3f} fitted"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Other topics of the profile, measured together with this one: loaded, and loaded again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Author
+from guardtui.app.problems import problems_shown
+from guardtui.app.state import Store
+from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
+from guardtui.session.workspace import Workspace
+
+PROBLEM_TIME = 10.0
+"""Seconds that the problem of a companion's file stays in sight."""
+
+
+class CompanionTopics:
+    """Has the engine measure the definition together with the topics of these files."""
+
+    def __init__(self, store: Store, workspace: Workspace, engine: Engine, author: Author) -> None:
+        self._store, self._workspace, self._engine = store, workspace, engine
+        self._author = author
+
+    @property
+    def known(self) -> Companions:
+        """The companions as they were read last."""
+        return self._store.state.companions or Companions(self._workspace.topic_file.path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the companion topics."""
+        return tuple(topic.name for topic in self.known.topics)
+
+    def restore(self) -> None:
+        """Load the companions that the session remembers."""
+        with problems_shown(self._author):
+            paths = read_paths(self._workspace.store.settings())
+            if paths:
+                self._take(self._load(paths))
+
+    async def use(self, paths: Sequence[str]) -> None:
+        """Measure with the topics of these files from now on, and remember them."""
+        with problems_shown(self._author):
+            self._workspace.store.update_settings(write_paths(paths))
+        self._take(await asyncio.to_thread(self._load, paths))
+
+    async def reload_changed(self) -> bool:
+        """Load the files again if one changed; whether that was so."""
+        known = self._store.state.companions
+        if known is None or not await asyncio.to_thread(lambda: known.changed):
+            return False
+        self._take(await asyncio.to_thread(self._load, known.paths))
+        return True
+
+    def _load(self, paths: Sequence[str]) -> Companions:
+        workspace = self._workspace
+        return load_companions(workspace.topic_file.path, paths, workspace.session.topic)
+
+    def _take(self, companions: Companions) -> None:
+        self._engine.measuring.use(companions.topics)
+        self._store.publish(replace(self._store.state, companions=companions))
+        for problem in companions.problems:
+            self._author.notify(str(problem), severity="warning", seconds=PROBLEM_TIME)

@@ -1,0 +1,159 @@
+"""Lint of the definition while it is edited: by text at each key, measured after each preview."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Jobs
+from guardtui.app.state import AppState, Store
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
+
+BY_TEXT = frozenset({"exclusion", "long", "languages"})
+"""Codes of advice that is found by text alone, at each key."""
+
+
+@dataclass(frozen=True, eq=False)
+class _OpenEngine:
+    """A lint engine, and what it was made for."""
+
+    scanner: LocalScanner
+    prompt_set: str
+    threshold: float | None
+    engine: LintEngine
+
+    def serves(self, scanner: LocalScanner, prompts: PromptSet) -> bool:
+        """Whether it measures this scanner, at its threshold of now, on these prompts."""
+        same = self.scanner is scanner and self.prompt_set == prompts.fingerprint
+        return same and self.threshold == scanner.settings.threshold
+
+
+def carried_on(shown: Sequence[Advice], fresh: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Return `shown` in its order without what `fresh`, by text, no longer finds; new advice last.
+
+    Effects stay until the next preview has measured them again, as the rates beside them do.
+    """
+    known = {(advice.code, advice.field): advice for advice in fresh}
+    kept: list[Advice] = []
+    for advice in shown:
+        if advice.code not in BY_TEXT:
+            kept.append(advice)
+        elif (now := known.pop((advice.code, advice.field), None)) is not None:
+            kept.append(replace(now, removal=advice.removal))
+    return (*kept, *known.values())
+
+
+_Subject = tuple[EvaluationKey, Metrics | None]
+"""The evaluation behind measured advice: its key, and its metrics once it is complete."""
+
+
+def _counted(evaluation: Evaluation) -> Metrics | None:
+    """Return the metrics of an evaluation, or None while verdicts are still to come."""
+    return None if evaluation.metrics.open else evaluation.metrics
+
+
+class DefinitionLint:
+    """Keeps `AppState.advice` up to date with the definition and its evaluation."""
+
+    def __init__(self, store: Store, engine: Engine, jobs: Jobs) -> None:
+        self._store, self._engine, self._jobs = store, engine, jobs
+        self._measured: _Subject | None = None
+        self._measuring: _Subject | None = None
+        self._open_engine: _OpenEngine | None = None
+        self._one_at_a_time = threading.Lock()
+
+    @property
+    def measured_on(self) -> EvaluationKey | None:
+        """The key of the evaluation that the advice was measured on; None while it is not."""
+        return None if self._measured is None else self._measured[0]
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Lint by text when the definition changed, and with measured effects after a preview."""
+        measured = self.measured_on
+        if new.topic != old.topic and (measured is None or measured.topic != new.topic):
+            self._measured = None
+            advice = carried_on(new.advice, lint(new.topic))
+            self._store.publish(replace(self._store.state, advice=advice, advice_pending=True))
+        evaluation = new.evaluation
+        if evaluation is None or evaluation is old.evaluation:
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        # While verdicts come in, evaluations follow each other four times a second; what a part of
+        # them says of the definition does not hold.
+        subject = evaluation.key, _counted(evaluation)
+        if subject not in (self._measured, self._measuring):
+            self._measuring = subject
+            self._jobs.start(self._follow(evaluation, new.prompts), group="lint", exclusive=True)
+
+    async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
+        subject = evaluation.key, _counted(evaluation)
+        try:
+            # Beside a scan nobody asked for embedding.
+            opens = evaluation.settings.name == "local"
+            advice = await self._lint(evaluation.topic, evaluation, prompts, opens=opens)
+        finally:
+            if self._measuring == subject:
+                self._measuring = None
+        if self._store.state.topic == evaluation.topic:
+            self._measured = subject
+            self._store.publish(replace(self._store.state, advice=advice, advice_pending=False))
+
+    async def measured(self) -> tuple[Advice, ...]:
+        """Return all advice on the definition, measured; embeds the prompts if need be."""
+        state = self._store.state
+        evaluation, prompts = state.evaluation, state.evaluated
+        if evaluation is None or prompts is None or self.measured_on == evaluation.key:
+            return state.advice
+        return await self._lint(state.topic, evaluation, prompts, opens=True)
+
+    async def _lint(
+        self, topic: Topic, evaluation: Evaluation, prompts: PromptSet, *, opens: bool
+    ) -> tuple[Advice, ...]:
+        """Return the advice; without `opens`, by vectors only where an engine is open already."""
+        stop = threading.Event()
+        scanner = self._engine.scanner
+        # Of whichever scanner: it is in the cloud that a definition that separates nothing shows.
+        metrics = _counted(evaluation) if evaluation.topic == topic else None
+
+        def work_out() -> tuple[Advice, ...]:
+            with self._one_at_a_time:  # an engine is for one thread at a time
+                engine = self._engine_for(scanner, prompts, stop.is_set, opens=opens)
+                return lint(topic, prompts, engine, stop.is_set, metrics)
+
+        try:
+            return await asyncio.to_thread(work_out)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def _engine_for(
+        self,
+        scanner: LocalScanner,
+        prompts: PromptSet,
+        stopped: Callable[[], bool],
+        *,
+        opens: bool,
+    ) -> LintEngine | None:
+        known = self._open_engine
+        if known is not None and known.serves(scanner, prompts):
+            return known.engine
+        if not opens or stopped():
+            return None
+        try:
+            engine = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
+        except ScannerError:
+            return None  # the preview has shown it
+        if engine is not None:
+            threshold = scanner.settings.threshold
+            self._open_engine = _OpenEngine(scanner, prompts.fingerprint, threshold, engine)
+        return engine

@@ -1,0 +1,105 @@
+"""Deploying the definition for a scan, and restoring the best one after a discard."""
+
+from __future__ import annotations
+
+from guardtui.app.connections import Connections
+from guardtui.app.ports import Answers, Author, Jobs
+from guardtui.app.profile_changes import ProfileChanges, wait_until_live
+from guardtui.app.state import ScanStatus, Store
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.topic import Topic
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.lifecycle import Applied, Plan
+from guardtui.scanners.airs.live import Live
+from guardtui.session.session import Session
+
+
+class Deployment:
+    """Puts the definition of a session into effect in the connected profile."""
+
+    def __init__(
+        self,
+        store: Store,
+        session: Session,
+        connections: Connections,
+        changes: ProfileChanges,
+        author: Author,
+        jobs: Jobs,
+    ) -> None:
+        self._store, self._session, self._connections = store, session, connections
+        self._changes, self._author, self._jobs = changes, author, jobs
+
+    async def plan(self, connection: AirsConnection, topic: Topic) -> Plan | None:
+        """Return what deploying a definition would change; None without a service account.
+
+        Raises AirsError and ServiceError.
+        """
+        return await self._changes.plan(connection, topic)
+
+    async def deploy(
+        self, connection: AirsConnection, topic: Topic, plan: Plan | None
+    ) -> Applied | None:
+        """Put a definition into effect and wait until scans use it; None when the author left.
+
+        Raises AirsError, ServiceError and StoreError.
+        """
+        self._show(f"puts the definition into profile {connection.place} …")
+        applied = await self._changes.apply(connection, topic, plan)
+        self._warn_of(applied)
+        answer: str | None = None
+
+        async def wait_on(live: Live) -> bool:
+            nonlocal answer
+            answer = await self._author.ask(_not_live(live))
+            return answer == "wait"
+
+        live = await wait_until_live(
+            connection, topic, applied.profile, show=self._show, wait_on=wait_on
+        )
+        if live.live or answer == "scan":
+            return applied
+        who = self._connections.who
+        self._store.show_scan(ScanStatus(f"not scanned: {live.reason}", problem=True, who=who))
+        return None
+
+    def restore(self) -> None:
+        """Deploy the definition of now, as after a discard, if the author agreed to that."""
+        # A job of its own: what the author does next must not cancel it.
+        self._jobs.start(self._restore(self._session.topic), group="restore")
+
+    async def _restore(self, topic: Topic) -> None:
+        try:
+            connection = self._connections.agreed_connection()
+            if connection is None:
+                return
+            applied = await self._changes.apply_missing(connection, topic)
+        except GuardtuiError as error:
+            message = f"The best definition was not put into effect again: {error}"
+            self._connections.warn(message, error=True)
+            return
+        if applied is not None:
+            self._warn_of(applied)
+            self._connections.use_effect(connection.in_effect(topic, applied))
+            self._author.notify("The profile has the best definition again.", title="AIRS")
+
+    async def close(self) -> None:
+        """Give a change under way a few seconds to finish."""
+        await self._changes.close()
+
+    def _show(self, step: str) -> None:
+        self._store.show_scan(ScanStatus(step, who=self._connections.who))
+
+    def _warn_of(self, applied: Applied) -> None:
+        for warning in applied.warnings:
+            self._connections.warn(warning)
+
+
+def _not_live(live: Live) -> Answers:
+    """Return the question about a change that scans do not use yet: wait, or scan now."""
+    text = f"After {live.seconds:.0f} s the change is not in effect: {live.reason}."
+    wait = ("w", "wait", "Wait on")
+    if live.revision_seen:
+        text += "\nThe probe was an example of the topic's own. Verdicts would count."
+        return Answers(text, (wait, ("s", "scan", "Scan all the same")))
+    text += "\nVerdicts of an older revision would not be counted."
+    return Answers(text, (wait,))

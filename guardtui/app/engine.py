@@ -1,0 +1,113 @@
+"""The embedded engine of a workspace: its scanner, the companion topics, and one run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.ports import Author
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.operating_point import LABELS_AT_LEAST, ThresholdFit, fit_threshold
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Verdicts
+from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import WithCompanions
+from guardtui.session.evaluator import Evaluator
+
+
+class Engine:
+    """Evaluates definitions with the embedded scanner; the newest evaluation cancels the older."""
+
+    def __init__(self, scanner: LocalScanner, author: Author) -> None:
+        self._author = author
+        self.scanner = scanner
+        """The embedded scanner, which knows the topic under test only."""
+        self.measuring = WithCompanions(scanner)
+        """The same scanner together with the other topics of the profile."""
+        self.evaluator = Evaluator(self.measuring)
+        self.started = 0.0
+        """When the newest evaluation began, as `time.monotonic`."""
+
+    @property
+    def progress(self) -> Progress | None:
+        """The newest snapshot of the run under way; None when nothing runs."""
+        return self.evaluator.progress
+
+    def use(self, scanner: LocalScanner) -> None:
+        """Evaluate with another embedded scanner from now on."""
+        self.evaluator.cancel()
+        self.scanner = scanner
+        self.measuring = WithCompanions(scanner, self.measuring.companions)
+        self.evaluator = Evaluator(self.measuring)
+
+    def key(self, topic: Topic, prompts: PromptSet) -> EvaluationKey:
+        """The key of an evaluation of this definition as the engine is set now."""
+        return EvaluationKey(topic, self.measuring.settings, prompts.fingerprint)
+
+    async def evaluate(self, topic: Topic, prompts: PromptSet) -> Evaluation | None:
+        """Evaluate a definition; None, and the author is notified, when the scanner fails."""
+        self.started = time.monotonic()
+        try:
+            await asyncio.to_thread(self._load)
+            return await self.evaluator.evaluate(topic, prompts)
+        except ScannerError as error:
+            self._author.notify(str(error), title="Scan failed", severity="error")
+            return None
+
+    def _load(self) -> None:
+        """Import and load what takes long, beside the screen; quick from the second time on."""
+        self.scanner.load()
+        rate_intervals(Metrics(1, 1, 0, 0))
+
+    def verdicts(self, topic: Topic, prompts: PromptSet) -> Verdicts:
+        """Return the scanner's verdicts on a definition, without companions. Blocks.
+
+        Raises ScannerError.
+        """
+        verdicts = self.scanner.scan_now(topic, prompts, lambda progress: None)
+        if verdicts is None:
+            raise ScannerError("the scan was stopped")
+        return verdicts
+
+    def fitted(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        belongs: NDArray[np.bool_] | None = None,
+        known: NDArray[np.bool_] | None = None,
+        *,
+        least: int = LABELS_AT_LEAST,
+    ) -> ThresholdFit | str:
+        """Return the threshold that suits the labels, or why there is none. Blocks.
+
+        `belongs` (bool [N]) stands for the labels, only rows that are `known` (bool [N]) count, and
+        each class needs `least` of them.
+        """
+        labels = prompts.expected if belongs is None else belongs
+        rows = np.ones(len(prompts), np.bool_) if known is None else known
+        try:
+            verdicts = self.verdicts(topic, prompts)
+            scores = np.where(rows, verdicts.score, np.float32(np.nan))
+            evaluation = Evaluation(
+                topic,
+                self.scanner.settings,
+                prompts.fingerprint,
+                prompts.keys,
+                labels,
+                replace(verdicts, score=scores),
+            )
+            return fit_threshold(evaluation, self.scanner.shipped_threshold, least=least)
+        except (ValueError, ScannerError) as error:
+            return str(error)
+
+    async def close(self) -> None:
+        """Stop the run under way and wait for its end."""
+        await self.evaluator.close()

@@ -1,0 +1,78 @@
+"""The evaluation that is shown: compared with the baseline, and published with its comparison."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.own_figures import LiveFigures
+from guardtui.app.ports import Jobs
+from guardtui.app.state import Store
+from guardtui.domain.comparison import Alignment, Comparison, align, compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import held_out_metrics
+from guardtui.domain.partial_rates import PartialRates, partial_rates
+from guardtui.session.session import Iteration
+from guardtui.session.workspace import Workspace
+
+
+class Evaluations:
+    """Publishes evaluations, and keeps the alignment of their prompts with the baseline's."""
+
+    def __init__(
+        self, store: Store, workspace: Workspace, jobs: Jobs, figures: LiveFigures
+    ) -> None:
+        self._store, self._workspace, self._jobs = store, workspace, jobs
+        self._figures = figures
+        self._alignment: tuple[Iteration, str, Alignment] | None = None
+
+    async def show(self, evaluation: Evaluation, predicted: NDArray[np.int8] | None = None) -> None:
+        """Compare an evaluation with the baseline and publish both.
+
+        `predicted` are the verdicts expected where there are none yet, int8 [N]. An evaluation of
+        other prompts than those of now is dropped: a newer run is on its way.
+        """
+        session, prompts = self._workspace.session, self._workspace.prompts
+        session.scanner = evaluation.settings.name
+        baseline = session.baseline
+        if evaluation.prompt_set != prompts.fingerprint:
+            return
+
+        fit = self._store.state.fit
+
+        def work_out() -> tuple[Comparison | None, PartialRates | None, float | None]:
+            comparison = None
+            if baseline is not None:
+                alignment = self._aligned(baseline, evaluation)
+                comparison = compare(baseline.evaluation, evaluation, alignment)
+                # Computed here and not while the screen is drawn.
+                _ = comparison.sentence, comparison.separation
+            _ = evaluation.separation
+            held_out = None if fit is None else held_out_metrics(fit, evaluation)
+            coverage = None if held_out is None else held_out.coverage
+            return comparison, partial_rates(evaluation, predicted), coverage
+
+        comparison, partial, held_out = await asyncio.to_thread(work_out)
+        self._store.publish(
+            replace(
+                self._store.state,
+                evaluation=evaluation,
+                evaluated=prompts,
+                comparison=comparison,
+                partial=partial,
+                held_out=held_out,
+                figures=self._figures.of(evaluation),
+            )
+        )
+        self._jobs.start(self._figures.follow(evaluation, prompts, comparison), group="figures")
+
+    def _aligned(self, baseline: Iteration, current: Evaluation) -> Alignment:
+        # The prompts do not change while a definition is edited: aligned once for a baseline.
+        known = self._alignment
+        if known is None or known[0] is not baseline or known[1] != current.prompt_set:
+            aligned = align(baseline.evaluation.keys, current.keys)
+            known = self._alignment = baseline, current.prompt_set, aligned
+        return known[2]

@@ -1,0 +1,229 @@
+"""The operating point: the engine's threshold fitted to the labels, kept, and fitted again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from guardtui.app.editing import Editing
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Author, Jobs
+from guardtui.app.preview import Preview
+from guardtui.app.problems import problems_shown
+from guardtui.app.state import AppState, Store
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import threshold_text
+from guardtui.domain.operating_point import (
+    BY_HAND,
+    FITTED,
+    LABELS_AT_LEAST,
+    SHIPPED,
+    ThresholdFit,
+    Wanted,
+    better_threshold,
+    fit_threshold,
+)
+from guardtui.domain.prompts import Finding, PromptSet, Severity
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import kept_path
+from guardtui.session.threshold_fits import read_fit, write_fit
+from guardtui.session.workspace import Workspace
+
+
+def threshold_finding(scanner: LocalScanner, topic: Topic, prompts: PromptSet) -> Finding | None:
+    """Return a warning where another threshold would give significantly more. Blocks.
+
+    Raises ScannerError.
+    """
+    evaluation = _evaluated(scanner, topic, prompts, lambda progress: None)
+    better = better_threshold(evaluation)
+    if better is None:
+        return None
+    now = threshold_text(evaluation.settings.threshold or 0.0)
+    return Finding(
+        Severity.WARNING,
+        "threshold",
+        f"the threshold {now} ({evaluation.settings.threshold_source}) does not suit this "
+        f"definition: {threshold_text(better.threshold)} would give coverage {better.change}, "
+        "cross-validated; fit it again in the app, or look at 'guardtui sweep'",
+    )
+
+
+class OperatingPointError(GuardtuiError):
+    """A fitted threshold was asked for, and cannot be had; the message says why."""
+
+    exit_code = 2
+
+
+def unfittable(reason: ValueError) -> OperatingPointError:
+    """Return the error that a threshold cannot be fitted, with its remedy."""
+    return OperatingPointError(
+        f"the threshold cannot be fitted: {reason}\n"
+        "  label more prompts, or take --threshold shipped or a number"
+    )
+
+
+def fit_of(
+    scanner: LocalScanner, topic: Topic, prompts: PromptSet, report: Report = lambda progress: None
+) -> ThresholdFit:
+    """Return the threshold fitted to the labels of a prompt set at this definition. Blocks.
+
+    Raises ScannerError, and ValueError when there are too few labels.
+    """
+    evaluation = _evaluated(scanner, topic, prompts, report)
+    return fit_threshold(evaluation, scanner.shipped_threshold)
+
+
+def _evaluated(
+    scanner: LocalScanner, topic: Topic, prompts: PromptSet, report: Report
+) -> Evaluation:
+    verdicts = scanner.scan_now(topic, prompts, report)
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    return Evaluation(
+        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+
+
+def settle_threshold(
+    scanner: LocalScanner,
+    wanted: Wanted,
+    kept: ThresholdFit | None,
+    fit: Callable[[], ThresholdFit],
+) -> ThresholdFit | None:
+    """Set the threshold of a scanner, and return the fit it has; None where it has none.
+
+    `kept` is that of the session, which holds for this engine only; else `fit` makes one. Raises
+    `OperatingPointError` when a fitted one is asked for and there are too few labels, and what
+    `fit` raises otherwise.
+    """
+    if wanted == SHIPPED:
+        scanner.use_threshold(None)
+        return None
+    if isinstance(wanted, float):
+        scanner.use_threshold(wanted, BY_HAND)
+        return None
+    if kept is None or kept.engine != scanner.settings.identity:
+        try:
+            kept = fit()
+        except ValueError as reason:
+            scanner.use_threshold(None)
+            if wanted == FITTED:
+                raise unfittable(reason) from reason
+            return None
+    scanner.use_threshold(kept.threshold, kept.source)
+    return kept
+
+
+class OperatingPoint:
+    """Fits the threshold when a workspace is opened, and again when the author says so."""
+
+    def __init__(
+        self,
+        store: Store,
+        workspace: Workspace,
+        engine: Engine,
+        editing: Editing,
+        preview: Preview,
+        author: Author,
+        jobs: Jobs,
+        wanted: Wanted = None,
+    ) -> None:
+        """`wanted` is the threshold that the app was started with, unless the scanner has it."""
+        self._store, self._workspace, self._engine = store, workspace, engine
+        self._editing, self._preview = editing, preview
+        self._author, self._jobs = author, jobs
+        self._wanted = wanted
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Look for a better threshold after each evaluation by the engine."""
+        evaluation = new.evaluation
+        if evaluation is not None and evaluation is not old.evaluation:
+            self._jobs.start(self._look(evaluation), group="operating point", exclusive=True)
+
+    async def _look(self, evaluation: Evaluation) -> None:
+        better = await asyncio.to_thread(better_threshold, evaluation)
+        state = self._store.state
+        if state.evaluation is evaluation and (better is not None or state.better is not None):
+            self._store.publish(replace(state, better=better))
+
+    async def settle(self) -> bool:
+        """Set the threshold for the prompts as opened; False when the engine fails.
+
+        Fitted to their labels, once for a session, unless the author set one.
+        """
+        workspace, engine = self._workspace, self._engine
+        prompts, scanner = workspace.prompts, engine.scanner
+        belong = int(np.count_nonzero(prompts.expected))
+        few = min(belong, len(prompts) - belong) < LABELS_AT_LEAST
+        if self._wanted == SHIPPED or (few and self._wanted != FITTED):
+            return True
+        if not await asyncio.to_thread(lambda: scanner.settings.threshold_source == SHIPPED):
+            return True  # set by hand
+        with problems_shown(self._author):
+            fit = await asyncio.to_thread(self._kept)
+            if fit is None:
+                evaluation = await engine.evaluate(workspace.topic_file.topic, prompts)
+                if evaluation is None:
+                    return False
+                try:
+                    fit = await self._fitted(evaluation)
+                except ValueError as reason:
+                    self._author.notify(f"The threshold cannot be fitted: {reason}.")
+                    return True
+                await asyncio.to_thread(workspace.store.update_settings, write_fit(fit))
+            scanner.use_threshold(fit.threshold, fit.source)
+            self._store.publish(replace(self._store.state, fit=fit))
+        return True
+
+    def _kept(self) -> ThresholdFit | None:
+        """Return the fit of the session, if it is of these prompts and this engine."""
+        workspace = self._workspace
+        fit = read_fit(workspace.store.settings())
+        if fit is None or fit.engine != self._engine.scanner.settings.identity:
+            return None
+        same = fit.prompts == self._prompts_path or fit.prompt_set == workspace.prompts.fingerprint
+        return fit if same else None
+
+    @property
+    def _prompts_path(self) -> str:
+        workspace = self._workspace
+        return kept_path(workspace.topic_file.path, workspace.prompts_path)
+
+    async def _fitted(self, evaluation: Evaluation) -> ThresholdFit:
+        """Fit to the scores of the engine, which other topics of the profile do not change."""
+        scanner = self._engine.scanner
+        own = replace(evaluation, settings=scanner.settings)
+        fit = await asyncio.to_thread(fit_threshold, own, scanner.shipped_threshold)
+        return replace(fit, prompts=self._prompts_path)
+
+    async def fit_again(self) -> None:
+        """Fit the threshold to the labels at the definition as it is now, and use it."""
+        await self._editing.finish_typing()
+        workspace = self._workspace
+        evaluation = await self._engine.evaluate(workspace.session.topic, workspace.prompts)
+        if evaluation is None:
+            return
+        try:
+            fit = await self._fitted(evaluation)
+        except ValueError as reason:
+            self._author.notify(f"The threshold cannot be fitted: {reason}.")
+            return
+        await self.use(fit)
+        self._author.notify(
+            f"Threshold {threshold_text(fit.threshold)}, fitted to your {fit.labels} labels: "
+            f"coverage {fit.coverage:.3f}, cross-validated {fit.held_out:.3f}."
+        )
+
+    async def use(self, fit: ThresholdFit) -> None:
+        """Use a fit from now on, and keep it for the session."""
+        with problems_shown(self._author):
+            await asyncio.to_thread(self._workspace.store.update_settings, write_fit(fit))
+        self._engine.scanner.use_threshold(fit.threshold, fit.source)
+        self._store.publish(replace(self._store.state, fit=fit))
+        self._preview.request()

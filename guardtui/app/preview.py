@@ -1,0 +1,117 @@
+"""The preview: after each pause in typing, what the guardrail says of the definition as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.editing import Editing
+from guardtui.app.engine import Engine
+from guardtui.app.evaluations import Evaluations
+from guardtui.app.ports import Author, Jobs
+from guardtui.app.state import AppState, Store
+from guardtui.domain.evaluation import Evaluation
+from guardtui.session.workspace import Workspace
+
+PAUSE = 0.03
+"""Seconds without an edit after which a preview begins, where nothing else is set."""
+
+_GROUP = "preview"
+
+
+class RemoteScans(Protocol):
+    """What a preview needs to know of remote scans."""
+
+    @property
+    def scanning(self) -> bool:
+        """Whether a remote scan is under way."""
+
+    def standing_scan(self) -> Evaluation | None:
+        """What a remote guardrail said of the definition as it is, unless the preview is wanted."""
+
+    def is_current(self, evaluation: Evaluation) -> bool:
+        """Whether this is a remote scan of the definition and the prompts as they are."""
+
+    def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
+        """The verdicts expected where there are none yet, int8 [N]; None without any."""
+
+
+class Preview:
+    """Keeps the evaluation that is shown up to date with the definition and the prompts."""
+
+    def __init__(
+        self,
+        store: Store,
+        workspace: Workspace,
+        engine: Engine,
+        editing: Editing,
+        evaluations: Evaluations,
+        scans: RemoteScans,
+        author: Author,
+        jobs: Jobs,
+    ) -> None:
+        self._store, self._workspace, self._engine = store, workspace, engine
+        self._editing, self._evaluations, self._scans = editing, evaluations, scans
+        self._author, self._jobs = author, jobs
+        self.pause = PAUSE
+        self.begun = False
+        """Whether the first evaluation is done: an edit before that must not cancel it."""
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Begin a new preview when what is evaluated changed."""
+        same_prompts = new.prompts is old.prompts and new.companions is old.companions
+        if not same_prompts or new.topic != old.topic or new.pinned != old.pinned:
+            self.request()
+
+    def request(self) -> None:
+        """Begin a new preview, which cancels an older one."""
+        if self.begun:
+            self._jobs.start(self._run(), group=_GROUP, exclusive=True)
+
+    async def _run(self) -> None:
+        await asyncio.sleep(self.pause)
+        evaluation = self._scans.standing_scan() or await self._evaluate()
+        if evaluation is not None:
+            await self.show(evaluation)
+
+    async def _evaluate(self) -> Evaluation | None:
+        return await self._engine.evaluate(self._workspace.session.topic, self._workspace.prompts)
+
+    async def show(self, evaluation: Evaluation) -> None:
+        """Publish an evaluation, of the engine or of a scan."""
+        await self._evaluations.show(evaluation, self._scans.predicted_verdicts(evaluation))
+
+    async def evaluate(self) -> Evaluation | None:
+        """Evaluate the definition with the engine now, and show it; None when that fails.
+
+        It takes the place of a preview under way, which would cancel it otherwise.
+        """
+        self._jobs.cancel(_GROUP)
+        evaluation = await self._evaluate()
+        if evaluation is not None:
+            await self.show(evaluation)
+        return evaluation
+
+    async def current(self) -> Evaluation | None:
+        """Return an evaluation of the definition exactly as it is now, and show it.
+
+        None, and the author is notified, before the first evaluation, while a scan is under way or
+        when the engine fails.
+        """
+        await self._editing.finish_typing()
+        if not self.begun:
+            self._author.notify("Nothing is evaluated yet.")
+            return None
+        if self._scans.scanning:
+            self._author.notify("A scan is under way: let it end, or stop it first.")
+            return None
+        shown = self._store.state.evaluation
+        topic, prompts = self._workspace.session.topic, self._workspace.prompts
+        if shown is not None and (
+            self._scans.is_current(shown) or shown.key == self._engine.key(topic, prompts)
+        ):
+            return shown
+        return await self.evaluate()

@@ -1,0 +1,76 @@
+"""Options of remote guardrails: credentials and profile, loaded when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.epochs import Epochs
+from guardtui.session.topic_revisions import SqliteTopicRevisions
+
+AIRS = "airs"
+JUDGE = "judge"
+REMOTE = frozenset({AIRS, JUDGE})
+"""Names of the scanners that run on request only, never by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """Options of remote guardrails; all else comes from the environment and its file.
+
+    `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
+    second. `fresh` ignores cached verdicts. With a `judge` scans use that instead of AIRS; `epochs`
+    say how often each prompt is scanned.
+    """
+
+    flags: Mapping[str, str | int | None] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
+    config: Path | None = None
+    rate: float | None = None
+    fresh: bool = False
+    judge: JudgeOptions | None = None
+    epochs: Epochs | None = None
+
+    def settings(self) -> AirsSettings:
+        """Load the settings of AIRS. Raises AirsError, also without a credential for scans."""
+        settings = AirsSettings.load(self.flags, self.environment, self.config)
+        settings.scan_credential()
+        return settings
+
+    def secrets(self) -> dict[str, str]:
+        """Return keys and tokens that may be sent, by name; for what must not show them.
+
+        Variables that are only named like secrets are not included.
+        """
+        keys = self.judge.keys if self.judge is not None else ()
+        secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
+        with contextlib.suppress(AirsError):  # what cannot be read is not sent either
+            settings = AirsSettings.load(self.flags, self.environment, self.config)
+            of_airs = {
+                "the API key of AIRS": settings.api_key,
+                "the bearer token of AIRS": settings.api_token,
+                "the client secret of AIRS": settings.client_secret,
+            }
+            secrets |= {name: key.reveal() for name, key in of_airs.items() if key is not None}
+        return secrets
+
+    def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
+        """Return a connection to a profile. Raises AirsError."""
+        revisions = SqliteTopicRevisions(cache_folder())
+        return AirsConnection(
+            replace(settings, profile=profile), rate=self.rate, revisions=revisions
+        )
+
+
+async def profile_names(settings: AirsSettings) -> list[str]:
+    """Return the names of all profiles, sorted; not inert. Raises AirsError and ServiceError."""
+    async with ManagementClient(settings.management()) as client:
+        return sorted(row.profile_name for row in await client.profiles(latest=True))

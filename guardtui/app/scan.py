@@ -1,0 +1,495 @@
+"""Scans of the definition by a remote guardrail: planned, deployed, requested and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.connections import Connections
+from guardtui.app.deploy import Deployment
+from guardtui.app.editing import Editing
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Author, Job, Jobs
+from guardtui.app.problems import problems_shown
+from guardtui.app.recording import record, recorded_text
+from guardtui.app.remote import REMOTE
+from guardtui.app.scan_plan import (
+    MakeScanner,
+    Prediction,
+    ScanChoice,
+    ScanEstimate,
+    ScanPlan,
+    ScanRequest,
+    estimate_scan,
+)
+from guardtui.app.state import AppState, ScanStatus, Store, with_session
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, violations
+from guardtui.domain.verdicts import is_answered
+from guardtui.scanners.airs.connection import AirsConnection, InEffect
+from guardtui.scanners.airs.lifecycle import Plan
+from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.evaluator import RemoteEvaluator
+from guardtui.session.judge_templates import keep_template
+from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.workspace import Workspace
+
+SHOW_EVERY = 0.25
+"""Seconds between two evaluations of the verdicts that have arrived."""
+
+_SO_FAR = "so-far"
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """What a scan is of."""
+
+    topic: Topic
+    prompts: PromptSet
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A scan that the author agreed to: `rows` (intp [k]) in order, `onto` an earlier scan."""
+
+    make: MakeScanner
+    rows: NDArray[np.intp]
+    onto: Evaluation | None
+
+
+class Scans:
+    """Remote scans of one workspace, one at a time; an edit of the definition cancels them.
+
+    All state is changed on the event loop. While a scan runs, whoever draws calls `poll`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        workspace: Workspace,
+        engine: Engine,
+        editing: Editing,
+        connections: Connections,
+        deployment: Deployment,
+        author: Author,
+        jobs: Jobs,
+        *,
+        show: Callable[[Evaluation], Awaitable[None]],
+        refresh: Callable[[], None],
+    ) -> None:
+        """`show` publishes an evaluation, `refresh` requests a new preview."""
+        self._store, self._workspace = store, workspace
+        self._session = workspace.session
+        self._engine, self._editing = engine, editing
+        self._connections, self._deployment = connections, deployment
+        self._author, self._jobs = author, jobs
+        self._show, self._refresh = show, refresh
+        self.show_every = SHOW_EVERY
+        self._one_at_a_time = asyncio.Lock()
+        self._job: Job | None = None
+        self._subject: _Subject | None = None
+        self._evaluator: RemoteEvaluator | None = None
+        self._result: Evaluation | None = None
+        self._prediction: Prediction | None = None
+        self._prefers_preview = False
+        self._rate: float | None = None
+        self._shown_at = 0.0
+        self._shown: Progress | None = None
+        self._cache: SqliteVerdicts | None = None
+
+    # --- what is known --------------------------------------------------------------------
+
+    @property
+    def scanning(self) -> bool:
+        """Whether requests of a scan are under way, or paused."""
+        return self._evaluator is not None and self._evaluator.busy
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a scan was started (also its questions and deployment) and not cancelled."""
+        job = self._job
+        return job is not None and not job.is_finished and not job.is_cancelled
+
+    @property
+    def held(self) -> bool:
+        """Whether the scan is paused."""
+        return self._evaluator is not None and self._evaluator.held
+
+    def so_far(self) -> Evaluation | None:
+        """Return the evaluation of the verdicts that have arrived; None while nothing runs."""
+        return self._evaluator.so_far() if self._evaluator is not None and self.scanning else None
+
+    def is_current(self, evaluation: Evaluation) -> bool:
+        """Whether this is a remote scan of the definition and the prompts as they are."""
+        return evaluation.settings.name in REMOTE and evaluation.key.same_subject(
+            self._session.topic, self._workspace.prompts.fingerprint
+        )
+
+    def standing_scan(self) -> Evaluation | None:
+        """Return the newest scan that is current, or None without one or if hidden by choice."""
+        return None if self._prefers_preview else self._current_scan()
+
+    def _current_scan(self) -> Evaluation | None:
+        recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
+        for evaluation in (self.so_far(), self._result, *recorded):
+            if evaluation is not None and self.is_current(evaluation):
+                return evaluation
+        return None
+
+    def last_scan(self) -> Evaluation | None:
+        """Return the newest scan by the connected guardrail, of whatever definition."""
+        for iteration in reversed(self._session.iterations):
+            if iteration.evaluation.settings.name == self._connections.asked_name:
+                return iteration.evaluation
+        return self._result
+
+    def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
+        """Return the verdicts expected of a scan, int8 [N]; None where nothing was predicted."""
+        prediction = self._prediction
+        if prediction is None or evaluation.settings.name not in REMOTE:
+            return None
+        fits = evaluation.key.same_subject(prediction.topic, prediction.prompt_set)
+        return prediction.triggered if fits else None
+
+    # --- what the author can do -----------------------------------------------------------
+
+    def scan(self) -> None:
+        """Scan the definition; the plan is shown unless the author agreed to it before."""
+        self._start(ScanRequest())
+
+    def scan_options(self) -> None:
+        """Show the plan of a scan, and scan as chosen there."""
+        self._start(ScanRequest(ask=True))
+
+    def scan_missing(self) -> None:
+        """Scan the prompts that have no verdict yet."""
+        scan = self.standing_scan()
+        if not self.under_way:
+            if scan is None or scan.settings.name != self._connections.asked_name:
+                self._author.notify("This definition was not scanned yet.")
+                return
+            if not scan.metrics.missing:
+                self._author.notify("Every prompt has a verdict.")
+                return
+        self._start(ScanRequest(missing=True))
+
+    def pause(self) -> None:
+        """Send nothing more for now, or go on."""
+        evaluator = self._evaluator
+        if evaluator is None or not evaluator.busy:
+            self._author.notify("No scan is under way.")
+            return
+        evaluator.hold(not evaluator.held)
+        self._author.notify(
+            "Paused: nothing more is sent." if evaluator.held else "The scan goes on."
+        )
+
+    def stop(self) -> None:
+        """Cancel the scan; the verdicts that have arrived are kept."""
+        if self._job is not None and self.under_way:
+            self._job.cancel()
+        else:
+            self._author.notify("No scan is under way.")
+
+    def swap_preview(self) -> None:
+        """Show the engine's preview instead of the scan, or the scan again."""
+        if self._current_scan() is None:
+            self._author.notify("This definition was not scanned: what is shown is the preview.")
+            return
+        self._prefers_preview = not self._prefers_preview
+        shown = "the embedded engine's preview" if self._prefers_preview else "the scan"
+        self._author.notify(f"Shown: {shown}.")
+        self._refresh()
+
+    # --- while it runs --------------------------------------------------------------------
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Cancel a scan of another definition or other prompts: the newest edit wins."""
+        same_prompts = new.prompts is old.prompts and new.companions is old.companions
+        if same_prompts and new.topic == old.topic:
+            return
+        self._prefers_preview = False
+        if not self.under_way:
+            self._store.show_scan(None)
+            return
+        subject = self._subject
+        if subject is not None and (
+            subject.topic != new.topic or subject.prompts.fingerprint != new.prompts.fingerprint
+        ):
+            self.stop()
+
+    def poll(self) -> None:
+        """Publish the progress of the scan, and now and then the verdicts that have arrived."""
+        progress = self._evaluator.progress if self._evaluator is not None else None
+        if progress is None:
+            return
+        traffic = progress.traffic() if progress.traffic is not None else None
+        self._store.show_scan(
+            ScanStatus(progress.phase, progress, traffic, who=self._connections.who)
+        )
+        if traffic is not None and traffic.rate > 0:
+            self._rate = traffic.rate
+        if progress != self._shown and time.monotonic() - self._shown_at >= self.show_every:
+            self._shown, self._shown_at = progress, time.monotonic()
+            self._jobs.start(self._show_so_far(), group=_SO_FAR, exclusive=True)
+
+    async def _show_so_far(self) -> None:
+        evaluation = self.standing_scan()
+        if evaluation is not None and self.scanning:
+            await self._show(evaluation)
+
+    def _step(self, step: str, *, problem: bool = False) -> None:
+        """Publish what the scan does now; "" for nothing."""
+        status = ScanStatus(step, problem=problem, who=self._connections.who)
+        self._store.show_scan(status if step else None)
+
+    # --- one scan -------------------------------------------------------------------------
+
+    def _start(self, request: ScanRequest) -> None:
+        if self.under_way:
+            self._author.notify("A scan is under way.")
+            return
+        self._subject = None
+        self._job = self._jobs.start(self._run(request), group="scan")
+
+    async def _run(self, request: ScanRequest) -> None:
+        async with self._one_at_a_time:  # a cancelled scan ends first
+            self._evaluator = None
+            try:
+                await self._scan(request)
+            except GuardtuiError as error:
+                self._keep_partial()
+                self._step(f"not scanned: {error}", problem=True)
+                self._connections.warn(str(error), error=True)
+                self._refresh()
+            except asyncio.CancelledError:
+                self._stopped()
+                raise
+
+    def _stopped(self) -> None:
+        evaluation = self._keep_partial()
+        if evaluation is None:
+            self._step("stopped before anything was scanned", problem=True)
+        else:
+            metrics = evaluation.metrics
+            step = f"stopped: {metrics.total} of {metrics.prompts} verdicts, kept"
+            self._step(step, problem=True)
+        self._refresh()
+
+    def _keep_partial(self) -> Evaluation | None:
+        """Keep the verdicts of a scan that did not finish; None without any."""
+        evaluation = self._evaluator.so_far() if self._evaluator is not None else None
+        if evaluation is None or not evaluation.metrics.total:
+            return None
+        known = self._current_scan()
+        if known is None or evaluation.metrics.missing <= known.metrics.missing:
+            self._result = evaluation
+        return evaluation
+
+    async def _scan(self, request: ScanRequest) -> None:
+        topic = await self._editing.finish_typing()
+        subject = self._subject = _Subject(topic, self._workspace.prompts)
+        judge = self._connections.judge
+        if judge is None:
+            run = await self._planned_by_profile(subject, request)
+        else:
+            run = await self._planned_by_judge(judge, subject, request)
+        if run is not None:
+            await self._evaluate(run, subject)
+
+    async def _other(self) -> None:
+        """Scan with AIRS instead of the judge from now on, or the other way round."""
+        self._connections.swap()
+        await self._scan(ScanRequest(ask=True))
+
+    def _onto(self, request: ScanRequest) -> Evaluation | None:
+        """Return the scan to complete: verdicts of two scanners are not mixed."""
+        scan = self.standing_scan() if request.missing else None
+        same = scan is not None and scan.settings.name == self._connections.asked_name
+        return scan if same else None
+
+    async def _estimate(
+        self, make: MakeScanner, rate: float | None, subject: _Subject
+    ) -> ScanEstimate:
+        epochs = self._connections.options.epochs
+        estimate = await asyncio.to_thread(
+            estimate_scan,
+            self._engine,
+            make,
+            subject.topic,
+            subject.prompts,
+            self.last_scan(),
+            rate=self._rate if rate is None else rate,
+            epochs=1 if epochs is None else epochs.count,
+        )
+        self._prediction = estimate.prediction
+        return estimate
+
+    # --- by AIRS --------------------------------------------------------------------------
+
+    async def _planned_by_profile(self, subject: _Subject, request: ScanRequest) -> _Run | None:
+        """Plan a scan by the profile and deploy the definition; None when there is to be none."""
+        connection = await self._connections.connected()
+        if connection is None:
+            return None
+        topic = subject.topic
+        if connection.manages and (broken := violations(topic)):
+            self._connections.warn(f"Not sent: {broken[0].message}", error=True)
+            return None
+        onto = self._onto(request)
+        self._step(f"looks at profile {connection.place} …")
+        plan = await self._deployment.plan(connection, topic)
+        expected = None if plan is None else connection.planned(topic, plan)
+        make = self._profile_scanner(connection, expected)
+        estimate = await self._estimate(make, connection.rate, subject)
+        choice = await self._chosen(connection, plan, estimate, request)
+        if choice is None:
+            self._step("")
+            self._connections.dismiss()
+            return None
+        if choice.other:
+            await self._other()
+            return None
+        in_effect = connection.in_effect(topic, plan)
+        if choice.apply and plan is not None:
+            applied = await self._deployment.deploy(connection, topic, plan)
+            if applied is None:
+                return None
+            in_effect = connection.in_effect(topic, applied)
+        self._connections.use_effect(in_effect)
+        return _run(self._profile_scanner(connection, in_effect), estimate, choice, onto)
+
+    def _profile_scanner(self, connection: AirsConnection, now: InEffect | None) -> MakeScanner:
+        fresh = self._connections.options.fresh
+        companions = self._store.state.companions
+        names = () if companions is None else tuple(topic.name for topic in companions.topics)
+
+        def make(cache: VerdictCache) -> RemoteScanner:
+            return connection.scanner(now, cache=cache, fresh=fresh, companions=names)
+
+        return make
+
+    async def _chosen(
+        self,
+        connection: AirsConnection,
+        plan: Plan | None,
+        estimate: ScanEstimate,
+        request: ScanRequest,
+    ) -> ScanChoice | None:
+        """Return how to scan; asks unless the author agreed and there are no warnings."""
+        changes = None if plan is None else plan.changes
+        warnings = () if plan is None else plan.warnings
+        agreed = self._connections.agreed
+        quiet = agreed or (self._connections.was_told(connection) and not changes)
+        if not request.ask and quiet and not warnings:
+            return ScanChoice(bool(changes), likely=False, agreed=agreed)
+        revision = "" if plan is None else f", revision {plan.profile.revision}"
+        question = ScanPlan(
+            f"Profile {connection.place}{revision}",
+            changes,
+            warnings,
+            estimate.cost,
+            agreed,
+            other="" if self._connections.options.judge is None else "Ask the judge",
+        )
+        choice = await self._author.ask(question)
+        if choice is not None and not choice.other:
+            self._connections.remember(connection, agreed=choice.agreed)
+        return choice
+
+    # --- by a judge -----------------------------------------------------------------------
+
+    async def _planned_by_judge(
+        self, judge: JudgeOptions, subject: _Subject, request: ScanRequest
+    ) -> _Run | None:
+        """Plan a scan by the models, which needs no deployment; None when there is to be none."""
+        fresh = self._connections.options.fresh
+
+        def make(cache: VerdictCache) -> RemoteScanner:
+            return judge.scanner(cache, fresh=fresh)
+
+        onto = self._onto(request)
+        self._step("works out what is to be asked …")
+        estimate = await self._estimate(make, judge.rate, subject)
+        choice = await self._chosen_for_judge(judge, estimate, request)
+        if choice is None:
+            self._step("")
+            return None
+        if choice.other:
+            await self._other()
+            return None
+        # The wording is part of the verdicts: iterations name it, and the session keeps its text.
+        template = judge.scanner().template
+        with problems_shown(self._author):
+            keep_template(self._workspace.store, template.id, template.text)
+        return _run(make, estimate, choice, onto)
+
+    async def _chosen_for_judge(
+        self, judge: JudgeOptions, estimate: ScanEstimate, request: ScanRequest
+    ) -> ScanChoice | None:
+        """Return how to scan; asks only where the author has not seen what this judge does."""
+        if not request.ask and self._connections.was_told_judge(judge):
+            return ScanChoice(apply=False, likely=False, agreed=False)
+        question = ScanPlan(judge.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS")
+        choice = await self._author.ask(question)
+        if choice is not None and not choice.other:
+            self._connections.remember_judge(judge)
+        return choice
+
+    # --- requests and their record --------------------------------------------------------
+
+    async def _evaluate(self, run: _Run, subject: _Subject) -> None:
+        if self._cache is None:
+            self._cache = SqliteVerdicts(cache_folder())
+        if not self._cache.works:
+            self._connections.warn(f"{self._cache.path}: cannot be used, so verdicts are not kept")
+        self._evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
+        self._shown, self._prefers_preview = None, False
+        evaluation = await evaluator.evaluate_rows(
+            subject.topic,
+            subject.prompts,
+            run.rows,
+            run.onto,
+            epochs=self._connections.options.epochs,
+        )
+        self._result = evaluation
+        await self._record(evaluation, run.onto)
+        if self.is_current(evaluation):
+            # Work on fewer verdicts, or on none, must not be shown after this.
+            for group in (_SO_FAR, "preview"):
+                self._jobs.cancel(group)
+            await self._show(evaluation)
+
+    async def _record(self, evaluation: Evaluation, onto: Evaluation | None) -> None:
+        if not evaluation.metrics.total:
+            reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
+            self._step(f"no prompt got a verdict: {reason}", problem=True)
+            self._connections.warn(f"No prompt got a verdict: {reason}", error=True)
+            return
+        iteration = await record(self._workspace, evaluation, onto)
+        self._store.publish(with_session(self._store.state, self._workspace))
+        self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
+
+    async def close(self) -> None:
+        """Close the cache of verdicts."""
+        if self._cache is not None:
+            self._cache.close()
+
+
+def _run(
+    make: MakeScanner, estimate: ScanEstimate, choice: ScanChoice, onto: Evaluation | None
+) -> _Run:
+    order = estimate.order
+    rows = order.likely_rows if choice.likely else order.rows
+    if onto is not None:
+        rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
+    return _Run(make, rows, onto)

@@ -1,0 +1,151 @@
+"""The plan of a remote scan: its order, cost and expected verdicts, and what the author chooses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Question
+from guardtui.domain.comparison import ABSENT, answers_for, codes_for
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import is_answered
+from guardtui.scanners.base import RemoteScanner, VerdictCache
+from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.scan_order import Order, movement, scan_order
+from guardtui.session.verdict_cache import SqliteVerdicts
+
+MakeScanner: TypeAlias = Callable[[VerdictCache], RemoteScanner]
+"""Makes a remote scanner that uses this cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What the author asked for.
+
+    With `ask` the plan is shown in any case; with `missing` only rows without a verdict are
+    scanned.
+    """
+
+    ask: bool = False
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCost:
+    """Prompts of a scan, how many of them are cached, and the same for the likely changes.
+
+    `rate` is prompts a second, None where it is not known yet.
+    """
+
+    prompts: int
+    known: int
+    likely: int
+    likely_known: int
+    rate: float | None
+    epochs: int = 1
+
+    def calls(self, prompts: int, known: int) -> int:
+        """Return the calls for so many prompts, of which so many are cached."""
+        return prompts - known + prompts * (self.epochs - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanChoice:
+    """How to scan: deploy the definition first or not, all rows or the likely changes only.
+
+    With `agreed` definitions are deployed without a question from now on; with `other` the other
+    guardrail (AIRS or the judge) is to scan.
+    """
+
+    apply: bool
+    likely: bool
+    agreed: bool
+    other: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan(Question[ScanChoice]):
+    """What a scan would change and cost. `changes` is None where nothing can be deployed.
+
+    `place` is the profile or the model. With `judge` models answer, and nothing is deployed;
+    `other` names the other guardrail that could scan, "" without one.
+    """
+
+    place: str
+    changes: tuple[str, ...] | None
+    warnings: tuple[str, ...]
+    cost: ScanCost
+    agreed: bool
+    judge: bool = False
+    other: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The verdicts expected of a definition on a prompt set: Triggered codes, int8 [N]."""
+
+    topic: Topic
+    prompt_set: str
+    triggered: NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class ScanEstimate:
+    """The order of a scan, its cost, and the verdicts that are expected of it."""
+
+    order: Order
+    cost: ScanCost
+    prediction: Prediction
+
+
+def estimate_scan(
+    engine: Engine,
+    make: MakeScanner,
+    topic: Topic,
+    prompts: PromptSet,
+    before: Evaluation | None,
+    *,
+    rate: float | None,
+    epochs: int = 1,
+) -> ScanEstimate:
+    """Order the rows of a scan and work out its cost. Blocks; changes nothing.
+
+    `before` is the last scan by the same scanner, of whatever definition. Raises ScannerError.
+    """
+    order, prediction = _ordered(engine, topic, prompts, before)
+    # A connection of SQLite belongs to one thread.
+    with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
+        known = make(cache).known(topic, prompts)
+    likely = order.likely_rows
+    cost = ScanCost(
+        len(prompts), int(known.sum()), len(likely), int(known[likely].sum()), rate, epochs
+    )
+    return ScanEstimate(order, cost, prediction)
+
+
+def _ordered(
+    engine: Engine, topic: Topic, prompts: PromptSet, before: Evaluation | None
+) -> tuple[Order, Prediction]:
+    now = engine.verdicts(topic, prompts)
+    if before is None:
+        order = scan_order(None, None, np.full(len(prompts), ABSENT, np.int8))
+        return order, Prediction(topic, prompts.fingerprint, now.triggered)
+    then = engine.verdicts(before.topic, prompts)
+    flipped = now.triggered != then.triggered
+    # Where the engine sees no change, the last answer is the best guess.
+    answers = answers_for(before, prompts.keys)
+    expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
+    prediction = Prediction(topic, prompts.fingerprint, expected.astype(np.int8))
+    threshold = engine.scanner.settings.threshold
+    threshold = 0.5 if threshold is None else min(max(threshold, 0.001), 0.999)
+    earlier = codes_for(before, prompts.keys, prompts.expected)
+    order = scan_order(movement(then.score, now.score, threshold), flipped, earlier)
+    return order, prediction

@@ -1,0 +1,62 @@
+"""The scanners of a session side by side, with the embedded engine's verdicts of now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from guardtui.app.engine import Engine
+from guardtui.app.ports import Author
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
+from guardtui.session.panel import Sight, look
+from guardtui.session.session import Iteration
+from guardtui.session.workspace import Workspace
+
+
+class ScannerComparison:
+    """Compares all scanners on the definition and the prompts as they are."""
+
+    def __init__(self, workspace: Workspace, engine: Engine, author: Author) -> None:
+        self._workspace, self._engine, self._author = workspace, engine, author
+
+    async def compare(self) -> Sight:
+        """Return the verdicts of all scanners; if the engine fails, without its own, and say so."""
+        session = self._workspace.session
+        sight, problem = await asyncio.to_thread(
+            compare_scanners,
+            self._engine,
+            session.topic,
+            self._workspace.prompts,
+            tuple(session.iterations),
+        )
+        if problem:
+            self._author.notify(problem, title="Scan failed", severity="error")
+        return sight
+
+
+def compare_scanners(
+    engine: Engine, topic: Topic, prompts: PromptSet, iterations: Sequence[Iteration]
+) -> tuple[Sight, str]:
+    """Return the verdicts of all scanners on a definition, and the engine's problem or "". Blocks.
+
+    What is slow in them is computed already, so that drawing them is quick.
+    """
+    evaluation, problem = None, ""
+    try:
+        evaluation = Evaluation(
+            topic,
+            engine.scanner.settings,
+            prompts.fingerprint,
+            prompts.keys,
+            prompts.expected,
+            engine.verdicts(topic, prompts),
+        )
+    except ScannerError as error:
+        problem = str(error)
+    sight = look(topic, prompts, iterations, evaluation)
+    _ = sight.panel.alpha, sight.panel.against, sight.panel.pairs, sight.suspects
+    _ = prompts.row_of(0)  # sorts the keys
+    return sight, problem

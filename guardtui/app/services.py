@@ -1,0 +1,188 @@
+"""All services of one workspace, wired together: what a screen, a command or a test drives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from guardtui.app.companion_topics import CompanionTopics
+from guardtui.app.connections import Connections
+from guardtui.app.decisions import Decisions
+from guardtui.app.definition_lint import DefinitionLint
+from guardtui.app.deploy import Deployment
+from guardtui.app.editing import Editing
+from guardtui.app.engine import Engine
+from guardtui.app.evaluations import Evaluations
+from guardtui.app.operating_point import OperatingPoint
+from guardtui.app.own_figures import LiveFigures
+from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.preview import Preview
+from guardtui.app.problems import problems_shown
+from guardtui.app.profile_changes import ProfileChanges
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.remote_topics import RemoteTopics
+from guardtui.app.reporting import Reporting
+from guardtui.app.scan import Scans
+from guardtui.app.state import AppState, Store, with_session
+from guardtui.app.workspace_sync import WorkspaceSync
+from guardtui.domain.operating_point import Wanted
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.applied import AppliedLog
+from guardtui.session.own_metrics import OwnMetric
+from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
+
+
+class Services:
+    """What an author can do with one workspace, and the state that shows it.
+
+    Each new state goes to the scans first, then to the preview, lint and the operating point.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        scanner: LocalScanner,
+        remote: RemoteOptions,
+        metrics: Sequence[OwnMetric],
+        author: Author,
+        jobs: Jobs,
+        *,
+        resumed: bool = False,
+        threshold: Wanted = None,
+    ) -> None:
+        """`resumed` says whether a draft was taken up before the definition could be typed in.
+
+        `threshold` is how the engine's is settled, unless `scanner` has one set by hand.
+        """
+        self._resumed = resumed
+        self.workspace, self.session = workspace, workspace.session
+        self.author, self.jobs = author, jobs
+        self.store = Store(
+            with_session(AppState(workspace.session.topic, workspace.prompts), workspace)
+        )
+        self.figures = LiveFigures(self._figures_measured)
+        self.figures.metrics = metrics
+        self.engine = Engine(scanner, author)
+        self.editing = Editing(self.store, self.session, author)
+        self.companions = CompanionTopics(self.store, workspace, self.engine, author)
+        self.sync = WorkspaceSync(self.store, workspace, self.editing, self.companions, author)
+        self.evaluations = Evaluations(self.store, workspace, jobs, self.figures)
+        self.lint = DefinitionLint(self.store, self.engine, jobs)
+        self.connections = Connections(self.store, workspace.store, author, remote)
+        self.changes = ProfileChanges(
+            lambda connection: AppliedLog(workspace.store, connection.key)
+        )
+        self.deployment = Deployment(
+            self.store, self.session, self.connections, self.changes, author, jobs
+        )
+        self.scans = Scans(
+            self.store,
+            workspace,
+            self.engine,
+            self.editing,
+            self.connections,
+            self.deployment,
+            author,
+            jobs,
+            show=lambda evaluation: self.preview.show(evaluation),
+            refresh=lambda: self.preview.request(),
+        )
+        self.preview = Preview(
+            self.store,
+            workspace,
+            self.engine,
+            self.editing,
+            self.evaluations,
+            self.scans,
+            author,
+            jobs,
+        )
+        self.operating_point = OperatingPoint(
+            self.store,
+            workspace,
+            self.engine,
+            self.editing,
+            self.preview,
+            author,
+            jobs,
+            threshold,
+        )
+        self.decisions = Decisions(
+            self.store,
+            workspace,
+            self.preview,
+            self.sync,
+            self.scans,
+            self.connections,
+            author,
+            self.deployment.restore,
+        )
+        self.remote_topics = RemoteTopics(
+            self.session,
+            self.editing,
+            self.connections,
+            self.changes,
+            author,
+            lambda: self.scans.under_way,
+        )
+        self.reporting = Reporting(
+            workspace, self.engine, self.companions, metrics, self.connections, self.store
+        )
+        for listener in (self.scans, self.preview, self.lint, self.operating_point):
+            self.store.subscribe(listener.state_changed)
+
+    @property
+    def state(self) -> AppState:
+        """The newest state."""
+        return self.store.state
+
+    async def open(self) -> None:
+        """Begin: settle what was being edited, record the file's definition, show a preview."""
+        if self._resumed:
+            self.author.notify("Your unsaved edits are back; Undo returns to the file.")
+        elif self.workspace.draft_offer is not None:
+            await self._offer_draft()
+        works = await self.operating_point.settle()
+        works = works and (bool(self.session.iterations) or await self._record_file())
+        self.preview.begun = True
+        if works:
+            self.preview.request()
+
+    async def _record_file(self) -> bool:
+        """Evaluate and record the definition of the topic file; False when the engine fails."""
+        workspace = self.workspace
+        evaluation = await self.engine.evaluate(workspace.topic_file.topic, workspace.prompts)
+        if evaluation is None:
+            return False
+        with problems_shown(self.author):
+            iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
+            self.session.record(iteration)
+            self.store.publish(with_session(self.state, workspace))
+        return True
+
+    async def _offer_draft(self) -> None:
+        question = Confirm(
+            "The topic file was changed since you last edited it here.\n"
+            "Continue with your unsaved edits?",
+            "Continue",
+            "Use the file",
+        )
+        taken = await self.author.ask(question)
+        with problems_shown(self.author):
+            if taken:
+                self.workspace.take_draft()
+                self.editing.published()
+            else:
+                self.workspace.refuse_draft()
+
+    async def close(self) -> None:
+        """Finish what must be finished, and close the caches and the session's file."""
+        await self.deployment.close()
+        await self.scans.close()
+        self.workspace.store.close()
+
+    def _figures_measured(self) -> None:
+        figures = self.figures.of(self.state.evaluation)
+        self.store.publish(replace(self.state, figures=figures))

@@ -1,0 +1,186 @@
+"""The workspace on disk: saving, drafts, edits of the prompts, and what other programs change."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Any
+
+from guardtui.app.companion_topics import CompanionTopics
+from guardtui.app.editing import Editing
+from guardtui.app.ports import Author, Confirm
+from guardtui.app.problems import problems_shown
+from guardtui.app.state import EditKind, Store, with_session
+from guardtui.domain.figures import count_text
+from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.topic_merge import Merge, merge_topics
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import TopicFile
+from guardtui.session.store import StoreError
+from guardtui.session.workspace import Workspace
+
+CALM = 1.0
+"""Seconds without a key after which a question may come up by itself."""
+
+NOTE_TIME = 8.0
+"""Seconds that a note on another program's change stays in sight."""
+
+_SHOWN_CHARACTERS = 250
+
+
+class WorkspaceSync:
+    """Keeps the files of a workspace and the session in step."""
+
+    def __init__(
+        self,
+        store: Store,
+        workspace: Workspace,
+        editing: Editing,
+        companions: CompanionTopics,
+        author: Author,
+    ) -> None:
+        self._store, self._workspace, self._editing = store, workspace, editing
+        self._companions, self._author = companions, author
+        self._draft_problem = ""
+        self._editing_prompts = asyncio.Lock()
+
+    def _publish(self, edit: EditKind = EditKind.REPLACED) -> None:
+        self._store.publish(replace(with_session(self._store.state, self._workspace), edit=edit))
+
+    # --- the topic file -------------------------------------------------------------------
+
+    async def save(self) -> None:
+        """Write the definition to the topic file; asks before another program's is lost."""
+        workspace = self._workspace
+        topic = await self._editing.finish_typing()
+        if not workspace.unsaved:
+            self._author.notify("The topic file holds this definition already.")
+            return
+        with problems_shown(self._author):
+            try:
+                await asyncio.to_thread(workspace.save, topic)
+            except FileError as problem:
+                if not problem.can_force:
+                    raise
+                text = f"{problem}\n\nWrite it all the same? What is there is kept as a backup."
+                if not await self._author.ask(Confirm(text, "Write", "Leave the file")):
+                    return
+                await asyncio.to_thread(workspace.save, topic, force=True)
+        if not workspace.unsaved:
+            self._author.notify(f"Saved to {workspace.topic_file.path.name}")
+        self.save_draft()
+        self._publish(EditKind.TYPED)
+
+    def save_draft(self) -> None:
+        """Keep what is being edited on disk, if it changed; cheap when it did not."""
+        try:
+            self._workspace.save_draft()
+        except StoreError as problem:
+            # Shown once and not every two seconds: it may last.
+            if str(problem) != self._draft_problem:
+                self._draft_problem = str(problem)
+                self._author.notify(f"Your edits are not kept on disk: {problem}", severity="error")
+            return
+        if self._draft_problem:
+            self._draft_problem = ""
+            self._author.notify("Your edits are kept on disk again.")
+
+    # --- prompts and settings -------------------------------------------------------------
+
+    async def edit_prompts(self, edit: PromptEdit | None) -> None:
+        """Write an edit of the prompts to their file, or undo the last one (None)."""
+        async with self._editing_prompts:
+            with problems_shown(self._author):
+                if edit is None:
+                    done = await asyncio.to_thread(self._workspace.undo_prompts)
+                else:
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
+                self._author.notify(done or "No edit of the prompts to take back.")
+            self._publish()
+
+    def remember(self, settings: dict[str, Any]) -> None:
+        """Keep these settings in the session; others there stay as they are."""
+        with problems_shown(self._author):
+            self._workspace.store.update_settings(settings)
+
+    # --- other programs -------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """Take over what another program wrote to the topic files and to the prompts."""
+        await self._look_at_topic()
+        if await self._companions.reload_changed():
+            self._author.notify("A topic that is measured with this one was changed.")
+        await self._look_at_prompts()
+
+    async def _look_at_topic(self) -> None:
+        workspace = self._workspace
+        theirs = await asyncio.to_thread(workspace.changed_file)
+        if theirs is None:
+            return
+        base = workspace.topic_file.topic
+        workspace.adopt(theirs)
+        topic = await self._merged(base, theirs)
+        session = workspace.session
+        changes = ", ".join(describe_changes(session.topic, topic))
+        session.edit(topic)
+        self._publish()
+        if changes:
+            self._author.notify(
+                f"The topic file was changed by another program: {changes}. Undo is yours.",
+                seconds=NOTE_TIME,
+            )
+
+    async def _merged(self, base: Topic, theirs: TopicFile) -> Topic:
+        """Return their definition merged with what is being edited; asks about conflicts."""
+        session = self._workspace.session
+        merge = merge_topics(base, session.topic, theirs.topic)
+        if merge.conflicts:
+            # Not in the middle of a word: the next letter would be the answer.
+            while (remaining := self._editing.last_typed + CALM - time.monotonic()) > 0:
+                await asyncio.sleep(remaining)
+            merge = merge_topics(base, session.topic, theirs.topic)
+        if not merge.conflicts:
+            return merge.topic
+        question = Confirm(
+            _conflict_text(merge, theirs.topic, session.topic),
+            "Take theirs",
+            "Keep mine",
+            calm=CALM / 2,
+        )
+        if not await self._author.ask(question):
+            return merge.topic
+        chosen = {name: getattr(theirs.topic, name) for name in merge.conflicts}
+        return merge.topic.model_copy(update=chosen)
+
+    async def _look_at_prompts(self) -> None:
+        workspace = self._workspace
+        async with self._editing_prompts:
+            with problems_shown(self._author):
+                theirs = await asyncio.to_thread(workspace.changed_prompts)
+                if theirs is None:
+                    return
+                workspace.adopt_prompts(theirs)
+                file, count = workspace.prompts_path.name, count_text(len(theirs), "prompt")
+                self._author.notify(
+                    f"{file} was changed by another program: {count} now.", seconds=NOTE_TIME
+                )
+                self._publish()
+
+
+def _conflict_text(merge: Merge, theirs: Topic, yours: Topic) -> str:
+    names = " and ".join(merge.conflicts)
+    text = f"Another program changed {names} in the topic file, and so did you."
+    for name in merge.conflicts:
+        for whose, topic in (("theirs", theirs), ("yours", yours)):
+            text += f"\n\n{name}, {whose}:\n{_shown(getattr(topic, name))}"
+    return text
+
+
+def _shown(value: object) -> str:
+    """Return a field of a definition, shortened for a question."""
+    if isinstance(value, tuple):
+        value = "\n".join(f"- {example}" for example in value)
+    text = str(getattr(value, "value", value))
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

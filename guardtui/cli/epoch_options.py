@@ -1,0 +1,45 @@
+"""Options of repeated scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+REPEATED = ("all", "flipped", "near")
+
+
+@dataclass(frozen=True, slots=True)
+class EpochFlags:
+    """What was given on the command line, by the names of the options."""
+
+    epochs: int | None = None
+    reducer: str | None = None
+    repeat: str | None = None
+
+    def check_usage(self, *, baseline: bool) -> None:
+        """Raise UsageError where a baseline is needed and missing."""
+        if self.repeat == "flipped" and not baseline:
+            raise click.UsageError("--repeat flipped needs --baseline: flipped since what?")
+
+
+def epoch_options(function: Function) -> Function:
+    """Add --epochs, --reducer and --repeat."""
+    function = click.option(
+        "--repeat",
+        type=click.Choice(REPEATED),
+        help="Which prompts are asked again: all (the default), those that flipped since the "
+        "baseline, or those near the embedded engine's threshold.",
+    )(function)
+    function = click.option(
+        "--reducer",
+        metavar="NAME",
+        help="What makes one verdict of the epochs: mode (the default), mean, at_least_2, …",
+    )(function)
+    return click.option(
+        "--epochs", type=click.IntRange(1, 100), metavar="N", help="Ask for each prompt N times."
+    )(function)

@@ -1,0 +1,237 @@
+"""An evaluation for the command line: read, scan, compare, deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.cli.airs_scans import AirsRun, say_notes
+from guardtui.cli.delivery import deliver
+from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.epochs import parse_epochs, repeated_rows
+from guardtui.cli.eval import EvalRequest
+from guardtui.cli.expressions import own_metrics
+from guardtui.cli.gates import Gates
+from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
+from guardtui.cli.judge_scans import JudgeRun
+from guardtui.cli.local_scans import LocalRun
+from guardtui.cli.operating_point import threshold_for_shards
+from guardtui.cli.outputs import Output, check_outputs, choose, format_of_name
+from guardtui.cli.plugins import load_plugins
+from guardtui.cli.scan_run import Repetition, ScanRun
+from guardtui.cli.shards import (
+    cut_prompts,
+    evaluate_by_others,
+    evaluate_locally,
+    find_shard,
+    refuse,
+    report_of,
+    topic_for,
+)
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import FITTED, ThresholdFit
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic, describe_changes
+from guardtui.reports.base import ReportInput, load_writer
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import kept_path, load_companions
+from guardtui.session.epochs import Epochs
+from guardtui.session.named import find_baseline, is_of_session, read_files
+from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.recorded import RecordedError, session_file
+from guardtui.shards.shard import Shard
+
+RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
+    "local": LocalRun.of,
+    "airs": AirsRun.of,
+    "judge": JudgeRun.of,
+}
+"""Makes the run of a scanner from values of its options and the profile."""
+
+
+def evaluate(request: EvalRequest) -> int:
+    """Evaluate and deliver the reports; return the exit code.
+
+    All that can be wrong with the request is found before the files are read.
+    """
+    epochs = parse_epochs(request.repeats)
+    files = _files_read(request)
+    outputs = _outputs(request, files)
+    load_plugins(request.plugins)
+    metrics = own_metrics(request.metrics)
+    in_shards = request.shards.wanted(request.prompts)
+    if in_shards:
+        refuse(request.scanner, _unfit_for_shards(request))
+    run = RUNS[request.scanner](request.options, request.profile)
+    if in_shards:
+        return _evaluate_in_shards(request, run, outputs, files)
+    report = _report(request, run, epochs, metrics)
+
+    def say_incomplete() -> None:
+        allowed = request.gates.max_errors is not None
+        run.say_incomplete(report.evaluation, allowed=allowed)
+
+    return deliver(
+        report,
+        outputs,
+        request.gates,
+        files,
+        encoder=request.options["encoder"],
+        say_incomplete=say_incomplete if run.remote else None,
+    )
+
+
+def _files_read(request: EvalRequest) -> list[Path]:
+    """Return the files that are read, the prompts first and then the topic."""
+    baseline, template = request.baseline, request.options["judge_template"]
+    compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
+    more = [] if template is None else [template]
+    return [request.prompts, request.topic, *compared, *request.companion_paths, *more]
+
+
+def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[Output]:
+    """Return what to write where; an unknown format fails here. Raises UsageError, InputError."""
+    check_outputs(request.outputs, *files, session_file(request.topic))
+    outputs = choose(request.format_name, request.outputs, format_of_name, "table")
+    if request.baseline is None and any(
+        output.format_name == "junit-regressions" for output in outputs
+    ):
+        raise click.UsageError("junit-regressions needs --baseline: a regression from what?")
+    for output in outputs:
+        load_writer(output.format_name)
+    return outputs
+
+
+def _report(
+    request: EvalRequest, run: ScanRun, epochs: Epochs | None, metrics: Sequence[OwnMetric]
+) -> ReportInput:
+    """Evaluate, and return what a report may show. Raises InputError and ScannerError."""
+    topic, prompts = load_inputs(request.topic, request.prompts)
+    companions = _companions(request, topic)
+    before, number = _baseline(request)
+    say_findings(prompts)
+    say_blank_texts(request.topic, topic)
+    _require_cluster(request, prompts)
+    repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
+    if isinstance(run, LocalRun):
+        run = run.settled(request.topic, topic, prompts, before)
+    evaluation = run.evaluate(topic, prompts, companions, Repetition(epochs, repeated))
+    say_notes(prompts, evaluation)
+    comparison = compare(before, evaluation) if before else None
+    return ReportInput(
+        topic=topic,
+        evaluation=evaluation,
+        prompts=prompts,
+        baseline=before,
+        comparison=comparison,
+        figures=own_figures(metrics, evaluation, prompts, comparison),
+        changes=describe_changes(before.topic, topic) if before else (),
+        profile=run.profile,
+        baseline_number=number,
+        companions=companions,
+        cluster=request.cluster or "",
+        reducer=epochs.name if epochs else "",
+        prompt_path=path_from_here(Path(prompts.source)),
+        every_mistake=request.every_mistake,
+        fit=run.fit if isinstance(run, LocalRun) else None,
+    )
+
+
+def _companions(request: EvalRequest, topic: Topic) -> tuple[Topic, ...]:
+    """Return the other topics of the profile. Raises `InputError` with all their problems."""
+    paths = [kept_path(request.topic, path) for path in request.companion_paths]
+    loaded = load_companions(request.topic, paths, topic)
+    if loaded.problems:
+        raise InputError("\n".join(map(str, loaded.problems)))
+    return loaded.topics
+
+
+def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
+    """Return what to compare with, and the number of its iteration. Raises `InputError`."""
+    if request.baseline is None:
+        return None, None
+    try:
+        named = find_baseline(request.baseline, request.topic)
+    except RecordedError as error:
+        raise InputError(str(error)) from error
+    return named.evaluation, named.number
+
+
+def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:
+    cluster = request.cluster
+    if cluster is not None and cluster not in prompts.extra_columns:
+        columns = ", ".join(map(display_text, prompts.extra_columns)) or "none"
+        raise InputError(
+            f"{request.prompts}: there is no column {display_text(cluster)!r} to cluster by\n"
+            f"  columns besides prompt, expected and intent: {columns}"
+        )
+
+
+def _scores(topic: Topic, prompts: PromptSet) -> tuple[NDArray[np.float32], float]:
+    """Return scores of the embedded engine, float32 [N], and its threshold."""
+    scanner = LocalScanner()
+    verdicts = scanner.scan_now(topic, prompts, lambda progress: None)
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    return verdicts.score, scanner.settings.threshold or 0.5
+
+
+# --- shards -------------------------------------------------------------------------------
+
+
+def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
+    return {
+        "--with": request.companion_paths,
+        "--epochs": request.repeats.epochs,
+        "--cluster": request.cluster,
+        "--profile": request.profile,
+        "--metric": request.metrics,
+        "--all": request.every_mistake or None,
+    }
+
+
+def _evaluate_in_shards(
+    request: EvalRequest, run: ScanRun, outputs: Sequence[Output], files: Sequence[Path]
+) -> int:
+    """Evaluate one shard and say so in a line, or all, and report on their sum."""
+    gates, shards = request.gates, request.shards
+    shard = find_shard(shards)
+    only_errors = gates == Gates(max_errors=gates.max_errors)
+    if shard is not None and (request.baseline is not None or not only_errors):
+        raise click.UsageError("gates and --baseline are for all shards together: guardtui merge")
+    before, number = _baseline(request)
+    large = cut_prompts(shards, request.prompts, shard, request.topic)
+    topic = topic_for(request.topic, large)
+    fit: ThresholdFit | None = None
+    if isinstance(run, JudgeRun):
+        judge = run
+
+        def judged(prompts: PromptSet, one: Shard) -> Evaluation:
+            return judge.evaluate(topic, prompts, journal=large.folder / "journals" / one.name)
+
+        merged, unfinished = evaluate_by_others(
+            large, topic, judge.settings, shard, judged, gates.max_errors
+        )
+        if unfinished is not None:
+            judge.say_incomplete(unfinished, allowed=False)
+            return Exit.NOT_COMPLETED
+    else:
+        encoder, wanted = request.options["encoder"], request.options["threshold"]
+        threshold = threshold_for_shards(encoder, wanted, request.topic, before)
+        if shard is not None and threshold.unfitted and wanted == FITTED:
+            raise click.UsageError(
+                "--threshold fitted is for all shards together: give each the number that "
+                "'guardtui sweep' finds, or open the topic in the app once"
+            )
+        merged, fit = evaluate_locally(shards, large, topic, encoder, threshold, wanted, shard)
+    if merged is None:
+        return Exit.DONE
+    report = report_of(merged, before, number, path_from_here(request.prompts))
+    return deliver(replace(report, fit=fit), outputs, gates, files)

@@ -1,0 +1,67 @@
+"""The embedded scanner as `eval` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.scan_run import ONCE, Repetition, evaluated
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import ThresholdFit, Wanted
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.companions import WithCompanions
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """The embedded scanner with the options of the command line; `profile` is only a label."""
+
+    encoder: str | None
+    threshold: Wanted
+    profile: str
+    scanner: LocalScanner | None = None
+    fit: ThresholdFit | None = None
+    """The fit that the threshold is from, if it is from one."""
+    remote = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], profile: str) -> LocalRun:
+        """Make it from values of declared options."""
+        return cls(values["encoder"], values["threshold"], profile)
+
+    def settled(
+        self, topic_path: Path, topic: Topic, prompts: PromptSet, baseline: Evaluation | None
+    ) -> LocalRun:
+        """Return it with the threshold set that holds for this topic, these prompts and the run.
+
+        Raises `OperatingPointError` and ScannerError.
+        """
+        scanner, fit = settled_engine(
+            self.encoder, self.threshold, topic_path, topic, prompts, baseline
+        )
+        return replace(self, scanner=scanner, fit=fit)
+
+    def evaluate(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        companions: Sequence[Topic] = (),
+        repetition: Repetition = ONCE,
+    ) -> Evaluation:
+        """Evaluate a topic together with its companions. Raises ScannerError.
+
+        Raises RuntimeError before the threshold is `settled`.
+        """
+        if self.scanner is None:
+            raise RuntimeError("the threshold is not settled")
+        together = WithCompanions(self.scanner, companions)
+        return asyncio.run(evaluated(together, topic, prompts, repetition))
+
+    def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
+        """Nothing: every prompt has a verdict."""

@@ -1,0 +1,132 @@
+"""The embedded engine for a command, with the threshold that holds for its topic and prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardtui.cli import diagnostics
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import (
+    BY_HAND,
+    FITTED,
+    SHIPPED,
+    ThresholdFit,
+    Wanted,
+    fit_threshold,
+)
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.scanners.local.scanner import LocalScanner
+
+if TYPE_CHECKING:
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
+    from guardtui.scanners.base import Progress
+    from guardtui.shards.merge import Merged
+
+
+def show_progress(now: Progress) -> None:
+    """Show how far the engine is, on standard error."""
+    diagnostics.progress(f"{now.phase} {now.done}/{now.total}")
+
+
+def kept_fit(topic_path: Path, engine: str) -> ThresholdFit | None:
+    """Return the fit that the session of a topic file keeps for an engine of this identity.
+
+    A session that cannot be read is said, and keeps none.
+    """
+    from guardtui.session.store import StoreError
+    from guardtui.session.threshold_fits import fit_of_session
+
+    try:
+        fit = fit_of_session(topic_path)
+    except StoreError as error:
+        diagnostics.warn(f"{error}\n  the threshold fitted there is not known")
+        return None
+    return fit if fit is not None and fit.engine == engine else None
+
+
+def settled_engine(
+    encoder: str | None,
+    wanted: Wanted,
+    topic_path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    baseline: Evaluation | None = None,
+) -> tuple[LocalScanner, ThresholdFit | None]:
+    """Return the engine with its threshold set, and the fit that it is from, if it is from one.
+
+    Without a wish it is that of the session; else that of a `baseline` by the same engine, so that
+    the two compare; else one fitted to the labels, or the shipped one where there are too few.
+    Raises `OperatingPointError` and ScannerError.
+    """
+    from guardtui.app.operating_point import fit_of, settle_threshold
+
+    scanner = LocalScanner(encoder or ENCODERS[0])
+    kept = None
+    if wanted in (None, FITTED):
+        settings = scanner.settings
+        kept = kept_fit(topic_path, settings.identity)
+        then = None if baseline is None else baseline.settings
+        if wanted is None and kept is None and then and then.identity == settings.identity:
+            if then.threshold_source != SHIPPED:
+                scanner.use_threshold(then.threshold, then.threshold_source)
+            return scanner, None
+    try:
+        fit = settle_threshold(
+            scanner, wanted, kept, lambda: fit_of(scanner, topic, prompts, show_progress)
+        )
+    finally:
+        diagnostics.progress("")
+    return scanner, fit
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsThreshold:
+    """The threshold of a set in shards: `value` is None for the shipped one.
+
+    `fit` is what it is from, if it is from one. `unfitted` says that it is to be fitted once all
+    shards have scores.
+    """
+
+    value: float | None
+    source: str
+    fit: ThresholdFit | None = None
+    unfitted: bool = False
+
+
+def threshold_for_shards(
+    encoder: str | None, wanted: Wanted, topic_path: Path, baseline: Evaluation | None = None
+) -> ShardsThreshold:
+    """Return the threshold of a set in shards, chosen as `settled_engine` chooses it."""
+    if isinstance(wanted, float):
+        return ShardsThreshold(wanted, BY_HAND)
+    if wanted == SHIPPED:
+        return ShardsThreshold(None, SHIPPED)
+    engine = LocalScanner(encoder or ENCODERS[0]).settings.identity
+    if (fit := kept_fit(topic_path, engine)) is not None:
+        return ShardsThreshold(fit.threshold, fit.source, fit)
+    if wanted is None and baseline is not None and baseline.settings.identity == engine:
+        then = baseline.settings
+        value = None if then.threshold_source == SHIPPED else then.threshold
+        return ShardsThreshold(value, then.threshold_source)
+    return ShardsThreshold(None, SHIPPED, unfitted=True)
+
+
+def fitted_to_shards(merged: Merged, wanted: Wanted) -> ShardsThreshold | None:
+    """Return the threshold fitted to the scores of all shards; None with too few labels.
+
+    Raises `OperatingPointError` when it was asked for and there are too few, and FileError.
+    """
+    from guardtui.app.operating_point import unfittable
+
+    evaluation = merged.evaluation
+    assert evaluation.settings.threshold is not None  # noqa: S101 - the engine has one
+    try:
+        fit = fit_threshold(evaluation, evaluation.settings.threshold)
+    except ValueError as reason:
+        if wanted == FITTED:
+            raise unfittable(reason) from reason
+        return None
+    return ShardsThreshold(fit.threshold, fit.source, fit)

@@ -1,0 +1,74 @@
+"""A scanner with its options, as `eval` runs it, and one evaluation with its progress shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.cli.progress import watched
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import RemoteScanner, Scanner
+from guardtui.session.epochs import Epochs
+from guardtui.session.evaluator import Evaluator, RemoteEvaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How often prompts are scanned, and which rows again after the first epoch (None: all)."""
+
+    epochs: Epochs | None = None
+    repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
+
+
+ONCE = Repetition()
+"""Each prompt once."""
+
+
+class ScanRun(Protocol):
+    """A scanner with the options of the command line."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether verdicts can be missing that another run would get."""
+
+    @property
+    def profile(self) -> str:
+        """The security profile, "" for none."""
+
+    def evaluate(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        companions: Sequence[Topic] = (),
+        repetition: Repetition = ONCE,
+    ) -> Evaluation:
+        """Evaluate a topic, with `companions` the other topics of the profile.
+
+        Raises InputError and ScannerError.
+        """
+
+    def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
+        """Say how many prompts have no verdict, and how to go on; a warning if `allowed`."""
+
+
+async def evaluated(
+    scanner: Scanner | RemoteScanner, topic: Topic, prompts: PromptSet, repetition: Repetition
+) -> Evaluation:
+    """Evaluate with progress on standard error. Raises ScannerError."""
+    epochs = repetition.epochs
+    if not scanner.live:
+        remote = RemoteEvaluator(cast("RemoteScanner", scanner))
+        run = remote.evaluate_rows(topic, prompts, epochs=epochs, repeated=repetition.repeated)
+        return await watched(run, lambda: remote.progress)
+    evaluator = Evaluator(scanner)
+    evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
+    if epochs is None:
+        return evaluation
+    # The embedded engine always says the same.
+    return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))

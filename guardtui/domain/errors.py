@@ -1,0 +1,43 @@
+"""The base of all errors whose message is meant for the author.
+
+Exit code of the command, where it is not 3 (not completed), in parentheses:
+
+    GuardtuiError
+    ├── InputError (2)              a command's arguments or files
+    ├── FileError (2)               a file, with place, problem and remedy
+    │   ├── ContentError            in its content
+    │   ├── ConfigError             in the settings
+    │   ├── PromptsChangedError, ChangedOnDiskError, GoneFromDiskError
+    ├── PromptSetError (2)          the rows of a prompt set, all errors together
+    │   └── OutputFileError         the rows of a file of outputs
+    ├── FilterError                 a filter line
+    ├── StoreError (2)              the session's database
+    ├── ReportError (2)             a report that cannot be made
+    ├── ScannerError                a scan that cannot run
+    │   ├── AirsError, PolicyError, UnreadableWayError
+    │   └── OptionError, TemplateError
+    ├── ServiceError                a request to a remote service
+    │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError
+    ├── EncoderError, BudgetError, FormError
+    ├── OperatingPointError (2)     a threshold that cannot be fitted
+    ├── GraderError, NotAskedError, ScoreError, RecordedError
+    ├── SplitError, SuggestionError, RefinementError, StoppedError
+    ├── ShardError (2)              a shard of a large set
+    │   └── IncompleteError (3)     verdicts are missing
+    ├── ExecutorError, ForeignError
+    ├── UnsavedError, HoldsSecretError, ExistsError    of the app
+    └── SettingsError, FaultError, RefusedError        of the sandbox
+
+`scorer/` stands on its own: its errors are not in this tree.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class GuardtuiError(Exception):
+    """An error of guardtui; the message says what happened, where, and what to do."""
+
+    exit_code: ClassVar[int] = 3
+    """What a command exits with that ends in this error: 2 bad input, 3 not completed."""

@@ -1,0 +1,46 @@
+"""Rates of an evaluation that lacks verdicts: their limits, and their probable values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.estimates import Bounds, Estimate, denominators, estimate, rate_bounds
+from guardtui.domain.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class PartialRates:
+    """Limits of the rates while some prompts have no verdict, and the estimates where there are.
+
+    `answered` are rows with a verdict out of how many, by rate; `waiting` and `failed` count the
+    prompts that were not requested yet, and those without a verdict.
+    """
+
+    bounds: Mapping[str, Bounds | None]
+    answered: Mapping[str, tuple[int, int]]
+    estimate: Estimate | None
+    waiting: int
+    failed: int
+
+
+def partial_rates(
+    evaluation: Evaluation, predicted: NDArray[np.int8] | None
+) -> PartialRates | None:
+    """Return the partial rates of an evaluation, or None when every prompt has a verdict.
+
+    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`.
+    """
+    metrics = evaluation.metrics
+    if not metrics.missing:
+        return None
+    codes, duty = evaluation.codes, evaluation.should_trigger
+    probable = None
+    if metrics.open and predicted is not None:
+        probable = estimate(codes, duty, predicted)
+    return PartialRates(
+        rate_bounds(codes, duty), denominators(codes, duty), probable, metrics.open, metrics.errors
+    )

@@ -1,0 +1,410 @@
+"""Every threshold that differs in effect, what each gives, and the best one held against chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import Interval, coverage_interval
+from guardtui.domain.topic import Intent
+
+LABELS_AT_LEAST = 3
+"""Labels that each class needs to be cross-validated: with fewer there is nothing to hold out."""
+
+FOLDS_AT_MOST = 10
+
+_DECIMALS = range(2, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Counts at every threshold; made by `sweep`.
+
+    `cuts` are float32 [K + 1], ascending: every distinct score, and at the end the next number
+    above the largest, from which on no prompt matches. At cut k the prompts with score ≥ cuts[k]
+    match; all thresholds above cuts[k − 1] and up to cuts[k] give the same verdicts. `belonging`
+    and `others` are int64 [K + 1]: how many prompts that belong to the topic match, and how many
+    that do not. `scores` float32 [N], `should_trigger` bool [N] and `keys` uint64 [N] are what it
+    was made from, `unscored` the prompts without a score, which count nowhere.
+    """
+
+    cuts: NDArray[np.float32]
+    belonging: NDArray[np.int64]
+    others: NDArray[np.int64]
+    intent: Intent
+    scores: NDArray[np.float32]
+    should_trigger: NDArray[np.bool_]
+    keys: NDArray[np.uint64]
+    unscored: int
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    # --- counts and rates at every cut ----------------------------------------------------
+
+    @property
+    def positives(self) -> int:
+        """Prompts that should trigger."""
+        return int(self.belonging[0] if self.intent is Intent.BLOCK else self.others[0])
+
+    @property
+    def negatives(self) -> int:
+        """Prompts that should not trigger."""
+        return len(self.scores) - self.positives
+
+    @cached_property
+    def tp(self) -> NDArray[np.int64]:
+        """Prompts that trigger and should, int64 [K + 1]."""
+        counts: NDArray[np.int64] = self.belonging
+        if self.intent is Intent.ALLOW:
+            counts = self.others[0] - self.others
+        return counts
+
+    @cached_property
+    def fp(self) -> NDArray[np.int64]:
+        """Prompts that trigger and should not, int64 [K + 1]."""
+        counts: NDArray[np.int64] = self.others
+        if self.intent is Intent.ALLOW:
+            counts = self.belonging[0] - self.belonging
+        return counts
+
+    @cached_property
+    def true_positive_rate(self) -> NDArray[np.float64]:
+        """TP / (TP + FN), float64 [K + 1]; NaN without prompts that should trigger."""
+        return _ratio(self.tp, self.positives)
+
+    @cached_property
+    def true_negative_rate(self) -> NDArray[np.float64]:
+        """TN / (TN + FP), float64 [K + 1]; NaN without prompts that should not trigger."""
+        return _ratio(self.negatives - self.fp, self.negatives)
+
+    @cached_property
+    def coverage(self) -> NDArray[np.float64]:
+        """min(TPR, TNR), float64 [K + 1]; NaN where either is."""
+        return np.minimum(self.true_positive_rate, self.true_negative_rate)
+
+    @cached_property
+    def accuracy(self) -> NDArray[np.float64]:
+        """(TP + TN) / total, float64 [K + 1]."""
+        return _ratio(self.tp + self.negatives - self.fp, len(self.scores))
+
+    @cached_property
+    def precision(self) -> NDArray[np.float64]:
+        """TP / (TP + FP), float64 [K + 1]; NaN where nothing triggers."""
+        return _ratio(self.tp, self.tp + self.fp)
+
+    @cached_property
+    def f1(self) -> NDArray[np.float64]:
+        """2·TP / (2·TP + FP + FN), float64 [K + 1]; NaN where precision or TPR is."""
+        both = _ratio(2 * self.tp, self.tp + self.fp + self.positives)
+        if not self.positives:
+            return np.full(len(self), np.nan)
+        both[self.tp + self.fp == 0] = np.nan
+        return both
+
+    def metrics(self, place: int) -> Metrics:
+        """Counts and rates at one cut; prompts without a score are its errors."""
+        tp, fp = int(self.tp[place]), int(self.fp[place])
+        return Metrics(tp, self.negatives - fp, fp, self.positives - tp, self.unscored)
+
+    # --- thresholds -----------------------------------------------------------------------
+
+    def place(self, threshold: float) -> int:
+        """The cut whose verdicts a threshold gives, as a scan has them (compared as float32)."""
+        found = int(np.searchsorted(self.cuts, np.float32(threshold)))
+        return min(found, len(self.cuts) - 1)
+
+    def setting(self, place: int) -> float:
+        """A threshold to set for a cut: in the middle of those with the same verdicts.
+
+        With as few decimals as that allows, at least two, so that what is shown of it can be
+        typed. Between 0 and 1, unless scores are 0 or 1 themselves.
+        """
+        return _between(self._below(place), self._top(place))
+
+    def _below(self, place: int) -> np.float32:
+        return self.cuts[place - 1] if place else np.float32(0)
+
+    def _top(self, place: int) -> np.float32:
+        """The largest threshold with the verdicts of a cut: of the last one all up to 1."""
+        last = place == len(self.cuts) - 1
+        return max(self.cuts[place], np.float32(1)) if last else self.cuts[place]
+
+    # --- areas ----------------------------------------------------------------------------
+
+    @cached_property
+    def roc_area(self) -> float | None:
+        """Area under the ROC curve (TPR over 1 − TNR, trapezoids); None when a class is missing.
+
+        The chance that a prompt that should trigger scores beyond one that should not, ties
+        counting a half (Hanley and McNeil 1982).
+        """
+        if not self.positives or not self.negatives:
+            return None
+        tp, fp = self._outward
+        twice = int(np.dot(np.diff(fp), tp[1:] + tp[:-1]))
+        return twice / (2 * self.positives * self.negatives)
+
+    @cached_property
+    def average_precision(self) -> float | None:
+        """Area under the precision-recall curve as Σ (Rₙ − Rₙ₋₁)·Pₙ; None without positives.
+
+        Steps, not trapezoids, which would flatter (Davis and Goadrich 2006).
+        """
+        if not self.positives:
+            return None
+        tp, fp = self._outward
+        gained, tp, fp = np.diff(tp), tp[1:], fp[1:]
+        return float(np.dot(gained, tp / (tp + fp)) / self.positives)
+
+    @property
+    def _outward(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """TP and FP from where nothing triggers to where everything does."""
+        step = -1 if self.intent is Intent.BLOCK else 1
+        return self.tp[::step], self.fp[::step]
+
+    # --- the best threshold ---------------------------------------------------------------
+
+    def best(self, *, min_tpr: float = 0.0, min_tnr: float = 0.0) -> float | None:
+        """The threshold with the largest coverage among those with both rates at their floors.
+
+        In the middle of those that are equally good, which are neighbours: TPR goes one way along
+        the thresholds and TNR the other. None when no threshold meets the floors, or a class is
+        missing.
+        """
+        run = self._best_run(self.tp, self.fp, min_tpr, min_tnr)
+        return self._middle(run) if run.meets_floors else None
+
+    def nearest(self, *, min_tpr: float, min_tnr: float) -> float:
+        """As `best`; where no threshold meets the floors, the one that misses them by the least."""
+        return self._middle(self._best_run(self.tp, self.fp, min_tpr, min_tnr))
+
+    def _best_run(
+        self, tp: NDArray[np.int64], fp: NDArray[np.int64], min_tpr: float, min_tnr: float
+    ) -> _Run:
+        """The best run of cuts by counts [K + 1] of some of the prompts."""
+        positives, negatives = int(tp.max()), int(fp.max())
+        if not positives or not negatives:
+            return _Run(0, 0, meets_floors=False)
+        tpr, tnr = tp / positives, (negatives - fp) / negatives
+        meets = (tpr >= min_tpr) & (tnr >= min_tnr)
+        met = bool(meets.any())
+        if met:
+            worth = np.where(meets, np.minimum(tpr, tnr), -1.0)
+        else:
+            worth = np.minimum(tpr - min_tpr, tnr - min_tnr)
+        equal = np.flatnonzero(worth == worth.max())
+        return _Run(int(equal[0]), int(equal[-1]), meets_floors=met)
+
+    def _middle(self, run: _Run) -> float:
+        """A threshold in the middle of a run, short as in `setting`."""
+        return _between(self._below(run.first), self._top(run.last))
+
+    def cross_validated(
+        self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0
+    ) -> CrossValidated | None:
+        """What `best` reaches on prompts that had no part in choosing it.
+
+        Stratified folds by prompt, drawn with `seed`, at most 10 and no more than the smaller class
+        has prompts. The prompts of each fold are judged by the threshold that is best for all
+        others, and the verdicts are pooled. A fold in which the others cannot meet the floors takes
+        the threshold that misses them by the least, and is counted. None when a class has fewer
+        than three prompts.
+        """
+        if min(self.positives, self.negatives) < LABELS_AT_LEAST:
+            return None
+        count = min(FOLDS_AT_MOST, self.positives, self.negatives)
+        fold = stratified_folds(self.should_trigger, count, seed, self.keys)
+        # Places in one class and fold, sorted: their histogram is what a fold takes away.
+        places = np.searchsorted(self.cuts, self.scores)
+        group = fold * 2 + self.should_trigger
+        order = np.argsort(group, kind="stable")
+        bounds = np.searchsorted(group[order], np.arange(2 * count + 1))
+        unmet = 0
+        thresholds = []
+        triggered = np.empty(len(self.scores), np.bool_)
+        for number in range(count):
+            start, middle, stop = bounds[2 * number : 2 * number + 3]
+            without_fp = self.fp - self._triggering(places[order[start:middle]])
+            without_tp = self.tp - self._triggering(places[order[middle:stop]])
+            run = self._best_run(without_tp, without_fp, min_tpr, min_tnr)
+            threshold = self._middle(run)
+            unmet += not run.meets_floors
+            thresholds.append(threshold)
+            held = order[start:stop]
+            matches = self.scores[held] >= np.float32(threshold)
+            triggered[held] = matches if self.intent is Intent.BLOCK else ~matches
+        return CrossValidated(
+            _counted(triggered, self.should_trigger), tuple(thresholds), triggered, unmet
+        )
+
+    def _triggering(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """How many prompts whose scores are at these cuts trigger at each cut, int64 [K + 1]."""
+        counts = np.bincount(places, minlength=len(self.cuts))
+        below = np.cumsum(counts) - counts
+        return below if self.intent is Intent.ALLOW else len(places) - below
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring cuts that are equally good, from `first` to `last`."""
+
+    first: int
+    last: int
+    meets_floors: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CrossValidated:
+    """Verdicts pooled over folds, the threshold of each fold, and folds that missed the floors.
+
+    `triggered` are the verdicts, bool [N], of the prompts with a score.
+    """
+
+    metrics: Metrics
+    thresholds: tuple[float, ...]
+    triggered: NDArray[np.bool_]
+    unmet: int
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best threshold: as it looks in sample, and on prompts that did not choose it.
+
+    `place` is its cut and `threshold` what to set. In-sample figures flatter; `cross_validated` is
+    None when a class has fewer than three prompts.
+    """
+
+    place: int
+    threshold: float
+    metrics: Metrics
+    cross_validated: CrossValidated | None
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the coverage in sample, as `coverage_interval`."""
+        return coverage_interval(self.metrics)
+
+    @property
+    def cross_validated_interval(self) -> Interval | None:
+        """95 % interval of the cross-validated coverage."""
+        return coverage_interval(self.cross_validated.metrics) if self.cross_validated else None
+
+    @property
+    def optimism(self) -> float | None:
+        """Coverage in sample minus cross-validated coverage."""
+        if self.cross_validated is None:
+            return None
+        seen, unseen = self.metrics.coverage, self.cross_validated.metrics.coverage
+        return None if seen is None or unseen is None else seen - unseen
+
+
+def sweep(
+    scores: NDArray[np.float32],
+    should_trigger: NDArray[np.bool_],
+    intent: Intent = Intent.BLOCK,
+    keys: NDArray[np.uint64] | None = None,
+) -> Sweep:
+    """Every distinct score as a threshold, from scores float32 [N] and duties bool [N].
+
+    A prompt triggers when its score reaches the threshold (block), or does not (allow). Rows whose
+    score is NaN are left out and counted. `keys` (uint64 [N]) name the prompts: they decide which
+    fold a prompt is in, whatever the order of the rows; without them the rows do. Raises ValueError
+    when lengths differ, no row has a score, or a score is not from 0 to 1.
+    """
+    if len(scores) != len(should_trigger):
+        raise ValueError(f"{len(scores)} scores but {len(should_trigger)} labels")
+    scores = np.asarray(scores, np.float32) + np.float32(0)  # no negative zeros
+    should_trigger = np.asarray(should_trigger, bool)
+    if keys is None:
+        keys = np.arange(len(scores), dtype=np.uint64)
+    known = ~np.isnan(scores)
+    unscored = len(scores) - int(np.count_nonzero(known))
+    if unscored:
+        scores, should_trigger, keys = scores[known], should_trigger[known], keys[known]
+    if not len(scores):
+        raise ValueError("no prompt has a score")
+    if scores.min() < 0 or scores.max() > 1:
+        raise ValueError("a score is not a number from 0 to 1")
+    belongs = should_trigger if intent is Intent.BLOCK else ~should_trigger
+    # The bits of numbers from 0 on order as the numbers do: one sort of whole numbers that carry
+    # their label is several times faster than one of places.
+    packed = np.left_shift(scores.view(np.uint32), np.uint32(1))  # the sign's bit is free
+    packed |= belongs
+    packed.sort()
+    labels = (packed & np.uint32(1)).astype(bool)
+    packed >>= np.uint32(1)
+    ordered = packed.view(np.float32)
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    reached = np.concatenate(([0], np.cumsum(labels, dtype=np.int64)))  # belonging below each row
+    first = np.append(first, len(ordered))
+    belonging = reached[-1] - reached[first]
+    beyond = np.nextafter(ordered[-1], np.float32(np.inf))
+    return Sweep(
+        cuts=np.append(ordered[first[:-1]], beyond).astype(np.float32),
+        belonging=belonging,
+        others=len(ordered) - first - belonging,
+        intent=intent,
+        scores=scores,
+        should_trigger=should_trigger,
+        keys=keys,
+        unscored=unscored,
+    )
+
+
+def best_threshold(
+    found: Sweep, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0
+) -> Best | None:
+    """The best threshold with these floors, in sample and cross-validated; None as `Sweep.best`."""
+    threshold = found.best(min_tpr=min_tpr, min_tnr=min_tnr)
+    if threshold is None:
+        return None
+    validated = found.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed)
+    place = found.place(threshold)
+    return Best(place, threshold, found.metrics(place), validated)
+
+
+def stratified_folds(
+    label: NDArray[np.bool_], count: int, seed: int, keys: NDArray[np.uint64]
+) -> NDArray[np.intp]:
+    """A fold from 0 to count − 1 for each prompt, intp [N]; each class spread evenly.
+
+    Dealt out in an order that keys (uint64 [N]) and `seed` decide, by the mixing function of
+    splitmix64 (Steele, Lea and Flood 2014), and not the order of the rows.
+    """
+    mixed = keys + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    fold = np.empty(len(label), np.intp)
+    for members in (np.flatnonzero(label), np.flatnonzero(~label)):
+        dealt = members[np.argsort(mixed[members], kind="stable")]
+        fold[dealt] = np.arange(len(members)) % count
+    return fold
+
+
+def _counted(triggered: NDArray[np.bool_], should_trigger: NDArray[np.bool_]) -> Metrics:
+    tp = int(np.count_nonzero(triggered & should_trigger))
+    fp = int(np.count_nonzero(triggered)) - tp
+    positives = int(np.count_nonzero(should_trigger))
+    return Metrics(tp, len(triggered) - positives - fp, fp, positives - tp)
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64] | int) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate: NDArray[np.float64] = np.true_divide(part, whole)
+    return rate
+
+
+def _between(low: np.float32, high: np.float32) -> float:
+    """A number above `low` and up to `high`, both as float32, near the middle and short."""
+    middle = (float(low) + min(float(high), 1.0)) / 2  # beyond 1 stands the cut that none reaches
+    for decimals in _DECIMALS:
+        short = round(middle, decimals)
+        if low < np.float32(short) <= high and short < 1:
+            return short
+    return float(str(high))  # no number between them, or 1 itself

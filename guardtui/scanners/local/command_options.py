@@ -1,0 +1,29 @@
+"""Options of the embedded scanner."""
+
+from __future__ import annotations
+
+from guardtui.scanners.options import COMPANIONS, Kind, ScannerOption
+
+ENCODERS = ("pair", "minilm", "static")
+"""Names of the encoders, the default first."""
+
+ENGINE = (
+    ScannerOption(
+        "--encoder",
+        "encoder",
+        "Encoder of the local scanner: pair (16 languages; the default), minilm (English) or "
+        "static (fastest).",
+        choices=ENCODERS,
+    ),
+    ScannerOption(
+        "--threshold",
+        "threshold",
+        "Score from which on a prompt matches: a number between 0 and 1, shipped, or fitted to the "
+        "labels (default: the session's, else fitted where each class has 10 labels).",
+        "X",
+        Kind.THRESHOLD,
+    ),
+)
+"""What sets the engine itself, for every command that runs it."""
+
+OPTIONS = (*ENGINE, COMPANIONS)

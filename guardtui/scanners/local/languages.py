@@ -1,0 +1,124 @@
+"""Which language a text is in, and whether an encoder has learnt that language."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+ENGLISH = frozenset({"en"})
+LEARNT = {
+    "minilm": ENGLISH,
+    "static": ENGLISH,
+    "pair": ENGLISH.union(
+        *(("ar", "de", "es", "fr", "it", "ja", "ko"), ("nl", "pl", "pt", "ru", "th", "tr", "zh"))
+    ),
+}
+"""ISO 639-1 codes of the languages that each encoder was trained on."""
+
+NAMES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "bn": "Bengali",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "et": "Estonian",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "gu": "Gujarati",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "hy": "Armenian",
+    "id": "Indonesian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ka": "Georgian",
+    "km": "Khmer",
+    "kn": "Kannada",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "ml": "Malayalam",
+    "mr": "Marathi",
+    "ms": "Malay",
+    "my": "Burmese",
+    "ne": "Nepali",
+    "nl": "Dutch",
+    "pa": "Punjabi",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "si": "Sinhala",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "sw": "Swahili",
+    "ta": "Tamil",
+    "te": "Telugu",
+    "th": "Thai",
+    "tl": "Tagalog",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "ur": "Urdu",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+"""English names of the languages that are told apart, by their codes."""
+
+READ_AT_MOST = 2_000
+"""Characters that are looked at."""
+
+SURE = 0.5
+"""Share of the probability from which on a language is believed.
+
+Measured on the fit set (2,176 prompts in 21 languages) for "not learnt by `pair`": 77 of the 84
+prompts in other languages are found and no other one; of 7,750 short English ones 2 are mistaken.
+"""
+
+# The identifier takes half a second and 100 MB, which authors who write English are spared.
+_PLAINLY_ENGLISH = re.compile(
+    r"\b(?:the|what|how|my|you|your|with|and|this|are|should|would|which|when|where|does|their)\b",
+    re.IGNORECASE,
+)
+_ENGLISH_WORDS = 2
+
+
+def language_of(text: str) -> str:
+    """Return the ISO 639-1 code of a text's language, or "" when it cannot be told.
+
+    Takes about 0.1 ms; the first text that is not plainly English takes 0.6 s.
+    """
+    part = text[:READ_AT_MOST]
+    words = {match.lower() for match in _PLAINLY_ENGLISH.findall(part)}
+    if part.isascii() and len(words) >= _ENGLISH_WORDS:
+        return "en"
+    if not any(character.isalpha() for character in part):
+        return ""
+    code, share = _identifier().classify(part.encode("utf-8", "replace").decode("utf-8"))
+    return code if share >= SURE else ""
+
+
+def language_not_learnt(encoder_name: str, text: str) -> str:
+    """Return the English name of a text's language when the encoder has not learnt it, or ""."""
+    code = language_of(text)
+    return "" if not code or code in LEARNT[encoder_name] else NAMES[code]
+
+
+@cache
+def _identifier() -> Any:
+    # Its module-level functions share one identifier, which other code could restrict otherwise.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(sorted(NAMES))
+    return identifier

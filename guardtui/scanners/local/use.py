@@ -1,0 +1,88 @@
+"""Half of the encoder `pair`: Universal Sentence Encoder multilingual v3."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.scanners.local.encoder import (
+    checked_bytes,
+    clean_text,
+    equal_lengths,
+    load_session,
+)
+from guardtui.scanners.local.unigram import Unigram
+
+VERSION = 1
+"""Part of the id: raise it when the same weights give other vectors."""
+WINDOW = 256
+"""Tokens that are read, as many as `minilm` reads."""
+CHARACTERS = 4096
+"""Characters that are tokenised: 16 for each token of the window, and a bound for 10 MB of text."""
+BATCH_TOKENS = 512
+"""Tokens in one run: larger batches leave the processor's cache and are slower for each prompt."""
+
+
+class Use:
+    """Sentence vectors of an averaging network that knows 16 languages, [n, 512].
+
+    The mean vector of everyday requests is taken off, as `minilm` does.
+    """
+
+    dimensions = 512
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        """Load from a folder of weights; raises `EncoderError` when a file is damaged."""
+        model, model_hash = checked_bytes(folder, "use.onnx")
+        codes, codes_hash = checked_bytes(folder, "use-tokens.npy")
+        pieces, pieces_hash = checked_bytes(folder, "use-pieces.txt")
+        centre, centre_hash = checked_bytes(folder, "use-centre.npy")
+        scales, _ = checked_bytes(folder, "use-token-scales.npy")
+        scores, _ = checked_bytes(folder, "use-piece-scores.npy")
+        charsmap, _ = checked_bytes(folder, "use-normaliser.bin")
+        self._session = load_session(model, threads)
+        self._scales = _floats(scales)
+        self._centre = _floats(centre)
+        names = pieces.decode("utf-8").split("\n")
+        self._tokenizer = Unigram(names, _floats(scores).tolist(), charsmap)
+        # The file ends with its numbers, uint8 [tokens, 512]; they stay in the bytes read.
+        numbers = np.frombuffer(codes, np.uint8)[-len(names) * self.dimensions :]
+        self._codes = numbers.reshape(len(names), self.dimensions)
+        hashes = f"{model_hash[:4]}{codes_hash[:4]}{centre_hash[:4]}{pieces_hash[:4]}"
+        self.id = f"use-{hashes}-{VERSION}"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows [n, dimensions] as float32; text beyond the window is not read."""
+        result = self.directions(texts)
+        result -= self._centre
+        result /= np.linalg.norm(result, axis=1, keepdims=True)
+        return result
+
+    def tokens(self, text: str) -> list[int]:
+        """The ids of a text's pieces, as many as are read."""
+        return self._tokenizer.encode(clean_text(text, CHARACTERS))[:WINDOW]
+
+    def directions(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows [n, dimensions] as the model itself gives them, before the centre is off."""
+        tokens = [self.tokens(text) for text in texts]
+        result = np.empty((len(tokens), self.dimensions), np.float32)
+        for rows in equal_lengths(tokens, BATCH_TOKENS):
+            ids = np.array([tokens[row] for row in rows])
+            vectors = self._codes[ids].astype(np.float32)
+            scales = self._scales[ids % len(self._scales)]
+            vectors *= scales[:, :, :1]
+            vectors += scales[:, :, 1:]
+            result[rows] = self._session.run(None, {"tokens": vectors})[0]
+        result /= np.linalg.norm(result, axis=1, keepdims=True)
+        return result
+
+
+def _floats(content: bytes) -> NDArray[np.float32]:
+    numbers: NDArray[np.float32] = np.load(io.BytesIO(content), allow_pickle=False).astype(
+        np.float32
+    )
+    return numbers

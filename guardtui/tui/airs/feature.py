@@ -1,0 +1,157 @@
+"""The topics in AIRS on the screen: the list with its keys, and the newest apply taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from textual.screen import Screen
+
+from guardtui.app.connections import Connections
+from guardtui.app.ports import Author, Jobs
+from guardtui.app.remote_topics import RemoteTopics, Show
+from guardtui.app.state import AppState, ScanStatus, Store
+from guardtui.domain.errors import GuardtuiError
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.models import CustomTopic
+from guardtui.tui.airs.dialogs import RemoteTopicsDialog
+
+_OPENING = "dialog"
+_CHANGING = "remote"
+"""Groups of jobs. A change that waits for an answer is not cancelled by a second one."""
+
+
+class TopicsInAirs:
+    """Shows the topics of the tenant, and has changes made one at a time.
+
+    What is being done is shown in the list, or in the line of scans once that is closed.
+    """
+
+    def __init__(
+        self,
+        screen: Screen[Any],
+        store: Store,
+        connections: Connections,
+        topics: RemoteTopics,
+        author: Author,
+        jobs: Jobs,
+    ) -> None:
+        self._screen, self._store, self._connections = screen, store, connections
+        self._topics, self._author, self._jobs = topics, author, jobs
+
+    @property
+    def actions(self) -> Mapping[str, Callable[..., Awaitable[None] | None]]:
+        """What the keys of the registry do here."""
+        return {"remote_topics": self.show_topics, "revert_remote": self.revert}
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Nothing here depends on the state."""
+
+    def show_topics(self) -> None:
+        """List the topics of the tenant."""
+        self._jobs.start(self._show_topics(), group=_OPENING, exclusive=True)
+
+    def revert(self) -> None:
+        """Take back the newest apply of this session."""
+        self._jobs.start(self._revert(), group=_OPENING, exclusive=True)
+
+    async def _show_topics(self) -> None:
+        connection = await self._managing()
+        if connection is None:
+            return
+        dialog = RemoteTopicsDialog(
+            connection.place,
+            lambda: self._topics.here,
+            lambda: self._topics.read(connection),
+            lambda name, topic: self._act(connection, dialog, name, topic),
+        )
+        self._screen.app.push_screen(dialog)
+
+    async def _revert(self) -> None:
+        connection = await self._managing()
+        if connection is not None:
+            self._change(None, lambda show: self._topics.revert(connection, show))
+
+    async def _managing(self) -> AirsConnection | None:
+        try:
+            return await self._topics.managing()
+        except GuardtuiError as error:
+            self._show_step("")
+            self._connections.warn(str(error), error=True)
+            return None
+
+    def _act(
+        self,
+        connection: AirsConnection,
+        dialog: RemoteTopicsDialog,
+        name: str,
+        topic: CustomTopic | None,
+    ) -> None:
+        """Do what a key of the list stands for."""
+        topics = self._topics
+        if name == "apply":
+            self._change(dialog, lambda show: topics.apply(connection, show))
+        elif name == "create":
+            self._change(dialog, lambda show: topics.create(connection, dialog.listing, show))
+        elif name == "revert":
+            self._change(dialog, lambda show: topics.revert(connection, show))
+        elif topic is None:
+            dialog.tell("There is no topic to choose.")
+        elif name == "delete":
+            self._change(dialog, lambda show: topics.delete(connection, topic, show))
+        else:
+            self._jobs.start(self._take_over(dialog, topic), group=_CHANGING)
+
+    async def _take_over(self, dialog: RemoteTopicsDialog, topic: CustomTopic) -> None:
+        listing = dialog.listing
+        intent = None if listing is None else listing.intent(topic)
+        if await self._topics.take_over(topic, intent, dialog.tell):
+            dialog.action_close()
+
+    # --- a change -------------------------------------------------------------------------
+
+    def _change(
+        self, dialog: RemoteTopicsDialog | None, change: Callable[[Show], Awaitable[str]]
+    ) -> None:
+        if refusal := self._topics.refusal:
+            self._report(dialog, refusal, problem=True)
+        else:
+            self._jobs.start(self._changed(dialog, change), group=_CHANGING)
+
+    async def _changed(
+        self, dialog: RemoteTopicsDialog | None, change: Callable[[Show], Awaitable[str]]
+    ) -> None:
+        """Make a change, report what was done, and read the list anew."""
+
+        def show(text: str, *, problem: bool = False) -> None:
+            if dialog is not None and not dialog.is_left:
+                dialog.tell(text, problem=problem)
+            else:
+                self._show_step(text)
+
+        done, problem = "", False
+        try:
+            done = await change(show)
+        except GuardtuiError as error:
+            done, problem = str(error), True
+        if done and dialog is not None and not dialog.is_left:
+            # Read anew also after a failure: part of the change may have been made.
+            dialog.load(done, problem=problem)
+            self._show_step("")
+        else:
+            self._report(dialog, done, problem=problem)
+
+    def _report(
+        self, dialog: RemoteTopicsDialog | None, text: str, *, problem: bool = False
+    ) -> None:
+        if dialog is not None and not dialog.is_left:
+            dialog.tell(text, problem=problem)
+        elif text and problem:
+            self._connections.warn(text, error=True)
+        elif text:
+            self._author.notify(text, title="AIRS", seconds=10)
+        self._show_step("")
+
+    def _show_step(self, text: str) -> None:
+        if not self._topics.is_scanning:
+            self._store.show_scan(ScanStatus(text) if text else None)

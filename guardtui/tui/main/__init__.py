@@ -1,0 +1,1 @@
+"""The main screen: panes, services and an explicit list of features."""

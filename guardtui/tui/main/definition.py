@@ -1,0 +1,107 @@
+"""The definition on the main screen: edits, undo, its difference, the author's own editor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.app import SuspendNotSupported
+
+from guardtui.app.services import Services
+from guardtui.app.state import AppState, EditKind
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileError
+from guardtui.tui.elsewhere import edit_elsewhere
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.messages import ExampleWanted, TopicEdited
+
+
+class Definition:
+    """Shows the definition in the editor and edits it."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._editor = window.panes.editor
+        self.actions: Mapping[str, ActionMethod] = {
+            "undo": self.undo,
+            "redo": self.redo,
+            "show_difference": self.show_difference,
+            "open_editor": window.action(self.open_editor),
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show a definition that did not come from the fields, and the baseline of now."""
+        if new.topic != old.topic and new.edit is not EditKind.TYPED:
+            self._editor.show(new.topic, follow=new.edit is EditKind.STEPPED)
+        if self._editor.shows_difference and new.comparison is not old.comparison:
+            self._editor.show_baseline(self._origin)
+        if self._window.is_running and (
+            new.advice is not old.advice or new.advice_pending != old.advice_pending
+        ):
+            self._editor.lint.show(new.advice, pending=new.advice_pending)
+
+    @property
+    def _origin(self) -> Topic:
+        """The definition that differences are shown against."""
+        baseline = self._services.session.baseline
+        return baseline.evaluation.topic if baseline else self._services.workspace.topic_file.topic
+
+    def edited(self, event: TopicEdited) -> None:
+        """Take over what was typed."""
+        self._services.editing.type(event.topic, event.group, ends_group=event.ends_group)
+
+    def add_example(self, event: ExampleWanted) -> None:
+        """Take a prompt among the examples."""
+        problem = self._editor.add_example(event.prompt)
+        self._window.notify(problem or "Added to the examples; Undo takes it back.", seconds=3)
+
+    def undo(self) -> None:
+        """Undo the last step."""
+        self._notify_step("Undone", self._services.editing.undo(), "Nothing to undo.")
+
+    def redo(self) -> None:
+        """Redo what was undone."""
+        self._notify_step("Done again", self._services.editing.redo(), "Nothing to redo.")
+
+    def _notify_step(self, verb: str, changes: tuple[str, ...], nothing: str) -> None:
+        if changes:
+            self._window.notify(f"{verb}: {', '.join(changes)}", seconds=2)
+        else:
+            self._window.notify(nothing)
+
+    def show_difference(self) -> None:
+        """Show the difference to the baseline word by word, or hide it."""
+        if self._editor.shows_difference:
+            self._editor.show_baseline(None)
+            return
+        self._editor.show_baseline(self._origin)
+        panes = self._window.panes
+        if not panes.side_by_side:  # there it is in sight; focus stays where the author works
+            panes.show("editor", keep_focus=True)
+        baseline = self._services.session.baseline
+        name = f"#{baseline.number}" if baseline else "the file"
+        changes = ", ".join(self._services.workspace.changes) or "nothing differs"
+        self._window.notify(f"Against {name}: {changes}", seconds=4)
+
+    async def open_editor(self) -> None:
+        """Edit the definition in $VISUAL or $EDITOR."""
+        before = topic = await self._services.editing.finish_typing()
+        problem: FileError | None = None
+        try:
+            with self._window.app.suspend():
+                # Caught in here: an error that left the block would leave the screen suspended.
+                try:
+                    topic = edit_elsewhere(topic)
+                except FileError as error:
+                    problem = error
+        except SuspendNotSupported:
+            self._window.notify(
+                "This terminal cannot be lent to another program.", severity="warning"
+            )
+            return
+        if problem is not None:
+            self._window.notify(str(problem), severity="error", seconds=15)
+            return
+        if topic == before:
+            self._window.notify("Nothing was changed.")
+        self._services.editing.replace(topic)

@@ -1,0 +1,21 @@
+"""A feature of the main screen: its actions, and what it does when the state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from guardtui.app.state import AppState
+
+ActionMethod: TypeAlias = Callable[..., Awaitable[Any] | None]
+
+
+class Feature(Protocol):
+    """One part of what the main screen does. It knows services and panes, never the screen."""
+
+    @property
+    def actions(self) -> Mapping[str, ActionMethod]:
+        """What it does, by the names of the registry of actions, without their arguments."""
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show what changed. Called for each state, in the order of the screen's features."""

@@ -1,0 +1,42 @@
+"""What stays in the terminal when the app is closed."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from guardtui.app.state import AppState
+from guardtui.domain.figures import count_text
+from guardtui.domain.metrics import missing_counts
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.text import display_text
+from guardtui.session.workspace import Workspace
+from guardtui.tui.sample_text import prompts_told
+from guardtui.tui.widgets.metrics_panel import number
+
+_RATES = (
+    ("coverage", "coverage"),
+    ("TPR", "true_positive_rate"),
+    ("TNR", "true_negative_rate"),
+)
+
+
+def leaving_text(workspace: Workspace, state: AppState) -> Text:
+    """Return the last metrics, and where everything is."""
+    file = workspace.topic_file.path
+    lines = [f"guardtui  {file} × {workspace.prompts_path} ({prompts_told(workspace)})"]
+    evaluation = state.evaluation
+    if evaluation is not None and evaluation.topic == state.topic:
+        metrics = evaluation.metrics
+        intervals = rate_intervals(metrics)
+        shown = []
+        for title, name in _RATES:
+            interval = intervals[name]
+            limits = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval else ""
+            shown.append(f"{title} {number(getattr(metrics, name))}{limits}")
+        shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
+        lines.append("  ".join(shown))
+    count = count_text(len(workspace.session.iterations), "iteration")
+    lines.append(f"{count} in {workspace.store.path}")
+    if workspace.unsaved and workspace.draft_is_safe:
+        lines.append(f"{file.name} is as it was: your edits come back when you open it again")
+    return Text("\n".join(map(display_text, lines)))

@@ -1,0 +1,147 @@
+"""The window on an author: questions as dialogs, messages, work as workers of the main screen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar, cast
+
+from textual.app import App
+from textual.geometry import Size
+from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
+from textual.worker import Worker
+
+from guardtui.app.ports import Answer, Question, Severity
+from guardtui.domain.topic import Topic
+from guardtui.tui.actions import ACTIONS, call_of, key_names
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.panes import Panes
+from guardtui.tui.main.questions import answer_of
+from guardtui.tui.textual_compat import keymap_of
+from guardtui.tui.widgets.editor import Field, TopicEditor
+
+Result = TypeVar("Result")
+DialogOf = Callable[[Any], ModalScreen[Any]]
+
+TYPING_PATIENCE = 2.0
+"""Seconds that keys on their way to a field are waited for."""
+
+
+class Window:
+    """What services and features may do with the main screen; their author, and their jobs."""
+
+    def __init__(
+        self, screen: Screen[None], panes: Panes, dialogs: Mapping[type[Question[Any]], DialogOf]
+    ) -> None:
+        """`dialogs` make the dialog of each type of question."""
+        self._screen, self._dialogs = screen, dialogs
+        self.panes = panes
+
+    # --- the author -----------------------------------------------------------------------
+
+    async def ask(self, question: Question[Answer]) -> Answer | None:
+        """Show a question as a dialog; None when it was dismissed. Within a worker only."""
+        result = await self.show(self._dialogs[type(question)](question))
+        return cast("Answer | None", answer_of(question, result))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Severity = "information",
+        seconds: float | None = None,
+    ) -> None:
+        """Show a message in a corner, made inert."""
+        self._screen.notify(message, title=title, severity=severity, timeout=seconds, markup=False)
+
+    async def finish_typing(self) -> tuple[Topic, str] | None:
+        """Wait until keys on their way have reached the focused field of the definition."""
+        field = self._screen.focused
+        if not isinstance(field, Field):
+            return None
+        arrived = asyncio.Event()
+        field.call_later(arrived.set)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TYPING_PATIENCE):
+                await arrived.wait()
+        return self._screen.query_one(TopicEditor).typed, field.field
+
+    # --- work -----------------------------------------------------------------------------
+
+    def start(
+        self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run work as a worker of the screen."""
+        return self._screen.run_worker(work, group=group, exclusive=exclusive)
+
+    def cancel(self, group: str) -> None:
+        """Cancel the workers of a group."""
+        self._screen.workers.cancel_group(self._screen, group)
+
+    def action(
+        self, method: Callable[..., Coroutine[Any, Any, None]], *, group: str = "dialog"
+    ) -> ActionMethod:
+        """Return an action that runs `method` as the only worker of its group."""
+
+        def run(*arguments: Any) -> None:
+            self.start(method(*arguments), group=group, exclusive=True)
+
+        return run
+
+    def perform(self, name: str | None) -> None:
+        """Run an action of the registry on the main screen; None does nothing."""
+        if name is not None:
+            self._screen.call_later(self._screen.run_action, call_of(name))
+
+    def every(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Call something again and again."""
+        return self._screen.set_interval(seconds, call)
+
+    def later(self, call: Callable[[], None]) -> None:
+        """Call something after the next refresh."""
+        self._screen.call_after_refresh(call)
+
+    # --- other screens --------------------------------------------------------------------
+
+    async def show(self, dialog: Screen[Result]) -> Result | None:
+        """Show a dialog and wait for its result. Within a worker only."""
+        return await self.app.push_screen_wait(dialog)
+
+    def open(
+        self, screen: Screen[Result], then: Callable[[Result | None], None] | None = None
+    ) -> None:
+        """Show a screen; `then` takes its result."""
+        self.app.push_screen(screen, then)
+
+    @property
+    def app(self) -> App[object]:
+        """The running app."""
+        return self._screen.app
+
+    @property
+    def in_front(self) -> bool:
+        """Whether no dialog lies over the main screen."""
+        return self.app.screen is self._screen
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the screen is there and not being closed."""
+        return self._screen.is_running and self._screen.is_attached
+
+    @property
+    def size(self) -> Size:
+        """Columns and lines of the screen."""
+        return self._screen.size
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """Keys in force that are not the shipped ones, by the id of the binding."""
+        return keymap_of(self.app)
+
+    def keys_of(self, name: str) -> str:
+        """Return the keys of an action of the registry, as an author reads them."""
+        action = next(action for action in ACTIONS if action.name == name)
+        return key_names(action, self.keymap)

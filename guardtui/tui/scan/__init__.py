@@ -1,0 +1,1 @@
+"""Remote scans on the screen."""

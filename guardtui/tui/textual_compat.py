@@ -1,0 +1,117 @@
+"""Every private member of Textual that guardtui uses, each with the reason.
+
+A test keeps the rest of the package to Textual's public API, so an update that breaks one of these
+is fixed here.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.binding import Keymap
+from textual.filter import LineFilter
+from textual.geometry import Region
+from textual.keys import _character_to_key
+from textual.strip import Strip
+from textual.widgets import TextArea
+from textual.widgets._footer import FooterKey
+
+__all__ = [
+    "FooterKey",  # one key of a Footer: no public module has it
+    "accept_stray_bytes",
+    "add_line_filter",
+    "crash_of",
+    "drawn_strips",
+    "end_crashes_silently",
+    "key_of_character",
+    "keymap_of",
+    "restart_blink",
+    "start_with_theme",
+    "visible_regions",
+]
+
+
+def accept_stray_bytes() -> None:
+    """Read a byte that is not UTF-8, typed or pasted, as "�".
+
+    The driver's decoder is strict and cannot be chosen: such a byte would end the app.
+    """
+    try:
+        from textual.drivers import linux_driver
+    except ImportError:  # Windows reads characters, not bytes
+        return
+
+    def tolerant(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+        return lambda: codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    if hasattr(linux_driver, "getincrementaldecoder"):
+        linux_driver.getincrementaldecoder = tolerant
+
+
+def add_line_filter(app: App[Any], line_filter: LineFilter) -> None:
+    """Pass every line that the app draws through a filter; Textual adds only its own filters."""
+    app._filters.append(line_filter)
+
+
+def start_with_theme(app: App[Any], name: str) -> None:
+    """Choose a theme before the app runs.
+
+    Assigning `App.theme` later would parse all style sheets a second time before the first paint.
+    """
+    app.set_reactive(App.theme, name)
+    app.stylesheet.set_variables(app.get_css_variables())
+    dark = app.current_theme.dark
+    app.set_class(True, f"-theme-{name}", update=False)
+    app.set_class(dark, "-dark-mode", update=False)
+    app.set_class(not dark, "-light-mode", update=False)
+    app._refresh_truecolor_filter(app.ansi_theme)
+
+
+def keymap_of(app: App[Any]) -> Keymap:
+    """Return the keys set with `App.set_keymap`, by the id of the binding; they have no getter."""
+    return dict(app._keymap)
+
+
+def key_of_character(character: str) -> str:
+    """Return the name of the key that types a character, as bindings need it: "slash" for "/"."""
+    return _character_to_key(character)
+
+
+def end_crashes_silently(app: App[Any]) -> None:
+    """Print no traceback when the app crashes: Textual's shows local variables, prompts included.
+
+    The error is kept for `crash_of`.
+    """
+    app._fatal_error = app._close_messages_no_wait  # type: ignore[method-assign]
+
+
+def crash_of(app: App[Any]) -> Exception | None:
+    """Return the error that ended an app, which `App.run` does not raise; None without one."""
+    return app._exception
+
+
+def drawn_strips(app: App[Any]) -> tuple[Any, list[Strip]]:
+    """Return what the terminal shows, screens behind dialogs included: a renderable, and its lines.
+
+    `App.export_screenshot` gives only a finished picture, in which no text can be searched.
+    """
+    drawn = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    lines = getattr(drawn, "strips", ())
+    return drawn, [line if isinstance(line, Strip) else Strip.join(line) for line in lines]
+
+
+def visible_regions(app: App[Any]) -> list[Region]:
+    """Return the visible part of every widget on the terminal, screens behind dialogs included."""
+    return [
+        region.intersection(clip)
+        for screen in (*app._background_screens, app.screen)
+        for region, clip in screen._compositor.visible_widgets.values()
+    ]
+
+
+def restart_blink(area: TextArea) -> None:
+    """Show the cursor at once after a key that the text area itself did not see."""
+    area._restart_blink()

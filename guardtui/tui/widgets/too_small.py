@@ -1,0 +1,24 @@
+"""What a window shows that is too small for anything else."""
+
+from __future__ import annotations
+
+from textual.widgets import Static
+
+SMALLEST = (40, 15)
+"""Columns and lines below which nothing useful can be shown."""
+
+BREAKPOINTS = (
+    [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide")],
+    [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall")],
+)
+"""Classes of a screen by its columns and by its lines."""
+
+
+def too_small(start: str) -> Static:
+    """Return the text that `-tiny` and `-flat` show instead of all else; it begins with `start`."""
+    return Static(
+        f"{start} {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"
+        "Nothing is lost: make the window larger.",
+        id="too-small",
+        markup=False,
+    )

@@ -1,0 +1,378 @@
+"""The loop without a screen: edits, previews, decisions and files, driven through the services."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from guardtui.app.ports import Confirm
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.services import Services
+from guardtui.app.state import AppState, EditKind
+from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
+from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.files.topic_files import load_topic
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import PLATEAU, Decision
+from guardtui.session.workspace import Workspace
+from tests.app.headless import ScriptedAuthor, TaskJobs
+
+TOPIC = """\
+name: Tax advice
+description: Personal tax advice
+examples:
+  - How can I pay less tax?
+  - Can I deduct my home office?
+intent: block
+"""
+
+ROWS = [
+    ("How do I pay less income tax this year?", True),
+    ("Can I deduct my car from my taxes?", True),
+    ("Should I declare the money my cousin gave me?", True),
+    ("keep more of my bonus from the state", True),
+    ("What is the weather in Paris?", False),
+    ("Who painted the Mona Lisa?", False),
+    ("When was income tax introduced?", False),
+    ("Recipe for lentil soup", False),
+]
+
+
+@pytest.fixture
+def topic_path(tmp_path: Path) -> Path:
+    path = tmp_path / "tax.yaml"
+    path.write_text(TOPIC, "utf-8")
+    rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
+    (tmp_path / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
+    return path
+
+
+@dataclass
+class Loop:
+    """Services, and who stands on their other side."""
+
+    services: Services
+    author: ScriptedAuthor
+    jobs: TaskJobs
+
+    @property
+    def state(self) -> AppState:
+        return self.services.state
+
+    async def settle(self) -> AppState:
+        await self.jobs.finished()
+        return self.state
+
+    async def describe(self, text: str) -> AppState:
+        """Type another description and wait for its preview."""
+        self.services.editing.type(self.state.topic.model_copy(update={"description": text}))
+        return await self.settle()
+
+
+async def opened(path: Path, answers: tuple[object, ...] = ()) -> Loop:
+    workspace = Workspace.open(path)
+    author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
+    options = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
+    resumed = workspace.resume_draft()
+    scanner = LocalScanner("static")
+    services = Services(workspace, scanner, options, (), author, jobs, resumed=resumed)
+    services.preview.pause = 0
+    await services.open()
+    loop = Loop(services, author, jobs)
+    await loop.settle()
+    return loop
+
+
+async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    (iteration,) = loop.state.iterations
+    assert iteration.decision is Decision.KEEP
+    assert loop.state.evaluation is not None
+    assert loop.state.evaluation.topic == load_topic(topic_path).topic
+    assert loop.state.comparison is not None
+    assert loop.state.comparison.regressions == 0
+    await loop.services.close()
+
+
+async def test_an_edit_is_evaluated_and_compared_with_the_baseline(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    state = await loop.describe("Lentil soup and the weather")
+    assert state.evaluation is not None
+    assert state.evaluation.topic.description == "Lentil soup and the weather"
+    assert state.evaluation.key == loop.services.engine.key(state.topic, state.prompts)
+    assert state.comparison is not None
+    assert state.comparison.regressions + state.comparison.fixes > 0
+    assert len(state.iterations) == 1
+
+
+async def test_the_newest_edit_is_the_one_that_is_shown(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    shown: list[str] = []
+
+    def note(old: AppState, new: AppState) -> None:
+        if new.evaluation is not old.evaluation and new.evaluation is not None:
+            shown.append(new.evaluation.topic.description)
+
+    loop.services.store.subscribe(note)
+    for text in ("Lentil", "Lentil so", "Lentil soup"):
+        topic = loop.state.topic.model_copy(update={"description": text})
+        loop.services.editing.type(topic)
+    await loop.settle()
+    assert shown == ["Lentil soup"]
+
+
+async def test_undo_and_redo_publish_the_definition_as_a_step(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    before = loop.state.topic
+    await loop.describe("Lentil soup")
+    assert loop.services.editing.undo() == ("description −8 bytes",) or loop.state.topic == before
+    assert loop.state.topic == before
+    assert loop.state.edit is EditKind.STEPPED
+    loop.services.editing.redo()
+    assert loop.state.topic.description == "Lentil soup"
+    assert loop.services.editing.redo() == ()
+    await loop.settle()
+
+
+async def test_keys_on_their_way_are_taken_before_a_decision(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    typed = loop.state.topic.model_copy(update={"description": "Personal tax advice for people"})
+    loop.author.typing = (typed, "description")
+    await loop.services.decisions.keep()
+    await loop.settle()
+    assert load_topic(topic_path).topic == typed
+
+
+async def test_keeping_what_is_not_better_is_asked_and_saves_the_file(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    await loop.describe("Lentil soup")
+    await loop.services.decisions.keep()
+    await loop.settle()
+    (question,) = loop.author.questions
+    assert isinstance(question, Confirm)
+    assert "Coverage is not greater than that of #0" in question.text
+    assert [iteration.decision for iteration in loop.state.iterations] == [Decision.KEEP] * 2
+    assert load_topic(topic_path).topic.description == "Lentil soup"
+
+
+async def test_a_refused_question_keeps_nothing(topic_path: Path) -> None:
+    loop = await opened(topic_path, (False,))
+    await loop.describe("Lentil soup")
+    await loop.services.decisions.keep()
+    assert len(loop.author.questions) == 1
+    assert len(loop.state.iterations) == 1
+    assert load_topic(topic_path).topic.description == "Personal tax advice"
+    assert loop.state.topic.description == "Lentil soup"
+
+
+async def test_discarding_records_it_and_restores_the_best(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    before = loop.state.topic
+    await loop.describe("Lentil soup")
+    await loop.services.decisions.discard()
+    state = await loop.settle()
+    assert state.iterations[-1].decision is Decision.DISCARD
+    assert state.topic == before
+    assert state.edit is EditKind.REPLACED
+    assert state.evaluation is not None
+    assert state.evaluation.topic == before
+    assert "Discarded as #1; back to #0" in loop.author.messages
+
+
+async def test_a_plateau_is_reported_after_five_discards(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    for number in range(PLATEAU):
+        await loop.describe(f"Lentil soup {number}")
+        await loop.services.decisions.discard()
+        await loop.settle()
+    assert any("a plateau" in message for message in loop.author.messages)
+
+
+async def test_the_pinned_iteration_becomes_the_baseline_at_once(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    await loop.describe("Lentil soup")
+    await loop.services.decisions.keep()
+    await loop.settle()
+    loop.services.decisions.pin(0)
+    state = await loop.settle()
+    assert state.pinned == 0
+    assert state.comparison is not None
+    assert state.comparison.regressions + state.comparison.fixes > 0
+    loop.services.decisions.turn_pin()
+    assert (await loop.settle()).pinned is None
+
+
+async def test_relabelling_evaluates_the_new_labels(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    before = loop.state.evaluation
+    key = int(loop.state.prompts.keys[-1])
+    await loop.services.sync.edit_prompts(Relabel(frozenset({key}), True))
+    state = await loop.settle()
+    assert state.prompts.expected[-1]
+    assert state.evaluation is not None
+    assert before is not None
+    assert state.evaluation.prompt_set == state.prompts.fingerprint != before.prompt_set
+    assert state.evaluated is state.prompts
+    await loop.services.sync.edit_prompts(None)
+    assert not (await loop.settle()).prompts.expected[-1]
+
+
+async def look_twice(loop: Loop) -> None:
+    """A file is read when it stayed the same between two looks."""
+    await loop.services.sync.look()
+    await loop.services.sync.look()
+
+
+async def test_another_program_s_change_is_merged_with_what_is_typed(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    await loop.describe("Advice on taxes")
+    topic_path.write_text(TOPIC.replace("home office", "whole house"), "utf-8")
+    await look_twice(loop)
+    state = await loop.settle()
+    assert state.topic.description == "Advice on taxes"
+    assert state.topic.examples[1] == "Can I deduct my whole house?"
+    assert loop.author.questions == []
+
+
+@pytest.mark.parametrize(("answer", "kept"), [(True, "Theirs"), (False, "Mine"), (None, "Mine")])
+async def test_a_conflict_is_asked_and_the_answer_holds(
+    topic_path: Path, answer: bool | None, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.app.workspace_sync.CALM", 0.0)
+    loop = await opened(topic_path, (answer,))
+    await loop.describe("Mine")
+    topic_path.write_text(TOPIC.replace("Personal tax advice", "Theirs"), "utf-8")
+    await look_twice(loop)
+    state = await loop.settle()
+    (question,) = loop.author.questions
+    assert isinstance(question, Confirm)
+    assert "description, theirs:\nTheirs" in question.text
+    assert state.topic.description == kept
+
+
+async def test_saving_over_another_program_s_change_is_asked(topic_path: Path) -> None:
+    loop = await opened(topic_path, (False, True))
+    await loop.describe("Mine")
+    theirs = TOPIC.replace("Personal tax advice", "Theirs")
+    topic_path.write_text(theirs, "utf-8")
+    await loop.services.sync.save()
+    assert topic_path.read_text("utf-8") == theirs
+    await loop.services.sync.save()
+    assert load_topic(topic_path).topic.description == "Mine"
+    assert len(loop.author.questions) == 2
+
+
+async def test_a_draft_is_resumed_where_its_file_is_unchanged(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    await loop.describe("Half a thought")
+    loop.services.sync.save_draft()
+    await loop.services.close()
+    again = await opened(topic_path)
+    assert again.state.topic.description == "Half a thought"
+    assert any("unsaved edits are back" in message for message in again.author.messages)
+    await again.services.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "description"), [(True, "Half a thought"), (False, "Personal tax advice")]
+)
+async def test_a_draft_of_a_changed_file_is_offered(
+    topic_path: Path, answer: bool, description: str
+) -> None:
+    loop = await opened(topic_path)
+    await loop.describe("Half a thought")
+    loop.services.sync.save_draft()
+    await loop.services.close()
+    topic_path.write_text(TOPIC.replace("Tax advice", "Taxes"), "utf-8")
+    again = await opened(topic_path, (answer,))
+    assert again.state.topic.description == description
+    await again.services.close()
+
+
+async def test_companions_are_measured_and_reloaded_when_their_file_changes(
+    topic_path: Path,
+) -> None:
+    loop = await opened(topic_path)
+    other = topic_path.with_name("soup.yaml")
+    other.write_text("name: Soup\ndescription: Recipes\nexamples: [soup, stew]\nintent: block\n")
+    await loop.services.companions.use(["soup.yaml"])
+    state = await loop.settle()
+    assert loop.services.companions.names == ("Soup",)
+    assert state.evaluation is not None
+    assert "together with Soup" in state.evaluation.settings.identity
+    other.write_text("name: Stew\ndescription: Recipes\nexamples: [soup, stew]\nintent: block\n")
+    await loop.services.sync.look()
+    await loop.settle()
+    assert loop.services.companions.names == ("Stew",)
+
+
+async def test_lint_answers_by_text_at_once_and_with_effects_after_the_preview(
+    topic_path: Path,
+) -> None:
+    loop = await opened(topic_path)
+    topic = loop.state.topic.model_copy(update={"description": "Tax advice, not dates"})
+    loop.services.editing.type(topic)
+    assert loop.state.advice_pending
+    assert [advice.code for advice in loop.state.advice if advice.code == "exclusion"]
+    state = await loop.settle()
+    assert not state.advice_pending
+    (advice,) = [advice for advice in state.advice if advice.code == "exclusion"]
+    assert advice.removal is not None
+
+
+async def test_lint_does_not_judge_a_definition_by_a_part_of_a_scan(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    prompts = loop.state.prompts
+    duty = prompts.expected.astype(np.int8)
+    missed_one = np.where(duty, Triggered.NOT_ASKED, 0).astype(np.int8)
+    missed_one[0] = 0
+
+    def scan(triggered: NDArray[np.int8]) -> Evaluation:
+        count = len(triggered)
+        settings = ScannerSettings("airs", "airs us")
+        key = EvaluationKey(loop.state.topic, settings, prompts.fingerprint)
+        return Evaluation(
+            key.topic,
+            settings,
+            key.prompt_set,
+            prompts.keys,
+            prompts.expected,
+            Verdicts(triggered, np.full(count, np.nan, np.float32), np.zeros(count, np.int16)),
+        )
+
+    partial, complete = scan(missed_one), scan(duty)
+    assert partial.metrics.true_positive_rate == 0
+    for evaluation in (partial, complete):
+        await loop.services.preview.show(evaluation)
+        await loop.settle()
+        assert not [advice for advice in loop.state.advice if advice.code == "no-effect"]
+    nothing = scan(np.zeros_like(duty))
+    await loop.services.preview.show(partial)
+    await loop.settle()
+    await loop.services.preview.show(nothing)
+    await loop.settle()
+    assert [advice for advice in loop.state.advice if advice.code == "no-effect"]
+
+
+def test_a_key_belongs_to_a_definition_and_its_prompts() -> None:
+    settings = LocalScanner("static").settings
+    key = EvaluationKey(Topic(description="a"), settings, "prompts")
+    assert key == EvaluationKey(Topic(description="a"), settings, "prompts")
+    assert key != EvaluationKey(Topic(description="b"), settings, "prompts")
+    assert key.same_subject(Topic(description="a"), "prompts")
+    assert not key.same_subject(Topic(description="a"), "others")
+
+
+async def test_closing_ends_what_runs(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    loop.services.editing.type(loop.state.topic.model_copy(update={"description": "Soup"}))
+    await loop.services.engine.close()
+    await asyncio.gather(loop.jobs.finished(), return_exceptions=True)
+    await loop.services.close()

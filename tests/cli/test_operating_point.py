@@ -1,0 +1,145 @@
+"""Which threshold a command uses, and that its reports say it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.domain.operating_point import ThresholdFit
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.store import SessionStore
+from guardtui.session.threshold_fits import write_fit
+
+from .conftest import Run
+
+EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+TOPICS = ("income tax", "a tax return", "tax deductions", "a tax refund", "the tax office")
+OTHERS = ("the weather", "bread and soup", "dragons", "a sorted list", "the Eiffel Tower")
+
+
+@pytest.fixture(autouse=True)
+def labelled(folder: Path) -> None:
+    rows = [
+        f"tell me {number} things about {thing},{label},block"
+        for things, label in ((TOPICS, "true"), (OTHERS, "false"))
+        for thing in things
+        for number in range(3)
+    ]
+    (folder / "prompts.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+
+
+def document(run: Run, *arguments: str) -> dict[str, Any]:
+    result = run(*EVAL, *arguments, "--format", "json")
+    assert result.code == 0, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def keep(folder: Path, threshold: float) -> None:
+    """Have the session keep a fit for the engine of these tests."""
+    engine = LocalScanner("static").settings.identity
+    fit = ThresholdFit(threshold, 0.5, 102, 0.9, 0.8, (threshold,) * 10, engine, "x", "train.csv")
+    store = SessionStore(folder / "topic.yaml")
+    store.update_settings(write_fit(fit))
+    store.close()
+
+
+def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, folder: Path) -> None:
+    first = document(run)
+    assert first == document(run)
+    point = first["operating_point"]
+    assert (point["labels"], point["kept"], point["prompts"]) == (30, False, None)
+    assert first["threshold"] == point["threshold"]
+    assert first["threshold_source"] == "fitted to 30 labels"
+    shipped = document(run, "--threshold", "shipped")
+    assert first["metrics"]["coverage"] >= shipped["metrics"]["coverage"]
+    assert 0 <= point["cross_validated"]["coverage"] <= 1
+    assert 0.5 < first["separation"]["area"] <= 1
+    assert not (folder / ".guardtui").exists()
+    told = run(*EVAL).out
+    assert "fitted to 30 labels (shipped 0.50); coverage cross-validated " in told
+    assert "\nseparation 0." in told or "\nseparation 1." in told
+    markdown = run(*EVAL, "--format", "md").out
+    assert "Operating point: `threshold 0." in markdown
+    assert "| separation | " in markdown
+    assert "Operating point: " in run(*EVAL, "--format", "html").out
+
+
+def test_eval_uses_the_fit_of_the_session_for_whatever_prompts_and_names_its_file(
+    run: Run, folder: Path
+) -> None:
+    keep(folder, 0.123)
+    found = document(run)
+    assert (found["threshold"], found["threshold_source"]) == (0.123, "fitted to 102 labels")
+    assert found["operating_point"]["prompts"] == "train.csv"
+    assert found["operating_point"]["cross_validated"] is None  # other labels
+    assert "0.123, fitted to 102 labels of train.csv, in the session" in run(*EVAL).out
+    assert document(run, "--threshold", "fitted")["threshold"] == 0.123
+    assert document(run, "--threshold", "0.3")["operating_point"] is None
+    assert document(run, "--threshold", "shipped")["threshold_source"] == "shipped"
+    sweep = run("sweep", *EVAL[1:], "--format", "json")
+    assert json.loads(sweep.out)["current"]["threshold"] == 0.123
+
+
+def test_a_baseline_by_the_same_engine_gives_its_threshold_so_that_the_two_compare(
+    run: Run, folder: Path
+) -> None:
+    before = document(run)
+    (folder / "before.json").write_text(json.dumps(before), "utf-8")
+    topic = folder / "topic.yaml"
+    edited = topic.read_text("utf-8").replace("description: ", "description: More ")
+    topic.write_text(edited, "utf-8")
+    now = document(run, "--baseline", "before.json")
+    assert now["threshold"] == before["threshold"]
+    assert not any("thresholds" in caveat for caveat in now["comparison"]["caveats"])
+    assert now["separation"]["change"] is not None
+
+
+def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
+    run: Run, folder: Path
+) -> None:
+    rows = (folder / "prompts.csv").read_text("utf-8").splitlines()
+    (folder / "prompts.csv").write_text("\n".join([*rows[:5], *rows[-4:], ""]), "utf-8")
+    found = document(run)
+    assert (found["threshold_source"], found["operating_point"]) == ("shipped", None)
+    refused = run(*EVAL, "--threshold", "fitted")
+    assert refused.code == 2
+    assert "4 labelled prompts that should trigger: at least 10 are needed" in refused.err
+    assert "--threshold shipped or a number" in refused.err
+
+
+@pytest.mark.parametrize("wrong", ["abc", "1.5", "0", "Fitted", "nan"])
+def test_a_threshold_that_is_none_is_refused(run: Run, wrong: str) -> None:
+    result = run(*EVAL, "--threshold", wrong)
+    assert result.code == 2
+    assert "between 0 and 1, both left out, nor shipped or fitted" in result.err
+
+
+def test_check_says_that_another_threshold_would_give_more(run: Run, folder: Path) -> None:
+    command = ("check", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    assert "does not suit this definition" not in run(*command).out
+    keep(folder, 0.998)
+    found = run(*command).out
+    assert "the threshold 0.998 (fitted to 102 labels) does not suit this definition: 0." in found
+    assert "would give coverage +" in found
+
+
+def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:
+    command = ("audit", "topic.yaml", "--prompts", "topic=prompts.csv", "--encoder", "static")
+
+    def audit(*more: str) -> dict[str, Any]:
+        result = run(*command, *more, "--format", "json")
+        assert result.code == 0, result.err
+        found: dict[str, Any] = json.loads(result.out)
+        return found
+
+    assert audit("--threshold", "shipped") == audit()
+    assert audit("--threshold", "0.3")["threshold"] == 0.3
+    each = audit("--threshold", "fitted")
+    assert each["threshold"] is None
+    (notice,) = each["notices"]
+    assert notice.startswith("Tax advice: threshold 0.")
+    assert notice.endswith("(fitted to 30 labels)")

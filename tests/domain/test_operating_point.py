@@ -1,0 +1,219 @@
+"""The fitted threshold: never worse, indifferent to order and scale; and when to fit again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn import metrics as oracle
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.operating_point import (
+    LABELS_AT_LEAST,
+    ThresholdFit,
+    better_threshold,
+    fit_threshold,
+    held_out_metrics,
+)
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Verdicts
+
+SHIPPED = 0.5
+
+
+def evaluation(
+    scores: NDArray[np.float32],
+    expected: NDArray[np.bool_],
+    threshold: float = SHIPPED,
+    source: str = "shipped",
+    intent: Intent = Intent.BLOCK,
+    keys: NDArray[np.uint64] | None = None,
+) -> Evaluation:
+    """As the embedded engine evaluates at this threshold."""
+    matches = scores >= np.float32(threshold)
+    triggered = matches if intent is Intent.BLOCK else ~matches
+    return Evaluation(
+        Topic(name="a topic", intent=intent),
+        ScannerSettings("local", "engine-1", threshold, source),
+        "prompts-1",
+        np.arange(len(scores), dtype=np.uint64) * np.uint64(7) + np.uint64(3)
+        if keys is None
+        else keys,
+        expected,
+        Verdicts(triggered.view(np.int8), scores, np.zeros(len(scores), np.int16)),
+    )
+
+
+def fitted(evaluated: Evaluation, fit: ThresholdFit) -> Evaluation:
+    """The same scores at the fitted threshold."""
+    return evaluation(
+        evaluated.verdicts.score,
+        evaluated.expected,
+        fit.threshold,
+        fit.source,
+        evaluated.topic.intent,
+        evaluated.keys,
+    )
+
+
+def coverage(evaluated: Evaluation) -> float:
+    value = evaluated.metrics.coverage
+    assert value is not None
+    return value
+
+
+@st.composite
+def labelled(draw: st.DrawFn) -> Evaluation:
+    """Enough labels of each class, scores on a grid or fine, either intent."""
+    steps = st.integers(0, 20).map(lambda step: step / 20)
+    numbers = draw(st.sampled_from([steps, st.floats(0, 1, width=32)]))
+    labels = [
+        *[True] * draw(st.integers(LABELS_AT_LEAST, 16)),
+        *[False] * draw(st.integers(LABELS_AT_LEAST, 16)),
+    ]
+    scores = draw(st.lists(numbers, min_size=len(labels), max_size=len(labels)))
+    return evaluation(
+        np.array(scores, np.float32),
+        np.array(draw(st.permutations(labels)), bool),
+        intent=draw(st.sampled_from(Intent)),
+    )
+
+
+@given(labelled(), st.floats(0, 1))
+def test_a_fit_is_as_good_as_any_threshold_on_the_labels_it_was_fitted_to(
+    shipped: Evaluation, other: float
+) -> None:
+    fit = fit_threshold(shipped, SHIPPED)
+    best = coverage(fitted(shipped, fit))
+    assert best == fit.coverage
+    assert best >= coverage(shipped)
+    tried = evaluation(shipped.verdicts.score, shipped.expected, other, intent=shipped.topic.intent)
+    assert best >= coverage(tried)
+
+
+@given(labelled(), st.integers(0, 100))
+def test_the_order_of_the_rows_does_not_matter(shipped: Evaluation, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(shipped.keys))
+    moved = evaluation(
+        shipped.verdicts.score[order],
+        shipped.expected[order],
+        intent=shipped.topic.intent,
+        keys=shipped.keys[order],
+    )
+    assert fit_threshold(moved, SHIPPED) == fit_threshold(shipped, SHIPPED)
+
+
+@given(labelled())
+def test_a_monotone_transformation_of_the_scores_changes_no_coverage(shipped: Evaluation) -> None:
+    # Ranks as scores: every other transformation that keeps the order has the same ones.
+    _, rank = np.unique(shipped.verdicts.score, return_inverse=True)
+    scores = ((rank + 1) / (len(rank) + 2)).astype(np.float32)
+    moved = evaluation(scores, shipped.expected, intent=shipped.topic.intent)
+    one, other = fit_threshold(shipped, SHIPPED), fit_threshold(moved, SHIPPED)
+    assert other.coverage == one.coverage
+
+
+@given(labelled())
+def test_held_out_prompts_are_judged_by_thresholds_their_labels_had_no_part_in(
+    shipped: Evaluation,
+) -> None:
+    fit = fit_threshold(shipped, SHIPPED)
+    held = held_out_metrics(fit, fitted(shipped, fit))
+    assert held is not None
+    assert held.coverage == fit.held_out
+    assert len(fit.folds) == min(10, int(shipped.expected.sum()), int((~shipped.expected).sum()))
+
+
+def separated(count: int = 60, at: float = 0.9, seed: int = 2) -> Evaluation:
+    """Classes that a threshold of about `at` tells apart, evaluated at the shipped one."""
+    random = np.random.default_rng(seed)
+    expected = np.arange(count) % 2 == 0
+    scores = np.where(expected, at + 0.05, at - 0.05) + random.normal(size=count) * 0.03
+    return evaluation(np.clip(scores, 0, 1).astype(np.float32), expected)
+
+
+def test_after_an_edit_the_folds_still_judge_by_the_thresholds_of_the_fit() -> None:
+    shipped = separated()
+    fit = fit_threshold(shipped, SHIPPED)
+    edited = evaluation(shipped.verdicts.score * np.float32(0.5), shipped.expected)
+    held = held_out_metrics(fit, fitted(edited, fit))
+    assert held == Metrics(0, 30, 0, 30)
+
+
+@pytest.mark.parametrize(
+    "change", [{"prompt_set": "prompts-2"}, {"settings": ScannerSettings("local", "engine-2", 0.9)}]
+)
+def test_what_was_not_fitted_has_no_cross_validated_coverage(change: dict[str, object]) -> None:
+    shipped = separated()
+    fit = fit_threshold(shipped, SHIPPED)
+    assert held_out_metrics(fit, fitted(shipped, fit)) is not None
+    other = replace(fitted(shipped, fit), **change)  # type: ignore[arg-type]
+    assert held_out_metrics(fit, other) is None
+    assert held_out_metrics(fit, shipped) is None
+
+
+def test_fewer_than_ten_labels_of_a_class_are_not_fitted() -> None:
+    few = evaluation(np.linspace(0, 1, 40).astype(np.float32), np.arange(40) >= 31)
+    with pytest.raises(ValueError, match=r"9 labelled prompts that should trigger.*at least 10"):
+        fit_threshold(few, SHIPPED)
+    allow = replace(few, topic=few.topic.model_copy(update={"intent": Intent.ALLOW}))
+    with pytest.raises(ValueError, match="that should not trigger"):
+        fit_threshold(allow, SHIPPED)
+    assert fit_threshold(few, SHIPPED, least=3).labels == 40
+    assert better_threshold(few) is None
+
+
+def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
+    shipped = separated()
+    scores = shipped.verdicts.score.copy()
+    scores[:4] = np.nan
+    fit = fit_threshold(evaluation(scores, shipped.expected), SHIPPED)
+    assert fit == replace(
+        fit_threshold(evaluation(scores[4:], shipped.expected[4:], keys=shipped.keys[4:]), SHIPPED)
+    )
+
+
+def test_a_threshold_that_is_far_off_is_told_with_what_another_one_gives() -> None:
+    shipped = separated()
+    better = better_threshold(shipped)
+    assert better is not None
+    assert better.threshold == fit_threshold(shipped, SHIPPED).threshold
+    change = better.comparison.deltas["coverage"]
+    assert change is not None
+    assert change > 0.5
+    assert better.change.startswith(f"+{change:.3f} [")
+    assert better_threshold(fitted(shipped, fit_threshold(shipped, SHIPPED))) is None
+
+
+def test_noise_is_hardly_ever_said_to_have_a_better_threshold() -> None:
+    random = np.random.default_rng(11)
+    said = 0
+    for _ in range(60):
+        scores = random.random(60).astype(np.float32)
+        said += better_threshold(evaluation(scores, random.random(60) < 0.5)) is not None
+    assert said <= 3
+
+
+def test_verdicts_that_are_not_the_engines_alone_have_no_better_threshold() -> None:
+    shipped = separated()
+    verdicts = replace(shipped.verdicts, triggered=1 - shipped.verdicts.triggered)
+    assert better_threshold(replace(shipped, verdicts=verdicts)) is None
+    remote = replace(shipped, settings=ScannerSettings("airs", "airs, profile prod"))
+    assert better_threshold(remote) is None
+
+
+def test_separation_is_the_area_whatever_threshold_and_intent() -> None:
+    shipped = separated()
+    area = oracle.roc_auc_score(shipped.expected, shipped.verdicts.score)
+    for threshold in (0.1, 0.9):
+        for intent in Intent:
+            one = evaluation(shipped.verdicts.score, shipped.expected, threshold, intent=intent)
+            assert one.separation is not None
+            assert one.separation.area == pytest.approx(area)
+    remote = replace(shipped, settings=ScannerSettings("airs", "airs, profile prod"))
+    assert remote.separation is None

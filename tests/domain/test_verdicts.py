@@ -1,0 +1,44 @@
+"""Verdicts collected row by row."""
+
+from __future__ import annotations
+
+from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, VerdictColumns
+
+NOBODY = Verdict(Triggered.NO_VERDICT, problem="no connection", failure=Failure.UNREACHABLE)
+
+
+def test_columns_hold_what_was_put_and_nothing_is_asked_at_first() -> None:
+    columns = VerdictColumns(5)
+    columns.put([0], Verdict(Triggered.YES, topics=("Tax",), reason="it is"), "a note")
+    columns.put([1], NOBODY)
+    spent = Verdict(Triggered.NOT_ASKED, problem="the budget is used up", failure=Failure.BUDGET)
+    columns.put([2, 3], spent)
+    columns.put([3], Verdict(Triggered.YES, topics=("Tax",), reason="it is"), "a note")
+    verdicts = columns.verdicts(Usage(calls=3))
+    assert verdicts.triggered.tolist() == [1, -1, -2, 1, -2]
+    assert verdicts.errors == {1: "no connection", 2: "the budget is used up"}
+    assert verdicts.notes == {0: "a note", 3: "a note"}
+    assert verdicts.stopped_by == {0: ("Tax",), 3: ("Tax",)}
+    assert verdicts.reasons == {0: "it is", 3: "it is"}
+    assert verdicts.used == Usage(calls=3)
+    assert verdicts.beyond_budget == {2}
+    assert columns.errors == 1
+    assert columns.not_asked.tolist() == [False, False, True, False, True]
+
+
+def test_a_later_verdict_replaces_an_error_and_leaves_earlier_columns_alone() -> None:
+    columns = VerdictColumns(1)
+    columns.put([0], NOBODY)
+    before = columns.verdicts()
+    columns.put([0], Verdict(Triggered.NO))
+    assert (before.triggered.tolist(), before.errors) == ([-1], {0: "no connection"})
+    after = columns.verdicts()
+    assert (after.triggered.tolist(), after.errors, columns.errors) == ([0], {}, 0)
+
+
+def test_why_a_row_was_not_asked_is_said_once() -> None:
+    columns = VerdictColumns(2)
+    columns.put([0], Verdict(Triggered.NOT_ASKED, problem="the budget is used up"))
+    for row in (0, 1):
+        columns.explain_not_asked(row, "given up")
+    assert columns.verdicts().errors == {0: "the budget is used up", 1: "given up"}

@@ -1,0 +1,12 @@
+"""Which cases of a test of the screen the fast stage plays, and which the exhaustive one alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def first_is_fast(*cases: Any) -> list[Any]:
+    """Parameters of which the fast stage plays the first: an app costs a third of a second."""
+    return [cases[0], *(pytest.param(case, marks=pytest.mark.exhaustive) for case in cases[1:])]
