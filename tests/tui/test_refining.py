@@ -62,27 +62,6 @@ async def test_a_measured_edit_is_explained_and_applied(sample: Path) -> None:
         assert main.services.session.topic == before
 
 
-async def test_a_search_is_ended_and_its_best_is_offered(sample: Path) -> None:
-    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
-    async with app.run_test(size=(80, 24)) as pilot:
-        main = await ready(pilot, app)
-        before = main.services.session.topic
-        await advice(pilot, "r")
-
-        def offered() -> bool:
-            told = [one.message for one in app._notifications]
-            return isinstance(app.screen, ProposalList) or any("No edit" in one for one in told)
-
-        # With few prompts there may be nothing left to try before a key is pressed.
-        await until(pilot, lambda: isinstance(app.screen, SearchDialog) or offered())
-        if isinstance(app.screen, SearchDialog):
-            await pilot.press("escape")
-        await until(pilot, offered)
-        if isinstance(app.screen, ProposalList):
-            await pilot.press("escape")
-        assert main.services.session.topic == before  # nothing is applied by itself
-
-
 async def test_what_each_part_does_is_told(sample: Path) -> None:
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -94,7 +73,7 @@ async def test_what_each_part_does_is_told(sample: Path) -> None:
 
 
 class Held(Search):
-    """A search that does not end before it is let go on."""
+    """A search that does not begin before it is let go on."""
 
     goes_on = threading.Event()
 
@@ -103,11 +82,45 @@ class Held(Search):
         return super().run()
 
 
+class HeldAtItsEnd(Search):
+    """A search that has found all it can and does not end before it is let go on."""
+
+    def run(self) -> SearchResult | None:
+        found = super().run()
+        Held.goes_on.wait(60)
+        return found
+
+
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     monkeypatch.setattr(refining, "Search", Held)
     Held.goes_on.clear()
     return Held.goes_on
+
+
+@pytest.fixture
+def held_at_its_end(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    monkeypatch.setattr(refining, "Search", HeldAtItsEnd)
+    Held.goes_on.clear()
+    return Held.goes_on
+
+
+async def test_a_search_is_ended_and_its_best_is_offered(
+    sample: Path, held_at_its_end: threading.Event
+) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        edit(main, description="Tax")
+        before = main.services.session.topic
+        await advice(pilot, "r")
+        await until(pilot, lambda: isinstance(app.screen, SearchDialog))
+        await pilot.press("escape")
+        held_at_its_end.set()
+        await until(pilot, lambda: isinstance(app.screen, ProposalList))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert main.services.session.topic == before  # nothing is applied by itself
 
 
 async def test_a_search_that_ends_below_the_help_is_told_when_that_is_closed(
