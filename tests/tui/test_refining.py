@@ -82,13 +82,16 @@ class Held(Search):
         return super().run()
 
 
-class HeldAtItsEnd(Search):
-    """A search that has found all it can and does not end before it is let go on."""
+class HeldAfterAnEdit(Search):
+    """A search that has found an edit and does not look further before it is let go on."""
 
-    def run(self) -> SearchResult | None:
-        found = super().run()
-        Held.goes_on.wait(60)
-        return found
+    found = threading.Event()
+
+    def _tell(self, width: int, edits: int) -> None:
+        super()._tell(width, edits)
+        if edits:
+            self.found.set()
+            Held.goes_on.wait(60)
 
 
 @pytest.fixture
@@ -98,26 +101,22 @@ def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return Held.goes_on
 
 
-@pytest.fixture
-def held_at_its_end(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    monkeypatch.setattr(refining, "Search", HeldAtItsEnd)
-    Held.goes_on.clear()
-    return Held.goes_on
-
-
 async def test_a_search_is_ended_and_its_best_is_offered(
-    sample: Path, held_at_its_end: threading.Event
+    sample: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(refining, "Search", HeldAfterAnEdit)
+    HeldAfterAnEdit.found.clear()
     app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:
         main = await ready(pilot, app)
         edit(main, description="Tax")
         before = main.services.session.topic
         await advice(pilot, "r")
-        await until(pilot, lambda: isinstance(app.screen, SearchDialog))
+        await until(pilot, HeldAfterAnEdit.found.is_set)
         await pilot.press("escape")
-        held_at_its_end.set()
+        held.set()
         await until(pilot, lambda: isinstance(app.screen, ProposalList))
+        assert "ended by hand" in " ".join(frame(app).split())
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.session.topic == before  # nothing is applied by itself
