@@ -42,7 +42,7 @@ async def test_an_edit_meanwhile_is_measured_too_and_its_edits_are_returned(
     def slow(scorer: TopicScorer, topic: Topic, **options: Any) -> Shortlist | None:
         measured.append(topic)
         loop.call_soon_threadsafe(begun.set)
-        assert goes_on.wait(60)
+        assert goes_on.wait(120)
         return shortlist(scorer, topic, **options)
 
     monkeypatch.setattr(refinement, "shortlist", slow)

@@ -105,7 +105,7 @@ def run_process(folder: Path, environment: dict[str, str]) -> Run:
             env={**environment, **extra},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert b"Traceback" not in done.stderr

@@ -25,7 +25,7 @@ def request(
     if data is not None:
         names.setdefault("Content-Type", "application/json")
     try:
-        with urlopen(Request(url, data, names, method=method), timeout=20) as answer:
+        with urlopen(Request(url, data, names, method=method), timeout=120) as answer:
             return answer.status, json.load(answer)
     except HTTPError as error:
         with error:

@@ -156,7 +156,7 @@ def test_the_app_does_not_open_with_settings_that_cannot_be_read(
         stderr=follower,
     )
     os.close(follower)
-    assert process.wait(60) == 2
+    assert process.wait(120) == 2
     said = os.read(leader, 10_000).decode()
     os.close(leader)
     assert f"{path}:2: thme: there is no such setting; did you mean 'theme'?" in said

@@ -212,7 +212,7 @@ def test_a_reader_that_stops_is_no_error(
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
 
 
 @pytest.mark.process
@@ -247,7 +247,7 @@ def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> No
         cwd=folder,
         env=environment,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"interrupted")
@@ -295,7 +295,7 @@ def test_a_signal_ends_it_tidily(
         cwd=folder,
         env=environment,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.lstrip()) == (code, b"", said)
@@ -315,7 +315,7 @@ def test_a_signal_that_is_ignored_stays_so(folder: Path, environment: dict[str, 
     )
     done = subprocess.run(
         [sys.executable, "-c", script, *EVAL],
-        cwd=folder, env=environment, capture_output=True, timeout=60, check=False,
+        cwd=folder, env=environment, capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -346,7 +346,7 @@ def shell(folder: Path, environment: dict[str, str], rest: str) -> subprocess.Co
     return subprocess.run(
         f"{sys.executable} -m guardtui {' '.join(EVAL)} {rest}",
         shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False,
-        timeout=60, executable="/bin/bash",
+        timeout=120, executable="/bin/bash",
     )  # fmt: skip
 
 

@@ -311,7 +311,7 @@ def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str
     class Slow(Judge):
         def __call__(self, text: str, before: int) -> Answer:
             if before == COUNT - 1:
-                release.wait(30)
+                release.wait(120)
             return super().__call__(text, before)
 
     with serving(Slow()) as server:
@@ -342,7 +342,7 @@ def test_progress_tells_tokens_and_cost(folder: Path, environment: dict[str, str
                 assert part
                 shown += part
             release.set()
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
         finally:
             release.set()
             process.kill()

@@ -53,7 +53,7 @@ class Terminal:
 
     def expect(self, text: str) -> str:
         """Read until the text comes; what came before it and with it is used up."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in self.seen:
             assert select.select([self.handle], [], [], max(0, end - time.monotonic()))[0], (
                 f"{text!r} did not come after {self.seen!r}"
@@ -89,7 +89,7 @@ class Terminal:
             if not part:
                 break
             self.seen += part.decode("utf-8", "replace")
-        self.process.wait(30)
+        self.process.wait(120)
         return self.seen.replace("\r", "")
 
 

@@ -168,7 +168,7 @@ def test_an_interrupt_gives_the_best_so_far(
         while process.poll() is None and kept_vectors(tmp_path / "cache") < count:
             pass
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 130

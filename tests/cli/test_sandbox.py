@@ -56,7 +56,7 @@ class Served:
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
         self.process.send_signal(number)
-        out, said = self.process.communicate(timeout=30)
+        out, said = self.process.communicate(timeout=120)
         return self.process.returncode, out, said
 
 

@@ -454,7 +454,7 @@ def test_what_was_graded_before_an_end_is_kept(
     def respond(prompt: str, before: int) -> Answer:
         if before == 7:
             reached.set()
-            release.wait(30)
+            release.wait(120)
         return grade_by_number(prompt, before)
 
     variables = {**environment, "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"]}
@@ -467,9 +467,9 @@ def test_what_was_graded_before_an_end_is_kept(
             )
 
         first = started(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert reached.wait(30)
+        assert reached.wait(120)
         first.send_signal(number)
-        out, err = first.communicate(timeout=30)
+        out, err = first.communicate(timeout=120)
         release.set()
         assert out == b""
         assert b"Traceback" not in err
@@ -481,7 +481,7 @@ def test_what_was_graded_before_an_end_is_kept(
         server.prompts.clear()
         server.respond = grade_by_number
         second = started(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = second.communicate(timeout=30)
+        out, err = second.communicate(timeout=120)
         assert (second.returncode, err) == (0, b"")
         document = json.loads(out)
         assert (document["asked"], document["known"]) == (ROWS - 7, 7)
@@ -508,7 +508,7 @@ def test_progress_is_shown_on_a_terminal_only(
     variables = {**environment, "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"], "TERM": "xterm"}
     done = subprocess.run(
         [sys.executable, "-m", "guardtui", *words], env=variables, cwd=here, stderr=theirs,
-        stdout=subprocess.PIPE, check=False, timeout=60,
+        stdout=subprocess.PIPE, check=False, timeout=120,
     )  # fmt: skip
     os.close(theirs)
     assert done.returncode == 0

@@ -55,7 +55,7 @@ class Served:
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
         self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=30)
+        _, said = self.process.communicate(timeout=120)
         return self.process.returncode, said
 
 
@@ -178,7 +178,7 @@ def test_other_names_of_this_machine_are_refused(served: Served) -> None:
 _CLIENT = """
 import base64, os, socket, sys
 key = base64.b64encode(os.urandom(16)).decode()
-with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30) as client:
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=120) as client:
     client.sendall(
         f"GET /ws?width=80&height=24 HTTP/1.1\\r\\nHost: 127.0.0.1:{sys.argv[1]}\\r\\n"
         "Connection: Upgrade\\r\\nUpgrade: websocket\\r\\nSec-WebSocket-Version: 13\\r\\n"
@@ -199,7 +199,7 @@ def test_another_account_of_the_machine_is_refused(served: Served) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
         user=other,
         cwd="/",
@@ -217,12 +217,12 @@ async def type_into_the_app(served: Served) -> tuple[int, str]:
     ):
         screen = b""
         while b"TPR" not in screen:
-            screen += (await socket_.receive(timeout=60)).data
+            screen += (await socket_.receive(timeout=120)).data
         assert b"Tax advice" in screen
         await socket_.send_json(["stdin", "zq"])
         screen = b""
         while b"zq" not in screen:
-            screen += (await socket_.receive(timeout=60)).data
+            screen += (await socket_.receive(timeout=120)).data
         ending = asyncio.create_task(asyncio.to_thread(served.end))
         async for _message in socket_:
             pass  # a browser answers the closing, and so does this
@@ -270,7 +270,7 @@ def test_the_server_ends_after_an_app_that_ends_after_its_output(
             client.ws_connect(address, headers={"Origin": served.url}) as socket_,
         ):
             await socket_.send_json(["ping", "x"])
-            await socket_.receive(timeout=60)
+            await socket_.receive(timeout=120)
             ending = asyncio.create_task(asyncio.to_thread(served.end))
             async for _message in socket_:
                 pass  # a browser answers the closing, and so does this

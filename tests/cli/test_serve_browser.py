@@ -78,11 +78,11 @@ class Page:
         answer = asyncio.get_running_loop().create_future()
         self._answers[self._number] = answer
         await self.channel.send_json({"id": self._number, "method": method, "params": parameters})
-        return await asyncio.wait_for(answer, 30)
+        return await asyncio.wait_for(answer, 120)
 
     async def see(self, pattern: str) -> str:
         """Wait until the app has shown something that matches; returns it."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not (found := re.search(pattern, self.shown)):
                 self._news.clear()
                 await self._news.wait()
@@ -95,7 +95,7 @@ class Page:
 
     async def wait_for(self, condition: str) -> None:
         """Wait until an expression in the page is true."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not await self.value(condition):
                 self._news.clear()
                 with contextlib.suppress(TimeoutError):
@@ -103,14 +103,14 @@ class Page:
 
     async def connected(self, count: int) -> None:
         """Wait until so many websockets were opened since the browser started."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while self.sockets < count:
                 self._news.clear()
                 await self._news.wait()
 
     async def download(self) -> None:
         """Wait until the browser has a whole file."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while self.downloaded != "completed":
                 self._news.clear()
                 await self._news.wait()
@@ -152,7 +152,7 @@ async def chromium(profile: Path) -> AsyncIterator[tuple[Page, Page]]:
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while b"DevTools listening on" not in (line := await process.stderr.readline()):
                 assert line, "chromium did not start"
         port = re.search(rb":(\d+)/", line)

@@ -139,7 +139,7 @@ def test_workers_end_with_the_process_that_began_them(
     _, err = process.communicate()
     assert process.returncode == code
     assert "Traceback" not in err
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while any(map(is_at_work, workers)):
         assert time.monotonic() < until, "a worker goes on without the process that began it"
     assert run(here, *words)[::2] == (0, "")

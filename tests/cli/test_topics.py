@@ -397,7 +397,7 @@ class Terminal:
         os.close(inner)
 
     def expect(self, text: str) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in self.seen:
             ready = select.select([self.handle], [], [], max(0, end - time.monotonic()))[0]
             assert ready, f"{text!r} did not come after {self.seen!r}"
@@ -437,7 +437,7 @@ def test_a_terminal_is_asked(cloud: Cloud, begin: Begin) -> None:
         terminal.expect("Apply? [y/N]")
         terminal.type(answer)
         terminal.expect("nothing was changed" if code else "in effect")
-        assert terminal.process.wait(30) == code
+        assert terminal.process.wait(120) == code
     assert len(topics(cloud)) == 1
 
 
@@ -448,7 +448,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     terminal.expect("waiting for scans")
     terminal.process.send_signal(signal.SIGINT)
     terminal.expect("it is in the profile; the wait for scans was broken off")
-    assert terminal.process.wait(30) == 130
+    assert terminal.process.wait(120) == 130
     rewrite(cloud, "personal income", "business")
     cloud.faults(propagation="0", faults=["timeout@profile-update=after:0"])
     terminal = begin(*APPLY)
@@ -458,7 +458,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     terminal.process.send_signal(signal.SIGINT)
     terminal.expect("broken off in the middle: the topic or the profile may be changed")
     terminal.expect("guardtui topics revert topic.yaml --profile sandbox")
-    assert terminal.process.wait(30) == 130
+    assert terminal.process.wait(120) == 130
     cloud.faults(faults=[])
     assert airs(*REVERT, "--no-wait").code == 0
     assert topics(cloud)[0].description == "Advice on filing personal income tax returns"
@@ -474,7 +474,7 @@ def test_kill_9_in_the_middle_can_be_taken_back(cloud: Cloud, begin: Begin, airs
     while topics(cloud)[0].revision < 2:
         assert terminal.process.poll() is None
     terminal.process.kill()
-    assert terminal.process.wait(30) == -signal.SIGKILL
+    assert terminal.process.wait(120) == -signal.SIGKILL
     cloud.faults(faults=[])
     assert airs(*REVERT).code == 0
     assert topics(cloud)[0].description == "Advice on filing personal income tax returns"

@@ -140,7 +140,7 @@ def test_permits_are_bounded_and_none_is_lost(
         await asyncio.gather(*(arrives(*one) for one in plan))
         assert under.in_flight == 0
         await asyncio.sleep(5)
-        whole = [await asyncio.wait_for(under.acquire(), 60) for _ in range(under.current)]
+        whole = [await asyncio.wait_for(under.acquire(), 120) for _ in range(under.current)]
         assert under.in_flight == under.current
         for permit in whole:
             permit.release()

@@ -174,7 +174,7 @@ async def start(engine: Engine) -> AsyncIterator[Start]:
             defect=defects.append,
         )
         port = await sandbox.start()
-        session = ClientSession(timeout=ClientTimeout(total=20))
+        session = ClientSession(timeout=ClientTimeout(total=120))
         running.append((sandbox, session))
         client = Client(sandbox, session, f"http://127.0.0.1:{port}", seconds=seconds)
         return await client.sign_in()

@@ -137,7 +137,7 @@ async def raw(client: Client, sent: bytes) -> bytes:
     writer.write(sent)
     if b"close" not in sent:
         writer.write_eof()  # the client has gone before it said all
-    received = await asyncio.wait_for(reader.read(), 20)
+    received = await asyncio.wait_for(reader.read(), 120)
     writer.close()
     return received
 

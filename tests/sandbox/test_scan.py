@@ -185,7 +185,7 @@ async def test_a_slow_encoder_holds_nothing_up(
     def slow_text(one: str) -> Any:
         if threading.current_thread() is not threading.main_thread():
             threads.add(threading.current_thread().name)
-            assert release.wait(20)
+            assert release.wait(120)
         return text(one)
 
     monkeypatch.setattr(engine, "fast", False)

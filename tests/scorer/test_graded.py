@@ -248,7 +248,7 @@ async def test_a_panel_grades_at_once_and_its_errors_surface() -> None:
             await together.wait()
             return await super().generate(input)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         score = await model_graded_qa(model=[Waiting(), Waiting(), Waiting()])(STATE, Target("t"))
     assert score is not None
     assert score.value == "C"

@@ -68,7 +68,7 @@ async def begun(evaluator: Evaluator, scanner: Slow, name: str) -> asyncio.Task[
 
 async def ended(*tasks: asyncio.Future[object]) -> None:
     """Wait for tasks; a run that nobody cancels would let a test wait for ever."""
-    _, waiting = await asyncio.wait(tasks, timeout=20)
+    _, waiting = await asyncio.wait(tasks, timeout=120)
     for task in waiting:
         task.cancel()
     assert not waiting
@@ -303,7 +303,7 @@ def rows(*numbers: int) -> NDArray[np.intp]:
 
 async def settled(evaluator: RemoteEvaluator, done: int) -> None:
     """Wait until so many rows are told."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while evaluator.progress is None or evaluator.progress.done < done:
             await asyncio.sleep(0)
 

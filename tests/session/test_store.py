@@ -457,7 +457,7 @@ def test_two_processes_lose_neither_a_setting_nor_a_way_back(tmp_path: Path) -> 
     assert line(command) == "pushing"
     go(screen)
     for process in (screen, command):
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         assert process.returncode == 0
     store = SessionStore(tmp_path / "t.yaml")
     assert store.settings() == {"encoder": "static", "width": 11}

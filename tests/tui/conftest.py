@@ -6,11 +6,14 @@ import asyncio
 
 import pytest
 import textual.app
+import textual.notifications
 import textual.pilot
 import textual.screen
 from textual._compositor import Compositor
 
-from tests.tui.settling import SettlingPolicy, idle
+from guardtui.tui.main import window
+from guardtui.tui.widgets import topic_field
+from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle
 
 asyncio.set_event_loop_policy(SettlingPolicy())
 # Textual's own waits for a processor at rest, twice for each key, and samples it every 20 ms.
@@ -18,6 +21,13 @@ for module in (textual.app, textual.pilot):
     module.wait_for_idle = idle  # type: ignore[attr-defined]
 # A screen that changed is drawn at once, not with the next frame of a terminal.
 textual.screen.UPDATE_PERIOD = 0.001  # type: ignore[misc]
+
+# Nothing ends because the machine was busy for some seconds: no message before a test has read it,
+# no run of keys before its last key, and no wait for something that comes late.
+textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  # type: ignore[assignment, method-assign]
+topic_field.PAUSE_ENDS_RUN = 86_400.0
+window.TYPING_PATIENCE = HANGS_AFTER
+textual.pilot.Pilot._wait_for_screen.__defaults__ = (HANGS_AFTER,)
 
 _paint = Compositor.render_update
 

@@ -93,7 +93,7 @@ class Waiting(LocalScanner):
         report: Report,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Verdicts | None:
-        self.let.wait(20)
+        self.let.wait(120)
         return super().scan_now(topic, prompts, report, stopped)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 SOON = 0.005
 """Seconds; a timer that is due within them (such as Textual's next frame) is still waited for."""
 
-HANGS_AFTER = 30.0
+HANGS_AFTER = 120.0
 """Seconds after which a test that waits in vain fails."""
 
 

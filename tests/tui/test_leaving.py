@@ -182,7 +182,7 @@ async def test_leaving_before_the_screen_is_mounted_is_no_crash(
 
     monkeypatch.setattr(moment, "compose", compose)
     app = make_app(topic_path)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         await app.run_async(headless=True, size=(120, 40))
     assert app._exception is None
     assert app.return_code == 0
@@ -196,7 +196,7 @@ async def test_a_tab_that_is_closed_at_once_is_no_crash(
         GuardtuiApp, "on_load", lambda app: app.post_message(ExitApp()), raising=False
     )
     app = make_app(topic_path)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         await app.run_async(headless=True, size=(120, 40))
     assert app._exception is None
 

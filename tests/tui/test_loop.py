@@ -166,7 +166,7 @@ async def test_discard_restores_and_undo_brings_the_edit_back(topic_path: Path) 
 async def test_what_was_typed_comes_back(topic_path: Path) -> None:
     async def leave(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" half a sen", "ctrl+q")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while app.return_code is None:
                 await asyncio.sleep(0)
 
@@ -239,7 +239,11 @@ async def test_the_selected_prompt_stays_while_typing(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         table = main.panes.results.table
         table.focus()
-        await pilot.press("7", "end")
+        await pilot.press("7")
+        await until(
+            pilot, lambda: main.rows.results is not None and len(main.rows.results) == len(ROWS)
+        )
+        await pilot.press("end")
         await until(pilot, lambda: "Recipe" in frame(app).split("Detail")[1])
         chosen = table.cursor_row_id
         main.query_one("#field-description").focus()

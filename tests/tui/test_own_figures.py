@@ -95,7 +95,7 @@ async def test_of_evaluations_that_come_meanwhile_only_the_newest_is_measured() 
 
     def slow(scores: list[Any]) -> float:
         runs.append(len(scores))
-        go.wait(10)
+        go.wait(120)
         return float(len(runs))
 
     shown: list[Any] = []

@@ -78,7 +78,7 @@ class Held(Search):
     goes_on = threading.Event()
 
     def run(self) -> SearchResult | None:
-        self.goes_on.wait(60)
+        self.goes_on.wait(120)
         return super().run()
 
 
@@ -91,7 +91,7 @@ class HeldAfterAnEdit(Search):
         super()._tell(width, edits)
         if edits:
             self.found.set()
-            Held.goes_on.wait(60)
+            Held.goes_on.wait(120)
 
 
 @pytest.fixture

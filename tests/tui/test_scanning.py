@@ -562,7 +562,7 @@ async def test_quitting_during_a_scan(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await begun(play, cloud)
         await play.press("ctrl+q")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while play.app.return_code is None:
                 await asyncio.sleep(0)
     assert play.app.return_code == 0
@@ -596,7 +596,7 @@ async def test_quitting_during_a_change_lets_it_come_to_its_end(
         await play.until(held.is_set)
         key = _key(play)
         await play.press("ctrl+q")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while play.app.return_code is None:
                 await asyncio.sleep(0)
         go.set()

@@ -271,7 +271,7 @@ def test_a_terminal_that_cannot_move_its_cursor_is_told_what_to_use(
         stdout=follower,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
         cwd=Path(__file__).parents[2],
     )

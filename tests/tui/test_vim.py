@@ -172,7 +172,7 @@ def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
         cwd=tmp_path,
         env={**os.environ, "CASES": "cases", "ANSWERS": "answers"},
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=120,
         check=False,
     )  # fmt: skip
     answers = json.loads((tmp_path / "answers").read_text("utf-8"))
@@ -192,7 +192,7 @@ def test_vim_makes_the_same_of_it(tmp_path: Path, lines: bool) -> None:
 
 async def reads(pilot: Pilot[None], app: BenchApp, mode: str) -> None:
     """Wait until the editor's border says this."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while app.editor.border_subtitle != mode:
             await pilot.pause()
             await asyncio.sleep(0)

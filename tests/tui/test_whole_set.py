@@ -354,7 +354,7 @@ async def test_escape_while_parts_are_written_leaves_none(
 
     def slow(run, shard, *others):  # type: ignore[no-untyped-def]
         written = usual(run, shard, *others)
-        left.wait(20)
+        left.wait(120)
         return written
 
     monkeypatch.setattr(standing, "write_part", slow)

@@ -83,7 +83,7 @@ async def shown_in(tmp_path: Path, text: str, look: Look, *, scripts: bool = Tru
             await page.ask(f"{domain}.enable")
         await page.ask("Emulation.setScriptExecutionDisabled", value=not scripts)
         await page.ask("Page.navigate", url=path.as_uri())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while await run(page, "return document.readyState") != "complete":
                 await asyncio.sleep(0)
         await look(page)

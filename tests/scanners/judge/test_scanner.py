@@ -433,7 +433,7 @@ async def test_epochs_resume_after_kills_and_nothing_answered_is_asked_again(
             )
             ended = asyncio.create_task(process.communicate())
             waiting = asyncio.create_task(due.wait())
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await asyncio.wait({ended, waiting}, return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
             if ended.done():
