@@ -56,7 +56,11 @@ async def test_outside_of_the_examples_nothing_moves(topic_path: Path) -> None:
 async def test_a_prompt_becomes_an_example_by_a_key(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         main.panes.results.table.focus()
-        await pilot.press("7", "home", "e")
+        await pilot.press("7")
+        await until(
+            pilot, lambda: main.rows.results is not None and main.rows.results.view.filter == "all"
+        )
+        await pilot.press("home", "e")
         await until(
             pilot, lambda: main.services.session.topic.examples == (FIRST, SECOND, ROWS[0][0])
         )

@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.domain.evaluation import Evaluation
 from guardtui.scanners.judge.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
@@ -64,6 +65,12 @@ class Play:
         await until(self.pilot, lambda: not self.main.services.scans.under_way)
 
 
+def shown_of(play: Play) -> Evaluation | None:
+    """The evaluation of which the table has the rows."""
+    results = play.main.rows.results
+    return None if results is None else results.evaluation
+
+
 @asynccontextmanager
 async def playing(
     topic_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, epochs: Epochs | None = None
@@ -95,6 +102,7 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
         await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        await until(play.pilot, lambda: shown_of(play) is judged.evaluation)
         assert (
             "So it is."
             in play.main.rows.detail_of(  # type: ignore[union-attr]

@@ -15,8 +15,9 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, key_names
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.keymap import clashes, default_keys, usable_keymap
+from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.textual_compat import keymap_of
-from tests.tui.test_loop import main_screen, ready, topic_path, until
+from tests.tui.test_loop import ROWS, main_screen, ready, settled, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -107,6 +108,12 @@ def test_a_refused_entry_that_goes_back_to_a_key_given_away_is_seen() -> None:
     assert list(clashes({**default_keys(), **usable})) == []
 
 
+def rows_shown(main: MainScreen) -> int:
+    """How many rows the table has, once they are of the evaluation that is shown."""
+    results = main.rows.results
+    return len(results) if results and results.evaluation is main.state.evaluation else 0
+
+
 async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) -> None:
     keys = {
         "screen.show_help": "f13",
@@ -133,7 +140,9 @@ async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) ->
         await until(pilot, lambda: len(main.services.session.topic.examples) == count - 1)
 
         main.panes.results.table.focus()
-        await pilot.pause()
+        await pilot.press("7")
+        await until(pilot, lambda: settled(main) and rows_shown(main) == len(ROWS))
+        await pilot.press("home")
         row = main.panes.results.table.cursor_row_id
         await pilot.press("j")
         await until(pilot, lambda: main.panes.results.table.cursor_row_id != row)

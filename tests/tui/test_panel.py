@@ -332,7 +332,9 @@ async def test_an_allowed_topic_has_its_labels_turned(tmp_path: Path) -> None:
 
     async def run(stage: Stage) -> None:
         await stage.open()
-        await stage.press("f", "l")
+        await stage.press("f")
+        await stage.lists([WEATHER])
+        await stage.press("l")
         assert "label false → true" in frame(stage.app)
         await stage.press("y")
         await until(stage.pilot, lambda: stage.label(WEATHER))

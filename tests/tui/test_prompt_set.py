@@ -189,7 +189,9 @@ async def test_a_contradicting_pair_stands_first_and_is_shown_in_the_table(
         first = next(line for line in frame(app).splitlines() if " ! 0.9" in line)
         assert "how can i deduct my car" in first
         await pilot.press("enter")
-        await until(pilot, lambda: len(shown(main)) == 2)
+        await until(pilot, lambda: main.panes.results.view.picked is not None)
+        await until(pilot, lambda: shows_its_view(main))
+        assert len(shown(main)) == 2
         rows = [main.state.prompts.row_of(key) for key in shown(main)]
         assert (
             sorted(str(main.state.prompts.prompts[row]).lower().rstrip("?") for row in rows)

@@ -98,6 +98,7 @@ async def scored(pilot: Pilot[int], screen: ScoresScreen, wanted: str = MATCH) -
         lambda: (
             values(screen) == wanted
             and all(one.run.measured is not None for one in screen.pane.scores.columns)
+            and "measuring" not in text_of(screen, "#score-metrics-text")
         ),
     )
 
