@@ -30,7 +30,10 @@ class ScoreMetricsPane(VerticalScroll):
 
     def show(self, columns: Sequence[ScoreColumn], tried: LiveRun | None) -> None:
         """Show scorers, the last first; `tried` is the run of the line."""
-        state = [(id(one), one.run.done, one.run.finished, id(one.run.measured)) for one in columns]
+        state = [
+            (id(one), one.run.done, one.run.finished, one.run.problem, id(one.run.measured))
+            for one in columns
+        ]
         if (key := (state, tried)) == self._drawn:
             return
         self._drawn = key
