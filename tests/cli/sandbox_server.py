@@ -40,7 +40,7 @@ def sandbox_server() -> Iterator[str]:
     thread.start()
 
     def run(work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, loop).result(120)
 
     sandbox = Sandbox(engine=_engine(), defect=defects.append)
     try:

@@ -185,7 +185,7 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     (cloud.folder / "prompts.csv").write_text(
         "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
     )
-    cloud.faults(latency="20ms")
+    cloud.faults(faults=["timeout@sync=after:30"])  # and so it is under way when it is killed
     process = subprocess.Popen(
         [sys.executable, "-m", "guardtui", *NAMED, "--concurrency", "4"],
         cwd=cloud.folder,
@@ -198,7 +198,7 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert cloud.prompts["delivered"]["total"] < 60
-    cloud.faults(latency="0")
+    cloud.faults(faults=[])
     done = run(*NAMED, "--format", "json", **cloud.all)
     assert (done.code, json.loads(done.out)["metrics"]["total"]) == (0, 60)
     asked = cloud.prompts["asked"]

@@ -60,6 +60,28 @@ def begin(here: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
     )
 
 
+_SLOW = """
+import time
+from guardtui.shards import work
+usual = work.write_part
+def write_part(*parts):
+    manifest = usual(*parts)
+    time.sleep(0.5)
+    return manifest
+work.write_part = write_part
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> dict[str, str]:
+    """Variables with which a run goes on for long after its first part, so that it is caught."""
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_SLOW, encoding="utf-8")
+    paths = (str(folder), os.environ.get("PYTHONPATH", ""))
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def run(here: Path, *words: str, **environment: str) -> tuple[int, str, str]:
     process = begin(here, *words, **environment)
     out, err = process.communicate()
@@ -75,12 +97,14 @@ def sayings(folder: Path) -> tuple[bytes, object]:
     return said(merge(found))
 
 
-def test_killed_and_started_twice_it_is_what_one_run_gives(here: Path) -> None:
+def test_killed_and_started_twice_it_is_what_one_run_gives(
+    here: Path, slow: dict[str, str]
+) -> None:
     assert run(here, *evaluate("--out", "one", "--shards", "1", "--jobs", "1"))[0] == 0
     wanted = sayings(here / "one")
 
     # One is killed as soon as a part of it stands there; of the others each is started twice.
-    victim = begin(here, *evaluate("--out", "many", "--shards", "40", "--jobs", "1"))
+    victim = begin(here, *evaluate("--out", "many", "--shards", "40", "--jobs", "1"), **slow)
     while not list((here / "many").glob("runs/*/*.json")):
         assert victim.poll() is None
     victim.send_signal(signal.SIGKILL)
@@ -127,10 +151,10 @@ def is_at_work(process: int) -> bool:
     ids=lambda one: str(one),
 )
 def test_workers_end_with_the_process_that_began_them(
-    here: Path, number: signal.Signals, code: int
+    here: Path, slow: dict[str, str], number: signal.Signals, code: int
 ) -> None:
     words = evaluate("--out", "many", "--shards", "60", "--jobs", "3")
-    process = begin(here, *words)
+    process = begin(here, *words, **slow)
     while not list((here / "many").glob("runs/*/*-of-*.json")):
         assert process.poll() is None
     workers = children(process.pid)
