@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from guardtui.advice.search import Search, SearchResult
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import with_session
 from guardtui.tui.app import GuardtuiApp
@@ -26,14 +28,25 @@ BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
 
 NO_FILE = Path("/nonexistent/config.json")
 
-PATIENCE = 5.0
-"""Seconds after which something that does not come is missed."""
+PATIENCE = 20.0
+"""Seconds after which a key that does nothing is called deaf, or tried again."""
 
 
 DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
 
 ALL = View(filter="all", sort="line")
+
+
+class Unfinished(Search):
+    """A search that goes on until the next case begins, so that its dialog stays."""
+
+    ends = threading.Event()
+
+    def run(self) -> SearchResult | None:
+        found = super().run()
+        self.ends.wait(settling.HANGS_AFTER)
+        return found
 
 
 class Stage:
@@ -79,11 +92,13 @@ class Stage:
         await self.pilot.pause()
         working = [one for one in self.app.workers if at_work(one)]
         assert await self.comes(rests), f"no rest: {self.pane.view}, {working}"
+        await settling.settle()  # what was cancelled may still run in its thread
         await self.pilot.pause()
 
     async def reset(self) -> None:
         """As at the start: no dialog, no tour, the first definition, all prompts by their line."""
         app, main, pane = self.app, self.main, self.pane
+        Unfinished.ends.set()
         while app.screen is not main:
             assert await self.comes(lambda: app.screen.is_mounted)
             app.pop_screen()
@@ -112,6 +127,7 @@ class Stage:
             pane.view = ALL
             pane._ask()
         await self.rest()
+        Unfinished.ends.clear()
         self.told.clear()
         self.left = 0
 
@@ -144,12 +160,14 @@ class Stage:
         """Whether a key does anything that is seen."""
         before = self.seen()
         await self.pilot.press(key)
-        return await self.comes(lambda: self.seen() != before)
+        return await self.comes(lambda: self.seen() != before, PATIENCE)
 
-    async def comes(self, condition: Callable[[], bool]) -> bool:
-        """Whether something holds soon."""
+    async def comes(
+        self, condition: Callable[[], bool], patience: float = settling.HANGS_AFTER
+    ) -> bool:
+        """Whether something holds at last."""
         try:
-            await settling.until(condition, PATIENCE)
+            await settling.until(condition, patience)
         except TimeoutError:
             return False
         return True
@@ -163,6 +181,7 @@ def folders(folder: Path) -> Iterator[Path]:
             patch.setenv(f"GUARDTUI_{name.upper()}", str(folder / name))
         patch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
         freeze(patch)
+        patch.setattr("guardtui.tui.screens.refining.Search", Unfinished)
         yield write_topic(folder)
 
 
@@ -172,4 +191,7 @@ async def on_stage(
     app = make_app(topic_path)
     async with app.run_test(size=size) as pilot:
         await at_rest(pilot, main_screen(app))
-        await play(Stage(pilot, app))
+        try:
+            await play(Stage(pilot, app))
+        finally:
+            Unfinished.ends.set()
