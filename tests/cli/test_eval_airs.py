@@ -284,6 +284,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
 
 def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
+    cloud.faults(pending="0")
     batched = run(*NAMED, "--batch", **cloud.all)
     assert (batched.code, batched.err) == (0, f"2 batches of up to 5 for {COUNT} prompts\n")
     stats = cloud.ask("stats")[1]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from guardtui.files.topic_files import load_topic
+from guardtui.http.retries import Retries
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 
@@ -270,6 +271,18 @@ def test_the_wait_tells_when_it_is_in_effect_and_when_not(cloud: Cloud, airs: To
     assert (done.code, "has this definition already" in done.err) == (0, True)
     assert "in effect: scans are judged by it" in done.err
     assert airs(*REVERT, "--no-wait").code == 0
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries after a thousandth of the time."""
+    usual = Retries.wait
+
+    def wait(self: Retries, *arguments: Any) -> float | None:
+        seconds = usual(self, *arguments)
+        return None if seconds is None else seconds / 1000
+
+    monkeypatch.setattr(Retries, "wait", wait)
 
 
 def test_what_fails_in_the_middle_can_be_taken_back(cloud: Cloud, airs: Topics) -> None:
