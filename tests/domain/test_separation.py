@@ -90,6 +90,7 @@ def test_95_percent_intervals_hold_the_true_area_about_as_often() -> None:
     assert 0.92 <= held / 300 <= 0.98
 
 
+@pytest.mark.exhaustive
 def test_the_interval_of_a_change_is_that_of_paired_resampling() -> None:
     first, second, labels = drawn(7, count=300)
     before, after = placements(first, labels), placements(second, labels)

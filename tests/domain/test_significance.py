@@ -109,7 +109,7 @@ def test_the_interval_of_one_rate_is_near_that_of_a_paired_difference() -> None:
     assert interval.high == pytest.approx(change + 1.96 * error, abs=0.001)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=up_to(20), deadline=None)
 @given(cells, cells)
 def test_the_share_of_resamples_is_that_of_prompts_drawn_one_by_one(
     positive: tuple[int, int, int, int], negative: tuple[int, int, int, int]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 import textual.app
@@ -10,6 +11,8 @@ import textual.notifications
 import textual.pilot
 import textual.screen
 from textual._compositor import Compositor
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from guardtui.tui.main import window
 from guardtui.tui.widgets import topic_field
@@ -28,6 +31,22 @@ textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  
 topic_field.PAUSE_ENDS_RUN = 86_400.0
 window.TYPING_PATIENCE = HANGS_AFTER
 textual.pilot.Pilot._wait_for_screen.__defaults__ = (HANGS_AFTER,)
+
+# The rules of a style sheet are parsed once for all apps of a process, and not for each again.
+_parsed: dict[tuple[object, ...], list[RuleSet]] = {}
+_parse = Stylesheet._parse_rules
+
+
+def _parse_once(self: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
+    key = (*source, *options.values(), *self._variables.items())
+    if key not in _parsed:
+        _parsed[key] = _parse(self, *source, **options)
+    return _parsed[key]
+
+
+Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
+# As Textual's, and not in Python: a rule is hashed each time that a widget may be meant by it.
+RuleSet.__hash__ = object.__hash__  # type: ignore[assignment]
 
 _paint = Compositor.render_update
 

@@ -13,7 +13,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.companions import CompanionsDialog
-from tests.tui.stages import first_is_fast
+from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import Run, drive, frame, topic_path, until
 
 __all__ = ["topic_path"]
@@ -133,7 +133,7 @@ async def test_letters_that_remove_are_typed_in_the_line(topic_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("typed", "told"),
-    [
+    first_row_is_fast(
         ("gone.yaml", "there is no such file"),
         ("", "write the path of a topic file"),
         ("broken.yaml", "mend the YAML"),
@@ -142,7 +142,7 @@ async def test_letters_that_remove_are_typed_in_the_line(topic_path: Path) -> No
         ("./other.yaml", "this topic is measured already"),
         ("~nobody-of-this-name/x", "this is no file name"),
         ("a\x1b[31m.yaml", "a␛[31m.yaml"),
-    ],
+    ),
 )
 async def test_what_cannot_be_added_is_told(topic_path: Path, typed: str, told: str) -> None:
     folder = topic_path.parent

@@ -21,7 +21,7 @@ from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.export_dialog import ExportDialog
 from tests.tui.frames_app import Changed, with_errors
 from tests.tui.frames_app import make_app as app_of
-from tests.tui.stages import first_is_fast
+from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import ROWS, TOPIC, drive, frame, ready, settled, until
 from tests.tui.test_loop import topic_path as topic_path
 
@@ -186,11 +186,11 @@ async def test_a_name_that_cannot_be_used_is_told_and_can_be_corrected(
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [
+    first_row_is_fast(
         (FileError("tax-report-0.md", "the disk is full", "free some space"), "disk is full"),
         (FileError("tax-report-0.md", "the file system is read-only", "copy it"), "read-only"),
         (KeyError("a secret of a plug-in"), "could not be made (KeyError)"),
-    ],
+    ),
 )
 async def test_what_cannot_be_written_loses_nothing(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str

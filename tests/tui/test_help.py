@@ -21,6 +21,7 @@ from guardtui.tui.screens.dialogs import Confirm, TextPage
 from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.help import HelpScreen, context_text, help_text
 from guardtui.tui.screens.jump import JumpScreen
+from tests.tui.stages import first_row_is_fast
 from tests.tui.test_loop import drive, frame, topic_path, until
 
 __all__ = ["topic_path"]
@@ -38,13 +39,13 @@ async def helped(pilot: Pilot[int], app: GuardtuiApp) -> None:
 
 @pytest.mark.parametrize(
     ("selector", "pane"),
-    [
+    first_row_is_fast(
         ("#field-description", "definition"),
         ("#intent", "intent"),
         ("#metrics", "metrics"),
         ("#table", "results"),
         ("#detail", "detail"),
-    ],
+    ),
 )
 async def test_f1_explains_the_pane_that_has_the_focus(
     topic_path: Path, selector: str, pane: str
@@ -83,13 +84,13 @@ async def test_every_place_of_the_main_screen_has_help(topic_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("key", "pane"),
-    [
+    first_row_is_fast(
         ("f4", "history"),
         ("f6", "page"),
         ("f8", "export"),
         ("f9", "scanner"),
         ("ctrl+p", "palette"),
-    ],
+    ),
 )
 async def test_every_place_of_a_dialog_has_help(topic_path: Path, key: str, pane: str) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:

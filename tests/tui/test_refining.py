@@ -199,6 +199,7 @@ async def test_effects_need_no_halves_and_count_every_prompt(sample: Path) -> No
         assert "interval of the change contains 0" in shown
 
 
+@pytest.mark.exhaustive
 async def test_a_search_shows_its_curve_and_what_it_gains_over_one_edit(
     sample: Path, held: threading.Event
 ) -> None:

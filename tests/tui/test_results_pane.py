@@ -19,7 +19,7 @@ from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.widgets.filter_bar import FilterBar
 from tests.tui.results_app import HOSTILE_COLUMN, ROWS, Sent, notes, on_all, sent, topic_path
-from tests.tui.stages import first_is_fast
+from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import drive, frame, until
 
 __all__ = ["sent", "topic_path"]
@@ -83,7 +83,7 @@ async def test_one_prompt_is_relabelled_and_removed_at_once(topic_path: Path, se
     await on_all(topic_path, run)
 
 
-@pytest.mark.parametrize(("key", "edit"), [("t", Relabel), ("x", Remove)])
+@pytest.mark.parametrize(("key", "edit"), first_row_is_fast(("t", Relabel), ("x", Remove)))
 async def test_many_are_asked_about(
     topic_path: Path, sent: Sent, key: str, edit: type[Relabel | Remove]
 ) -> None:

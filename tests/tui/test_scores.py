@@ -39,7 +39,7 @@ from guardtui.tui.score_runs import ScoreOptions
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.widgets.filter_completion import completed
-from tests.tui.stages import first_is_fast
+from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import frame, main_screen, make_app, ready, topic_path, until
 
 __all__ = ["topic_path"]
@@ -692,13 +692,13 @@ async def test_nothing_in_a_file_acts_on_the_terminal(
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [
+    first_row_is_fast(
         (None, "no such file"),
         (b"a,b\n1,2\n", "columns are missing"),
         (b"input,target,output\n", "no row below the header"),
         (b"input,target,output\n\x00\xff", "NUL byte"),
         (b"", "input, target and output"),
-    ],
+    ),
 )
 async def test_a_file_that_cannot_be_used_is_told_in_the_dialog(
     topic_path: Path, tmp_path: Path, content: bytes | None, told: str

@@ -31,7 +31,7 @@ from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
 from guardtui.tui.screens.whole_set import WholeSetDialog, WholeSetFeature
-from tests.tui.stages import first_is_fast
+from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import TOPIC, frame, ready, settled, until
 
 COUNT, SHARDS, SAMPLED = 300, 3, 60
@@ -154,11 +154,11 @@ def whole_set(main: MainScreen) -> WholeSetFeature:
 
 @pytest.mark.parametrize(
     ("size", "told"),
-    [
+    first_row_is_fast(
         ((120, 40), "tax.yaml × set (sample of 60 of 300 prompts)"),
         ((80, 24), "tax.yaml × set (sample of 60 of 300 prompts)"),
         ((60, 20), "tax.yaml × set (sample 60/300)"),
-    ],
+    ),
 )
 async def test_the_screen_says_that_it_is_a_sample(
     folder: Path, size: tuple[int, int], told: str

@@ -106,7 +106,7 @@ def test_any_text_gives_unit_rows_with_static(texts: list[str]) -> None:
 
 
 @given(st.lists(any_text, max_size=2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=up_to(15), deadline=None)
 def test_any_text_gives_unit_rows_with_the_pair(texts: list[str]) -> None:
     vectors = load_encoder("pair").encode(texts)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)

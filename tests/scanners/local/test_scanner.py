@@ -22,6 +22,7 @@ from guardtui.scanners.base import Progress, ScannerError, load_scanner
 from guardtui.scanners.local.matrix import FloatMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
+from tests.examples import up_to
 
 PROMPTS: PromptSet = load_prompts(sample_folder() / "tax-advice.csv")
 TOPIC = Topic(
@@ -51,7 +52,7 @@ def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
     return verdicts
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(TOPICS, min_size=1, max_size=6))
 def test_after_any_edits_it_answers_like_a_fresh_one(edits: list[Topic]) -> None:
     edited = LocalScanner("static")
@@ -217,7 +218,7 @@ EDITS = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(EDITS, min_size=1, max_size=8))
 def test_z_after_each_edit_is_exactly_that_of_a_fresh_one(edits: list) -> None:
     edited, topic = LocalScanner("static"), TOPIC
@@ -292,7 +293,7 @@ def test_the_default_threshold_can_be_had_back() -> None:
     np.testing.assert_array_equal(scan(scanner, TOPIC).triggered, before.triggered)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5, unique=True))
 def test_a_higher_threshold_triggers_a_part_of_what_a_lower_one_does(values: list[float]) -> None:
     scanner = LocalScanner("static")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from guardtui.scanners.local.scoring import (
     similarity_rows,
     topic_texts,
 )
+from tests.examples import up_to
 
 REQUESTS = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
 EXAMPLES = ["How can I lower my tax bill?", "Is my home office deductible?"]
@@ -47,12 +49,14 @@ class Scorer:
         )
 
 
-SCORERS = {name: Scorer(name) for name in ENCODERS}
+@cache
+def scorer_of(name: str) -> Scorer:
+    return Scorer(name)
 
 
 @pytest.fixture(params=ENCODERS)
 def scorer(request: pytest.FixtureRequest) -> Scorer:
-    return SCORERS[request.param]
+    return scorer_of(request.param)
 
 
 def test_texts_keep_their_places_when_some_are_missing() -> None:
@@ -130,9 +134,9 @@ def test_removing_an_example_lowers_what_it_covered(scorer: Scorer) -> None:
         st.tuples(st.integers(0, 4), st.integers(0, len(REQUESTS) - 1)), min_size=1, max_size=6
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 def test_changing_one_row_equals_computing_all(edits: list[tuple[int, int]]) -> None:
-    scorer = SCORERS["static"]
+    scorer = scorer_of("static")
     texts = topic_texts("Tax", "About tax", ["a", "b", "c", "d"])
     rows = similarity_rows(scorer.vectors, scorer.encoder.encode(texts))
     for place, request in edits:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardtui.scanners.local.vectors import VectorCache, embed, rounded, text_key
+from tests.examples import up_to
 
 SIZE = 8
 
@@ -48,7 +49,7 @@ def cache_file(folder: Path) -> Path:
     return folder / "vectors-counting-1.sqlite3"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(st.lists(st.text(max_size=5), min_size=1, max_size=12))
 def test_cached_and_fresh_vectors_are_the_same(texts: list[str]) -> None:
     import tempfile

@@ -14,6 +14,7 @@ from textual.geometry import Region
 
 from guardtui.domain.topic import Topic
 from guardtui.tui.widgets.editor import Field, TopicEditor
+from tests.examples import up_to
 from tests.tui.frames_app import at_rest, freeze, make_app, write_topic
 from tests.tui.stages import first_is_fast
 from tests.tui.test_editor import BenchApp
@@ -99,7 +100,7 @@ async def test_fields_on_a_fresh_start_show_their_text_from_the_start() -> None:
 _texts = st.text(st.sampled_from("abcdefg  .é所税🧾"), max_size=260).map(str.strip)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=up_to(15), deadline=None)
 @given(
     st.builds(
         Topic,
