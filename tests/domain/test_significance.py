@@ -135,9 +135,9 @@ def test_resampling_is_fast_and_always_the_same() -> None:
     first = kept_share(pairs)
     least = 1.0
     for _ in range(5):  # other work on the machine must not count
-        started = time.perf_counter()
+        started = time.thread_time()
         assert kept_share(pairs) == first
-        least = min(least, time.perf_counter() - started)
+        least = min(least, time.thread_time() - started)
     assert least < 0.05
 
 

@@ -135,8 +135,8 @@ def test_an_interrupt_ends_waiting_for_a_reader(tmp_path: Path) -> None:
         "import signal, sys, threading; from pathlib import Path\n"
         "import polars; from guardtui.files.atomic import write_atomically\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()\n"
-        "try: write_atomically(Path(sys.argv[1]), b'x')\n"
+        "timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])\n"
+        "try: timer.start(); write_atomically(Path(sys.argv[1]), b'x')\n"
         "except KeyboardInterrupt: sys.exit(7)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "pipe")]

@@ -285,8 +285,8 @@ def test_an_interrupt_ends_waiting_for_a_writer(tmp_path: Path) -> None:
         "import signal, sys, threading; from pathlib import Path\n"
         "import polars; from guardtui.files.prompt_files import load_prompts\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()\n"
-        "try: load_prompts(Path(sys.argv[1]))\n"
+        "timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])\n"
+        "try: timer.start(); load_prompts(Path(sys.argv[1]))\n"
         "except KeyboardInterrupt: sys.exit(7)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "p.csv")]

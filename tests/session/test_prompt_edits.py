@@ -198,7 +198,7 @@ def test_prompts_are_taken_over_once_they_rest(workspace: Workspace, path: Path)
 
 def test_a_change_that_cannot_be_used_is_told_once(workspace: Workspace, path: Path) -> None:
     prompts = workspace.prompts
-    for broken, kind in ((BEFORE.replace("false", "maybe"), PromptSetError), ("", FileError)):
+    for broken, kind in ((BEFORE.replace("false", "perhaps"), PromptSetError), ("", FileError)):
         path.write_text(broken)
         assert workspace.changed_prompts() is None
         with pytest.raises(kind):

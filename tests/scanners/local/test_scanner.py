@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -149,13 +150,18 @@ async def test_the_scan_beside_the_loop_is_the_same_and_tells_its_progress() -> 
 
 
 async def test_cancelling_stops_and_leaves_a_scanner_that_works() -> None:
-    scanner, told = LocalScanner("static"), asyncio.Event()
+    scanner, told, goes_on = LocalScanner("static"), asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(
-        scanner.scan(TOPIC, PROMPTS, lambda progress: loop.call_soon_threadsafe(told.set) and None)
-    )
+
+    def report(progress: Progress) -> None:
+        loop.call_soon_threadsafe(told.set)
+        goes_on.wait(120)
+
+    task = asyncio.create_task(scanner.scan(TOPIC, PROMPTS, report))
     await told.wait()
     task.cancel()
+    await asyncio.sleep(0)
+    goes_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(scan(scanner, TOPIC)) == len(PROMPTS)
