@@ -24,6 +24,8 @@ from guardtui.scanners.local.scoring import (
 )
 from tests.examples import up_to
 
+pytestmark = pytest.mark.xdist_group("encoders")  # one worker embeds the requests by all of them
+
 REQUESTS = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
 EXAMPLES = ["How can I lower my tax bill?", "Is my home office deductible?"]
 TOPIC = topic_texts("Tax advice", "Questions about paying less income tax", EXAMPLES)
