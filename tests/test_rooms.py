@@ -68,6 +68,7 @@ def all_of(room: str) -> str:
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("advice", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.files", "guardtui.config"}),
         ("shards", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.session", "ray"}),
+        ("forecast", SCREEN | COMMANDS | NETWORK | {"guardtui.session", "guardtui.files"}),
         (
             "sandbox",
             SCREEN | COMMANDS | {"guardtui.session", "guardtui.reports", "guardtui.config"},
@@ -153,6 +154,7 @@ def statements(path: Path) -> set[str]:
         ),
         ("advice", ("advice", "session", "scanners", "domain")),
         ("shards", ("shards", "scanners", "files", "domain")),
+        ("forecast", ("forecast", "scanners", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
         ("scorer", ("scorer",)),
         (
@@ -161,6 +163,7 @@ def statements(path: Path) -> set[str]:
                 "app",
                 "reports",
                 "shards",
+                "forecast",
                 "advice",
                 "session",
                 "scanners",
@@ -178,6 +181,7 @@ def statements(path: Path) -> set[str]:
                 "config",
                 "reports",
                 "shards",
+                "forecast",
                 "advice",
                 "session",
                 "scanners",

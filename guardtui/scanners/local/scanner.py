@@ -24,6 +24,7 @@ from guardtui.scanners.local.languages import language_not_learnt
 from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
 from guardtui.scanners.local.scoring import (
     ScoringModel,
+    TopicTerms,
     load_scoring,
     nearest_example,
     probability,
@@ -63,6 +64,21 @@ class PromptVectors:
 
     matrix: PromptMatrix
     terms: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TopicView:
+    """What the engine sees of a topic on each prompt, float32 [N], and the topic's vectors [k, d].
+
+    `description`, `nearest` and `mean` are cosines: to the description, to the nearest example,
+    and the mean of all. Where the description or all examples are missing, the other stands in.
+    """
+
+    z: Floats
+    description: Floats
+    nearest: Floats
+    mean: Floats
+    text_vectors: Floats
 
 
 @dataclass(eq=False)
@@ -174,26 +190,58 @@ class LocalScanner:
 
         A part is 0 for the description, k for example k, -1 for a topic without any text.
         """
-        encoder, scoring, _ = self.load()
+        self.load()
         with self._lock:
             prepared = self._prepare(prompts, report, stopped)
             if prepared is None or stopped():
                 return None
-            texts = topic_texts(topic.name, topic.description, topic.examples)
-            vectors = self._vectors_of(encoder, texts)
-            self._update_rows(prepared, texts, vectors)
-            rows = prepared.similarities
-            examples = prepared.examples
-            if examples is None or examples.texts != texts[1:]:
-                # Most edits are of the description: what the examples say is then still known.
-                features = scoring.example_features(texts, vectors)
-                examples = _Examples(texts[1:], features, *nearest_example(rows, texts))
-                prepared.examples = examples
-            terms = scoring.topic_terms(texts, vectors, examples.features)
-            z = scoring.combine(rows, terms, prepared.prompt_terms, examples.nearest)
+            _, terms, examples, z = self._scored(prepared, topic)
             if terms.present[0]:  # part 0 where the description is at least as near
-                return z, examples.part * (rows[0] < examples.nearest)
+                return z, examples.part * (prepared.similarities[0] < examples.nearest)
             return z, examples.part
+
+    def view(
+        self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
+    ) -> TopicView | None:
+        """What the score is made of, for whoever weighs it otherwise; None when stopped.
+
+        After a scan of the same topic this costs a few passes over N.
+        """
+        self.load()
+        with self._lock:
+            prepared = self._prepare(prompts, report, stopped)
+            if prepared is None or stopped():
+                return None
+            vectors, terms, examples, z = self._scored(prepared, topic)
+            rows = prepared.similarities
+            there = [row for row, present in enumerate(terms.present) if present]
+            mean = rows[there].mean(axis=0) if there else np.zeros_like(z)
+            headed, exampled = terms.present[0], any(terms.present[1:])
+            nearest = examples.nearest if exampled else rows[0]
+            # Rows are written over by the next scan.
+            description = rows[0].copy() if headed else nearest.copy()
+            return TopicView(z, description, nearest.copy(), mean, vectors)
+
+    def _scored(
+        self, prepared: _Prepared, topic: Topic
+    ) -> tuple[Floats, TopicTerms, _Examples, Floats]:
+        """Vectors of the topic's texts, its terms, what its examples say, and z [N]."""
+        if self._loaded is None:
+            raise RuntimeError("the scanner is not loaded")
+        encoder, scoring, _ = self._loaded
+        texts = topic_texts(topic.name, topic.description, topic.examples)
+        vectors = self._vectors_of(encoder, texts)
+        self._update_rows(prepared, texts, vectors)
+        rows = prepared.similarities
+        examples = prepared.examples
+        if examples is None or examples.texts != texts[1:]:
+            # Most edits are of the description: what the examples say is then still known.
+            features = scoring.example_features(texts, vectors)
+            examples = _Examples(texts[1:], features, *nearest_example(rows, texts))
+            prepared.examples = examples
+        terms = scoring.topic_terms(texts, vectors, examples.features)
+        z = scoring.combine(rows, terms, prepared.prompt_terms, examples.nearest)
+        return vectors, terms, examples, z
 
     def prompt_vectors(
         self, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False

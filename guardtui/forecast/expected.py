@@ -1,0 +1,100 @@
+"""Rates that a forecast expects, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.forecast.model import Chances
+
+Array: TypeAlias = "NDArray[np.floating]"
+
+CLUSTERING = 1.7
+"""Variance of a rate against that of prompts which err independently: like prompts err alike."""
+_DRAWS = 2_000
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A figure that is expected, from 0 to 1, and its 95 % interval; None without prompts."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRates:
+    """True positive rate, true negative rate and coverage; None where a class has no prompt.
+
+    `better` is the probability that coverage is above the one it was compared with, None where
+    there was none.
+    """
+
+    tpr: Expected | None
+    tnr: Expected | None
+    coverage: Expected | None
+    better: float | None = None
+
+
+def expected_rates(
+    chances: Chances, belongs: NDArray[np.bool_], before: float | None = None
+) -> ExpectedRates:
+    """Return what is expected of prompts that belong to the topic or not, bool [N].
+
+    The rates are means of probabilities. Their joint distribution is taken as normal: variances of
+    single verdicts (times `CLUSTERING`) plus those of what all prompts share (delta method), so
+    that a shift of the operating point moves both against each other. `before` is the coverage
+    to compare with. For `allow` topics the rates change places; coverage is the same.
+    """
+    if belongs.all() or not belongs.any():
+        matches = bool(belongs.any())
+        one = _alone(chances, matches=matches)
+        return ExpectedRates(one if matches else None, None if matches else one, None)
+    rates = np.array([chances.match[belongs].mean(), 1 - chances.match[~belongs].mean()])
+    slopes = np.stack([chances.slope(belongs), -chances.slope(~belongs)])
+    covariance = slopes @ chances.shared @ slopes.T
+    covariance += np.diag([_own_variance(chances.match[group]) for group in (belongs, ~belongs)])
+    drawn = np.clip(rates + _standard_draws() @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
+    smaller = drawn.min(axis=1)
+    better = None if before is None else float((smaller > before).mean())
+    return ExpectedRates(
+        _expected(rates[0], drawn[:, 0]),
+        _expected(rates[1], drawn[:, 1]),
+        _expected(rates.min(), smaller),
+        better,
+    )
+
+
+def _alone(chances: Chances, *, matches: bool) -> Expected | None:
+    if not len(chances.match):
+        return None
+    rate = float(chances.match.mean())
+    slope = chances.slope(np.ones(len(chances.match), bool))
+    variance = float(slope @ chances.shared @ slope) + _own_variance(chances.match)
+    drawn = np.clip(rate + _standard_draws()[:, 0] * np.sqrt(variance), 0.0, 1.0)
+    if matches:
+        return _expected(rate, drawn)
+    return _expected(1 - rate, 1 - drawn)
+
+
+def _own_variance(match: Array) -> float:
+    """Variance of the mean of verdicts, given what they share."""
+    return CLUSTERING * float((match * (1 - match)).sum()) / len(match) ** 2 + 1e-12
+
+
+def _expected(value: float, drawn: Array) -> Expected:
+    low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist()
+    return Expected(float(value), low, high)
+
+
+@cache
+def _standard_draws() -> Array:
+    """Standard normal draws [n, 2], the same in each run: equal input gives equal intervals."""
+    draws = np.random.default_rng(20).normal(size=(_DRAWS // 2, 2))
+    return np.concatenate([draws, -draws])

@@ -1,0 +1,246 @@
+"""From the evaluations that a guardrail has answered to a forecast of any definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import remote_name
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Triggered
+from guardtui.forecast.expected import ExpectedRates, expected_rates
+from guardtui.forecast.model import Scan, VerdictModel
+from guardtui.forecast.noise import Repeats, noise_of, repeats
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.scanner import Stopped
+
+Array: TypeAlias = "NDArray[np.floating]"
+
+LEAST_ASKED = 20
+"""Prompts with a verdict that a forecast needs at least."""
+LEAST_OF_EACH = 3
+"""Verdicts of each kind that it needs at least."""
+MOST_SCANS = 10
+"""Scans that it is fitted to, the newest; fewer where there are very many prompts."""
+
+_MOST_VERDICTS = 400_000
+_DOUBTFUL = 0.05  # share of repeated answers that differ from which on it is said
+_LOST = 0.05  # the same for prompts that got no verdict
+
+
+class ForecastError(GuardtuiError):
+    """There is no forecast; the message says why, and what would make one possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a forecast rests on.
+
+    `asked` prompts of `prompts` have a verdict of at least one scan; `lost` is the share of the
+    questions put to the guardrail that got no verdict.
+    """
+
+    settings: ScannerSettings
+    scans: int
+    prompts: int
+    asked: int
+    lost: float
+    repeats: Repeats
+
+    @property
+    def never_asked(self) -> int:
+        """Prompts that the guardrail has not judged at any definition."""
+        return self.prompts - self.asked
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What makes the forecast less certain, in sentences."""
+        found = []
+        name = remote_name(self.settings.name)
+        if self.never_asked:
+            found.append(
+                f"{self.never_asked:,} of {self.prompts:,} prompts were never asked: they get what "
+                "the others have taught."
+            )
+        again = self.repeats
+        if again.pairs and again.differing > _DOUBTFUL * again.pairs:
+            found.append(
+                f"{name} contradicts itself: {again.differing:,} of {again.pairs:,} answers "
+                "differed when the same definition was scanned again."
+            )
+        if self.lost > _LOST:
+            found.append(f"{self.lost:.0%} of the prompts that were asked got no verdict.")
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What a guardrail is expected to answer at a definition.
+
+    `triggers` [N] is the probability that it triggers on each prompt. `last` int8 [N] is its
+    newest verdict at any definition (`Triggered`), `before` the coverage of its newest scan.
+    """
+
+    topic: Topic
+    prompt_set: str
+    grounds: Grounds
+    triggers: Array
+    last: NDArray[np.int8]
+    rates: ExpectedRates
+    before: float | None
+
+    def flips(self) -> NDArray[np.intp]:
+        """Prompts whose newest verdict is more likely to change than not, most likely first."""
+        changes = np.where(self.last == Triggered.YES, 1 - self.triggers, self.triggers)
+        changes = np.where(self.last < 0, 0.0, changes)
+        order = np.argsort(-changes, kind="stable")
+        return order[changes[order] > 0.5]
+
+
+def guardrails(evaluations: Sequence[Evaluation]) -> list[ScannerSettings]:
+    """The remote guardrails that have answered, the one that answered last first."""
+    found: dict[tuple[str, str], ScannerSettings] = {}
+    for evaluation in reversed(evaluations):
+        settings = evaluation.settings
+        if settings.name != "local":
+            found.setdefault((settings.name, settings.identity), settings)
+    return list(found.values())
+
+
+class Forecaster:
+    """A model of one guardrail on one prompt set; made by `fit`."""
+
+    def __init__(
+        self,
+        reader: EngineReader,
+        prompts: PromptSet,
+        model: VerdictModel,
+        grounds: Grounds,
+        last: NDArray[np.int8],
+        before: float | None,
+    ) -> None:
+        self._reader, self._prompts, self._model = reader, prompts, model
+        self.grounds = grounds
+        self._last, self._before = last, before
+
+    def forecast(self, topic: Topic, stopped: Stopped = lambda: False) -> Forecast | None:
+        """Forecast a definition; None when stopped."""
+        reading = self._reader.read(topic, self._prompts, stopped=stopped)
+        if reading is None:
+            return None
+        chances = self._model.chances(reading)
+        rates = expected_rates(chances, self._prompts.expected, self._before)
+        triggers = chances.match
+        if topic.intent is Intent.ALLOW:
+            triggers = 1 - triggers
+            rates = replace(rates, tpr=rates.tnr, tnr=rates.tpr)
+        return Forecast(
+            topic,
+            self._prompts.fingerprint,
+            self.grounds,
+            triggers,
+            self._last,
+            rates,
+            self._before,
+        )
+
+
+def fit(
+    evaluations: Sequence[Evaluation],
+    settings: ScannerSettings,
+    prompts: PromptSet,
+    reader: EngineReader,
+    report: Report = lambda _: None,
+    stopped: Stopped = lambda: False,
+) -> Forecaster | None:
+    """Fit a forecast to all that one guardrail has answered, oldest first; None when stopped.
+
+    Evaluations of other guardrails are passed over, prompts are found by their content. Raises
+    `ForecastError` where the verdicts do not suffice.
+    """
+    name = remote_name(settings.name)
+    own = [
+        evaluation
+        for evaluation in evaluations
+        if (evaluation.settings.name, evaluation.settings.identity)
+        == (settings.name, settings.identity)
+    ]
+    if not own:
+        raise ForecastError(f"{name} has not answered for this definition yet: scan once.")
+    answered = [(evaluation, _aligned(evaluation, prompts)) for evaluation in own]
+    answered = [pair for pair in answered if (pair[1] != _ABSENT).any()]
+    if not answered:
+        raise ForecastError(
+            f"{name} was asked other prompts than these: scan once with this prompt set."
+        )
+    answered = answered[-max(1, min(MOST_SCANS, _MOST_VERDICTS // len(prompts))) :]
+    known = np.stack([triggered >= 0 for _, triggered in answered])
+    asked = int(known.any(axis=0).sum())
+    if asked < LEAST_ASKED:
+        raise ForecastError(
+            f"{name} has given a verdict on {asked} of these prompts; a forecast needs "
+            f"{LEAST_ASKED}: scan more."
+        )
+    fired = int(sum((triggered == Triggered.YES).sum() for _, triggered in answered))
+    quiet = int(known.sum()) - fired
+    if min(fired, quiet) < LEAST_OF_EACH:
+        raise ForecastError(
+            f"{name} triggered on {fired} and let pass {quiet} of the prompts it was asked: a "
+            f"forecast needs {LEAST_OF_EACH} of each. Scan a definition in between."
+        )
+    scans = []
+    for evaluation, triggered in answered:
+        reading = reader.read(evaluation.topic, prompts, report, stopped)
+        if reading is None:
+            return None
+        scans.append(Scan(reading, _matched(triggered, evaluation.topic.intent)))
+    again = repeats(scans, [evaluation.topic for evaluation, _ in answered])
+    model = VerdictModel(scans)
+    if again.pairs:
+        noise = noise_of(again, model.chances(scans[-1].reading))
+        model = VerdictModel(scans, noise)
+    put = sum(int((triggered != _ABSENT).sum()) for _, triggered in answered)
+    grounds = Grounds(
+        settings=answered[-1][0].settings,
+        scans=len(answered),
+        prompts=len(prompts),
+        asked=asked,
+        lost=1 - int(known.sum()) / put,
+        repeats=again,
+    )
+    newest = answered[-1][0]
+    last = np.full(len(prompts), Triggered.NOT_ASKED, np.int8)
+    for _, triggered in answered:
+        last = np.where(triggered >= 0, triggered, last).astype(np.int8)
+    before = newest.metrics.coverage if newest.prompt_set == prompts.fingerprint else None
+    return Forecaster(reader, prompts, model, grounds, last, before)
+
+
+_ABSENT = int(Triggered.NOT_ASKED)
+
+
+def _aligned(evaluation: Evaluation, prompts: PromptSet) -> NDArray[np.int8]:
+    """What an evaluation says of each prompt of a set, int8 [N]; `NOT_ASKED` where nothing."""
+    order = np.argsort(evaluation.keys, kind="stable")
+    known = evaluation.keys[order]
+    places = np.minimum(np.searchsorted(known, prompts.keys), max(0, len(known) - 1))
+    result = np.full(len(prompts), _ABSENT, np.int8)
+    if len(known):
+        there = known[places] == prompts.keys
+        result[there] = evaluation.verdicts.triggered[order][places[there]]
+    return result
+
+
+def _matched(triggered: NDArray[np.int8], intent: Intent) -> NDArray[np.int8]:
+    """Whether the topic matched, int8 [N]: an `allow` topic triggers on what does not."""
+    if intent is Intent.ALLOW:
+        return np.where(triggered >= 0, 1 - triggered, -1).astype(np.int8)
+    return np.where(triggered >= 0, triggered, -1).astype(np.int8)

@@ -1,0 +1,66 @@
+"""Expected rates: means of probabilities, with intervals that hold as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from guardtui.forecast.expected import expected_rates
+from guardtui.forecast.model import Chances, VerdictModel
+from tests.forecast.guardrails import MadeUp
+
+
+def chances(match: list[float]) -> Chances:
+    """Chances without anything that the prompts share."""
+    count = len(match)
+    return Chances(np.array(match), np.zeros(count), np.zeros((count, 1)), np.zeros((1, 1)))
+
+
+def test_rates_are_means_and_coverage_the_smaller_one() -> None:
+    rates = expected_rates(
+        chances([0.9, 0.7, 0.1, 0.3, 0.2]), np.array([True, True, False, False, False])
+    )
+    assert rates.tpr is not None
+    assert rates.tnr is not None
+    assert rates.coverage is not None
+    assert rates.tpr.value == pytest.approx(0.8)
+    assert rates.tnr.value == pytest.approx(0.8)
+    assert rates.coverage.value == pytest.approx(0.8)
+    assert rates.tpr.low < 0.8 < rates.tpr.high
+    assert 0 <= rates.coverage.low <= rates.coverage.high <= 1
+
+
+def test_a_class_without_prompts_has_no_rate_and_there_is_no_coverage() -> None:
+    rates = expected_rates(chances([0.9, 0.7]), np.array([True, True]))
+    assert rates.tpr is not None
+    assert rates.tpr.value == pytest.approx(0.8)
+    assert rates.tnr is None
+    assert rates.coverage is None
+    assert rates.better is None
+    none = expected_rates(chances([0.9, 0.7]), np.array([False, False]))
+    assert none.tpr is None
+    assert none.tnr is not None
+    assert none.tnr.value == pytest.approx(0.2)
+
+
+def test_the_chance_of_being_better_is_near_one_half_where_nothing_changes() -> None:
+    rates = expected_rates(chances([0.8] * 50 + [0.2] * 50), np.arange(100) < 50, before=0.77)
+    assert rates.better is not None
+    assert 0.2 < rates.better < 0.8
+    assert expected_rates(chances([0.9] * 50 + [0.1] * 50), np.arange(100) < 50, 0.5).better == 1
+
+
+def test_intervals_hold_at_least_nine_times_in_ten() -> None:
+    held = 0
+    for seed in range(40):
+        guardrail = MadeUp(prompts=150, seed=seed)
+        belongs = guardrail.base[:, 0] + 0.5 * guardrail.random.normal(size=150) > 0
+        model = VerdictModel([guardrail.scan(guardrail.reading()) for _ in range(2)])
+        coming = guardrail.reading()
+        true = guardrail.answers(coming)
+        expected = expected_rates(model.chances(coming), belongs).coverage
+        assert expected is not None
+        held += (
+            expected.low <= min(true[belongs].mean(), 1 - true[~belongs].mean()) <= expected.high
+        )
+    assert held >= 36

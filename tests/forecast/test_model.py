@@ -1,0 +1,90 @@
+"""The model of a forecast: learns from earlier scans, and says how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from guardtui.forecast.model import Scan, VerdictModel
+from tests.forecast.guardrails import MadeUp
+
+
+@pytest.mark.parametrize("scans", [1, 3])
+def test_other_definitions_are_forecast_better_than_by_the_last_verdicts(scans: int) -> None:
+    guardrail = MadeUp()
+    model_wrong = kept_wrong = 0
+    for _ in range(5):
+        seen = [guardrail.scan(guardrail.reading()) for _ in range(scans)]
+        coming = guardrail.reading()
+        true = guardrail.answers(coming)
+        match = VerdictModel(seen).chances(coming).match
+        model_wrong += int(((match > 0.5) != true).sum())
+        kept_wrong += int((seen[-1].matched != true).sum())
+    assert model_wrong < kept_wrong
+
+
+def test_a_definition_that_was_scanned_is_forecast_as_it_was_answered() -> None:
+    guardrail = MadeUp()
+    scan = guardrail.scan(guardrail.reading())
+    match = VerdictModel([scan]).chances(scan.reading).match
+    assert ((match > 0.5) == scan.matched).mean() > 0.98
+
+
+def test_probabilities_are_as_often_right_as_they_say() -> None:
+    guardrail = MadeUp(prompts=2_000)
+    model = VerdictModel([guardrail.scan(guardrail.reading()) for _ in range(2)])
+    coming = guardrail.reading()
+    match, true = model.chances(coming).match, guardrail.answers(coming)
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        there = (match >= low) & (match <= high)
+        assert there.sum() > 20
+        assert low - 0.15 < true[there].mean() < high + 0.15
+
+
+def test_prompts_never_asked_get_what_the_others_have_taught_and_less_certainty() -> None:
+    guardrail = MadeUp(prompts=600)
+    scan = guardrail.scan(guardrail.reading())
+    asked = np.arange(600) < 300
+    half = Scan(scan.reading, np.where(asked, scan.matched, -2).astype(np.int8))
+    model = VerdictModel([half])
+    assert model.asked.tolist() == list(range(300))
+    match = model.chances(scan.reading).match
+    right = (match > 0.5) == scan.matched
+    assert right[~asked].mean() > 0.75  # by the features alone
+    unsure = np.minimum(match, 1 - match)
+    assert unsure[~asked].mean() > unsure[asked].mean()
+
+
+def test_a_prompt_that_is_an_example_matches_whatever_it_did_before() -> None:
+    guardrail = MadeUp()
+    scan = guardrail.scan(guardrail.reading())
+    quiet = int(np.flatnonzero(scan.matched == 0)[0])
+    coming = guardrail.reading()
+    nearest = coming.nearest.copy()
+    nearest[quiet] = 1.0
+    match = VerdictModel([scan]).chances(replace(coming, nearest=nearest)).match
+    assert match[quiet] > 0.99
+
+
+def test_equal_scans_give_equal_forecasts() -> None:
+    guardrail = MadeUp()
+    scans = [guardrail.scan(guardrail.reading()) for _ in range(3)]
+    coming = guardrail.reading()
+    first, second = (VerdictModel(scans).chances(coming).match for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_an_unlike_definition_is_forecast_with_less_certainty() -> None:
+    guardrail = MadeUp()
+    scan = guardrail.scan(guardrail.reading())
+    model = VerdictModel([scan])
+
+    def doubt(match: np.ndarray) -> float:
+        return float(np.minimum(match, 1 - match).mean())
+
+    far = guardrail.reading()
+    # The same features, so that only the unlikeness of the texts differs.
+    moved = replace(scan.reading, description=far.description, examples=far.examples)
+    assert doubt(model.chances(moved).match) > doubt(model.chances(scan.reading).match)
