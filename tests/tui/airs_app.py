@@ -50,12 +50,10 @@ class Play:
 
         await until(self.pilot, looked)
 
-    async def dialog(self, kind: type[Screen[Any]] = ScanDialog) -> str:
-        """Wait for a dialog; what stands on the screen then."""
+    async def dialog(self, kind: type[Screen[Any]] = ScanDialog) -> None:
+        """Wait for a dialog."""
         await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
-        await self.until(lambda: frame(self.app).strip() != "")
         await self.pilot.pause()
-        return frame(self.app)
 
     async def ended(self) -> None:
         """Wait until no scan is under way, and what is shown is the definition as it is."""

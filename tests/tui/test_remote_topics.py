@@ -271,6 +271,7 @@ async def test_a_topic_is_shown_word_by_word_and_taken_over_as_one_edit(
         await play.until(lambda: play.main.services.session.topic == before)
 
 
+@pytest.mark.exhaustive
 async def test_without_a_pin_the_intent_stays_as_here(cloud: Cloud, topic_path: Path) -> None:
     async with managing(cloud) as client:
         await lifecycle.create(client, BAKING)
@@ -283,6 +284,7 @@ async def test_without_a_pin_the_intent_stays_as_here(cloud: Cloud, topic_path: 
         await play.until(lambda: play.main.services.session.topic == wanted)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("broken", ["two\nlines", "long " * 500])
 async def test_what_no_definition_holds_is_not_taken_over(
     cloud: Cloud, topic_path: Path, broken: str
@@ -385,6 +387,7 @@ async def test_create_attaches_to_nothing_and_refuses_a_name_that_is_there(
         await done(play, "There is a topic Tax advice already")
 
 
+@pytest.mark.exhaustive
 async def test_create_refuses_a_name_taken_meanwhile(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await opened(play)
@@ -397,6 +400,7 @@ async def test_create_refuses_a_name_taken_meanwhile(cloud: Cloud, topic_path: P
         assert topic_of(await there(cloud), "Tax advice").description == THEIRS.description
 
 
+@pytest.mark.exhaustive
 async def test_delete_asks_and_for_one_that_profiles_have_wants_an_address(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -425,6 +429,7 @@ async def test_delete_asks_and_for_one_that_profiles_have_wants_an_address(
         assert (await there(cloud)).topics == ()
 
 
+@pytest.mark.exhaustive
 async def test_take_back_goes_step_by_step_to_what_was_before(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -468,6 +473,7 @@ async def test_take_back_goes_step_by_step_to_what_was_before(
         await done(play, "left to take back")
 
 
+@pytest.mark.exhaustive
 async def test_what_others_changed_since_is_told_before_going_back(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -486,6 +492,7 @@ async def test_what_others_changed_since_is_told_before_going_back(
         assert cloud.pinned() == [BAKING.description]
 
 
+@pytest.mark.exhaustive
 async def test_a_way_back_that_cannot_be_read_changes_nothing(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -497,6 +504,7 @@ async def test_a_way_back_that_cannot_be_read_changes_nothing(
         assert len(log_of(play).ways()) == 1
 
 
+@pytest.mark.exhaustive
 async def test_a_change_that_fails_is_told_and_what_is_there_is_read_anew(
     cloud: Cloud, topic_path: Path
 ) -> None:

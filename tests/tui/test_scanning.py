@@ -89,7 +89,8 @@ async def test_the_first_scan_asks_and_nothing_is_sent_when_it_is_left(
 ) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.press("ctrl+r")
-        shown = await play.dialog()
+        await play.dialog()
+        shown = play.frame
         assert "Profile sandbox at 127.0.0.1" in shown
         assert "+ " in shown  # what it changes
         assert "Tax advice" in shown.split("To have this definition in effect:")[1]
@@ -153,6 +154,7 @@ async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> 
         assert "≈" not in play.frame
 
 
+@pytest.mark.exhaustive
 async def test_what_is_late_comes_in_effect_before_anything_is_scanned(
     start: Start, topic_path: Path
 ) -> None:
@@ -187,6 +189,7 @@ async def test_a_change_that_never_comes_in_effect(start: Start, topic_path: Pat
         assert cloud.asked == COUNT
 
 
+@pytest.mark.exhaustive
 async def test_a_topic_that_does_not_stop_its_own_example_can_be_scanned(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -238,6 +241,7 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
         assert "Nothing to keep" in play.told[-1]
 
 
+@pytest.mark.exhaustive
 async def test_discard_goes_back_and_leaves_the_profile_when_nothing_was_agreed(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -274,6 +278,7 @@ async def test_agreed_scans_need_no_dialog_and_discard_restores_the_profile(
         assert no_verdict(play) == []
 
 
+@pytest.mark.exhaustive
 async def test_what_was_agreed_holds_after_a_restart(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("t", "g")
@@ -291,7 +296,8 @@ async def test_likely_changes_only(cloud: Cloud, topic_path: Path) -> None:
         await play.scan("g")
         await play.describe("Advice on personal taxes")
         await play.press("ctrl+r")
-        shown = await play.dialog()
+        await play.dialog()
+        shown = play.frame
         assert "Likely changes only: " in shown
         before = cloud.asked
         await play.press("l")
@@ -318,6 +324,7 @@ async def test_likely_changes_only(cloud: Cloud, topic_path: Path) -> None:
         assert play.main.services.workspace.store.iterations()[-1].evaluation.metrics.errors == 0
 
 
+@pytest.mark.exhaustive
 async def test_keep_all_the_same(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
@@ -383,6 +390,7 @@ async def test_errors_are_counted_and_only_they_are_asked_for_again(
         assert cloud.asked == before + failed
 
 
+@pytest.mark.exhaustive
 async def test_many_faults_at_once_end_with_verdicts(start: Start, topic_path: Path) -> None:
     cloud = await start(faults=["429=0.2", "500@sync=0.1", "reset@sync=0.1"], seed=3)
     async with playing(topic_path, remote(cloud)) as play:
@@ -468,6 +476,7 @@ async def test_an_edit_cancels_and_the_next_scan_asks_for_the_rest(
         assert len(play.scans) == 1
 
 
+@pytest.mark.exhaustive
 async def test_an_edit_while_the_change_is_awaited_stops_the_scan(
     start: Start, topic_path: Path
 ) -> None:
@@ -521,6 +530,7 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
         assert play.told[-2:] == ["Paused: nothing more is sent.", "The scan goes on."]
 
 
+@pytest.mark.exhaustive
 async def test_a_paused_scan_can_be_stopped(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await begun(play, cloud)
@@ -640,6 +650,7 @@ async def test_a_wrong_key(cloud: Cloud, topic_path: Path) -> None:
         assert play.shown == "local"
 
 
+@pytest.mark.exhaustive
 async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.environment, "PANW_MGMT_CLIENT_SECRET": "not-the-secret"}
     async with playing(topic_path, remote(cloud, variables)) as play:
@@ -652,6 +663,7 @@ async def test_a_wrong_secret(cloud: Cloud, topic_path: Path) -> None:
         assert "not-the-secret" not in "".join(play.frames) + "".join(play.told)
 
 
+@pytest.mark.exhaustive
 async def test_a_profile_that_is_not_there(cloud: Cloud, topic_path: Path) -> None:
     variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": "[/b]no \x1b[31mred\u202e"}
     async with playing(topic_path, remote(cloud, variables)) as play:
@@ -664,6 +676,7 @@ async def test_a_profile_that_is_not_there(cloud: Cloud, topic_path: Path) -> No
         assert cloud.asked == 0
 
 
+@pytest.mark.exhaustive
 async def test_the_cable_is_pulled(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await begun(play, cloud)
@@ -683,6 +696,7 @@ async def test_the_cable_is_pulled(cloud: Cloud, topic_path: Path) -> None:
         assert no_verdict(play) == []
 
 
+@pytest.mark.exhaustive
 async def test_no_connection_at_all(cloud: Cloud, topic_path: Path) -> None:
     await cloud.stop()
     async with playing(topic_path, remote(cloud)) as play:
@@ -693,6 +707,7 @@ async def test_no_connection_at_all(cloud: Cloud, topic_path: Path) -> None:
         assert play.shown == "local"
 
 
+@pytest.mark.exhaustive
 async def test_somebody_else_changed_the_profile(
     cloud: Cloud, topic_path: Path, tmp_path: Path
 ) -> None:
@@ -716,7 +731,8 @@ async def test_without_a_service_account_it_is_scanned_as_it_is(
     await cloud.applied_elsewhere(topic_path)
     async with playing(topic_path, remote(cloud, cloud.scans)) as play:
         await play.press("ctrl+r")
-        shown = await play.dialog()
+        await play.dialog()
+        shown = play.frame
         assert "No service account is set" in shown
         assert "Apply" not in shown
         assert "without asking" not in shown
@@ -730,6 +746,7 @@ async def test_without_a_service_account_it_is_scanned_as_it_is(
         assert cloud.pinned() == ["Personal tax advice"]
 
 
+@pytest.mark.exhaustive
 async def test_several_profiles_are_a_choice(cloud: Cloud, topic_path: Path) -> None:
     cloud.sandbox.tenant._add_profile("[/b]\x1b[31mred\u202e", {})
     variables = {**cloud.environment, "PANW_AI_SEC_PROFILE_NAME": ""}
@@ -766,6 +783,7 @@ async def test_several_profiles_are_a_choice(cloud: Cloud, topic_path: Path) -> 
 # --- restart, and what is shown ------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 async def test_after_a_restart_the_scan_is_there_and_nothing_is_sent(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -783,6 +801,7 @@ async def test_after_a_restart_the_scan_is_there_and_nothing_is_sent(
         assert f"#2: {COUNT} prompts scanned" in play.line
 
 
+@pytest.mark.exhaustive
 async def test_preview_and_scan_change_places(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         await play.scan("g")
@@ -797,6 +816,7 @@ async def test_preview_and_scan_change_places(cloud: Cloud, topic_path: Path) ->
         assert play.shown == "airs"  # an edit ends it
 
 
+@pytest.mark.exhaustive
 async def test_a_scan_that_is_shown_is_not_replaced_by_a_late_preview(
     cloud: Cloud, topic_path: Path
 ) -> None:
@@ -818,7 +838,8 @@ async def test_a_scan_that_is_shown_is_not_replaced_by_a_late_preview(
 async def test_small_screens(cloud: Cloud, topic_path: Path, size: tuple[int, int]) -> None:
     async with playing(topic_path, remote(cloud), size) as play:
         await play.press("ctrl+r")
-        shown = await play.dialog()
+        await play.dialog()
+        shown = play.frame
         if size[0] >= 60:
             assert "scan (g)" in shown
             assert "Leave (Esc)" in shown
@@ -879,6 +900,7 @@ async def test_what_a_service_says_is_no_markup(
         assert "[/red]a name" in play.line
 
 
+@pytest.mark.exhaustive
 async def test_verdicts_are_those_of_the_sandbox(cloud: Cloud, topic_path: Path) -> None:
     async with playing(topic_path, remote(cloud)) as play:
         preview = play.main.state.evaluation

@@ -114,6 +114,7 @@ async def test_a_small_screen_has_room_for_what_is_to_be_tried(
     await drive(topic_path, run, size)
 
 
+@pytest.mark.exhaustive
 async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await toured(pilot, main)
@@ -184,6 +185,7 @@ async def test_the_buttons_are_clicked_and_the_focus_stays(topic_path: Path) -> 
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_the_window_may_change_during_the_tour(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         box = await toured(pilot, main)

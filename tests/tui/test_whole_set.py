@@ -300,6 +300,7 @@ async def test_a_finished_run_is_shown_without_evaluating(
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_new_session_compares_with_the_last_run_of_the_folder(folder: Path) -> None:
     before = by_commands(folder)
 
@@ -347,6 +348,7 @@ async def test_escape_stops_the_embedding_and_finished_vectors_stay(
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_escape_while_parts_are_written_leaves_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,6 +431,7 @@ async def test_a_report_of_all_is_written(folder: Path) -> None:
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_another_definition_is_evaluated_while_the_dialog_is_open(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         dialog = await stage.open()
@@ -443,6 +446,7 @@ async def test_another_definition_is_evaluated_while_the_dialog_is_open(folder: 
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_only_the_embedded_engine_is_asked_which_is_said(folder: Path) -> None:
     async def run(stage: Stage) -> None:
         options = RemoteOptions(
@@ -459,6 +463,7 @@ async def test_only_the_embedded_engine_is_asked_which_is_said(folder: Path) -> 
     await play(folder, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_damaged_part_is_told_with_what_to_do(folder: Path) -> None:
     merged = by_commands(folder)
     shard = merged.run.large.all_shards()[1]

@@ -16,7 +16,6 @@ from guardtui.domain.topic import Topic
 from guardtui.tui.widgets.editor import Field, TopicEditor
 from tests.examples import up_to
 from tests.tui.frames_app import at_rest, freeze, make_app, write_topic
-from tests.tui.stages import first_is_fast
 from tests.tui.test_editor import BenchApp
 from tests.tui.test_loop import main_screen
 
@@ -64,10 +63,8 @@ def problems(app: App[object], editor: TopicEditor) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "first",
-    first_is_fast(*SIZES),
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", SIZES)
 async def test_fields_show_their_text_from_the_start_at_every_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[int, int]
 ) -> None:
