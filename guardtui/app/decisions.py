@@ -18,6 +18,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
 from guardtui.session.workspace import Workspace
 
@@ -63,6 +64,14 @@ class Decisions:
     async def keep(self) -> None:
         """Record the definition as kept and save it to the topic file."""
         await self.learn()
+        if (forecast := self._store.state.forecast) is not None:
+            self._author.notify(
+                f"What is shown is a forecast of {guardrail_text(forecast.grounds.settings)}: scan "
+                "this definition before you keep it, or keep what the engine says of it in its own "
+                "view.",
+                seconds=READING_TIME,
+            )
+            return
         evaluation = await self._preview.current()
         if evaluation is None:
             return

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from guardtui.advice.lint import Advice, LintEngine, lint, open_lint_engine
 from guardtui.app.engine import Engine
 from guardtui.app.ports import Jobs
+from guardtui.app.remote import REMOTE
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.metrics import Metrics
@@ -99,7 +100,7 @@ class DefinitionLint:
         subject = evaluation.key, _counted(evaluation)
         try:
             # Beside a scan nobody asked for embedding.
-            opens = evaluation.settings.name == "local"
+            opens = evaluation.settings.name not in REMOTE
             advice = await self._lint(evaluation.topic, evaluation, prompts, opens=opens)
         finally:
             if self._measuring == subject:

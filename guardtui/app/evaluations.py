@@ -15,6 +15,7 @@ from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import held_out_metrics
 from guardtui.domain.partial_rates import PartialRates, partial_rates
+from guardtui.forecast.forecaster import Forecast
 from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace
 
@@ -29,14 +30,21 @@ class Evaluations:
         self._figures = figures
         self._alignment: tuple[Iteration, str, Alignment] | None = None
 
-    async def show(self, evaluation: Evaluation, predicted: NDArray[np.int8] | None = None) -> None:
+    async def show(
+        self,
+        evaluation: Evaluation,
+        predicted: NDArray[np.int8] | None = None,
+        forecast: Forecast | None = None,
+    ) -> None:
         """Compare an evaluation with the baseline and publish both.
 
-        `predicted` are the verdicts expected where there are none yet, int8 [N]. An evaluation of
-        other prompts than those of now is dropped: a newer run is on its way.
+        `predicted` are the verdicts expected where there are none yet, int8 [N]. With a `forecast`
+        the evaluation holds its verdicts, and the baseline is one of the guardrail it is about. An
+        evaluation of other prompts than those of now is dropped: a newer run is on its way.
         """
         session, prompts = self._workspace.session, self._workspace.prompts
-        session.scanner = evaluation.settings.name
+        settings = evaluation.settings if forecast is None else forecast.grounds.settings
+        session.scanner = settings.name
         baseline = session.baseline
         if evaluation.prompt_set != prompts.fingerprint:
             return
@@ -63,6 +71,7 @@ class Evaluations:
                 evaluated=prompts,
                 comparison=comparison,
                 partial=partial,
+                forecast=forecast,
                 held_out=held_out,
                 figures=self._figures.of(evaluation),
             )

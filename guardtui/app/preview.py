@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
+from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
@@ -49,12 +50,14 @@ class Preview:
         engine: Engine,
         editing: Editing,
         evaluations: Evaluations,
+        forecasting: Forecasting,
         scans: RemoteScans,
         author: Author,
         jobs: Jobs,
     ) -> None:
         self._store, self._workspace, self._engine = store, workspace, engine
         self._editing, self._evaluations, self._scans = editing, evaluations, scans
+        self._forecasting = forecasting
         self._author, self._jobs = author, jobs
         self.pause = PAUSE
         self.begun = False
@@ -73,9 +76,19 @@ class Preview:
 
     async def _run(self) -> None:
         await asyncio.sleep(self.pause)
-        evaluation = self._scans.standing_scan() or await self._evaluate()
-        if evaluation is not None:
+        scan = self._scans.standing_scan()
+        if scan is not None:
+            await self.show(scan)
+            return
+        evaluation = await self._evaluate()
+        if evaluation is None:
+            return
+        forecast = await self._forecasting.forecast(evaluation, self._workspace.prompts)
+        if forecast is None:
             await self.show(evaluation)
+        else:
+            likelier = as_evaluation(forecast, evaluation)
+            await self._evaluations.show(likelier, forecast=forecast)
 
     async def _evaluate(self) -> Evaluation | None:
         return await self._engine.evaluate(self._workspace.session.topic, self._workspace.prompts)

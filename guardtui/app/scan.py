@@ -14,6 +14,7 @@ from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
+from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import problems_shown
 from guardtui.app.recording import record, recorded_text
@@ -82,6 +83,7 @@ class Scans:
         deployment: Deployment,
         author: Author,
         jobs: Jobs,
+        forecasting: Forecasting,
         *,
         show: Callable[[Evaluation], Awaitable[None]],
         refresh: Callable[[], None],
@@ -92,6 +94,7 @@ class Scans:
         self._engine, self._editing = engine, editing
         self._connections, self._deployment = connections, deployment
         self._author, self._jobs = author, jobs
+        self._forecasting = forecasting
         self._show, self._refresh = show, refresh
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
@@ -201,13 +204,23 @@ class Scans:
             self._author.notify("No scan is under way.")
 
     def swap_preview(self) -> None:
-        """Show the engine's preview instead of the scan, or the scan again."""
+        """Show the engine's preview instead of the scan or the forecast, or that again."""
         if self._current_scan() is None:
-            self._author.notify("This definition was not scanned: what is shown is the preview.")
+            self._swap_forecast()
             return
         self._prefers_preview = not self._prefers_preview
         shown = "the embedded engine's preview" if self._prefers_preview else "the scan"
         self._author.notify(f"Shown: {shown}.")
+        self._refresh()
+
+    def _swap_forecast(self) -> None:
+        forecasting, shown = self._forecasting, self._store.state.forecast
+        if shown is None and forecasting.wanted:
+            self._author.notify("This definition was not scanned: what is shown is the preview.")
+            return
+        forecasting.wanted = shown is None
+        name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
+        self._author.notify(f"Shown while you edit: {name}.")
         self._refresh()
 
     # --- while it runs --------------------------------------------------------------------

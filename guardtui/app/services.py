@@ -14,6 +14,7 @@ from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
+from guardtui.app.forecasting import Forecasting
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Author, Confirm, Jobs
@@ -69,6 +70,7 @@ class Services:
         self.companions = CompanionTopics(self.store, workspace, self.engine, author)
         self.sync = WorkspaceSync(self.store, workspace, self.editing, self.companions, author)
         self.evaluations = Evaluations(self.store, workspace, jobs, self.figures)
+        self.forecasting = Forecasting(workspace.session, self.engine)
         self.lint = DefinitionLint(self.store, self.engine, jobs)
         self.connections = Connections(self.store, workspace.store, author, remote)
         self.changes = ProfileChanges(
@@ -86,6 +88,7 @@ class Services:
             self.deployment,
             author,
             jobs,
+            self.forecasting,
             show=lambda evaluation: self.preview.show(evaluation),
             refresh=lambda: self.preview.request(),
         )
@@ -95,6 +98,7 @@ class Services:
             self.engine,
             self.editing,
             self.evaluations,
+            self.forecasting,
             self.scans,
             author,
             jobs,

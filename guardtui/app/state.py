@@ -18,6 +18,7 @@ from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.session.companions import Companions
 from guardtui.session.session import Iteration
@@ -69,7 +70,8 @@ class AppState:
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures`
     is None while the user's own metrics are being computed. `fit` is the threshold fitted to the
     labels, where there is one, `held_out` the coverage of this evaluation cross-validated with it,
-    and `better` another threshold that would now give significantly more.
+    and `better` another threshold that would now give significantly more. With a `forecast`, the
+    `evaluation` holds the likelier verdicts of the guardrail that it is about.
     """
 
     topic: Topic
@@ -81,6 +83,7 @@ class AppState:
     evaluated: PromptSet | None = None
     comparison: Comparison | None = None
     partial: PartialRates | None = None
+    forecast: Forecast | None = None
     figures: tuple[OwnFigure, ...] | None = ()
     fit: ThresholdFit | None = None
     better: BetterThreshold | None = None

@@ -20,6 +20,7 @@ Exit code of the command, where it is not 3 (not completed), in parentheses:
     │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError
     ├── EncoderError, BudgetError, FormError
     ├── OperatingPointError (2)     a threshold that cannot be fitted
+    ├── ForecastError (2)           too few verdicts to forecast from
     ├── GraderError, NotAskedError, ScoreError, RecordedError
     ├── SplitError, SuggestionError, RefinementError, StoppedError
     ├── ShardError (2)              a shard of a large set

@@ -13,6 +13,9 @@ UNKNOWN = "an unknown scanner"
 _LONGEST = 200  # characters of a text that is not ours
 _NAMES = {"airs": "AIRS", "judge": "Judge"}
 
+FORECAST = "forecast"
+"""Name of the scanner of an evaluation that holds a forecast of another scanner's verdicts."""
+
 
 def _shown(text: str) -> str:
     return display_start(text, _LONGEST)
@@ -32,11 +35,42 @@ def remote_subject(name: str) -> str:
     return "The judge" if name == "judge" else remote_name(name)
 
 
+def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
+    """Return the settings of a forecast of what a remote scanner would answer."""
+    return ScannerSettings(FORECAST, settings.identity, revision=settings.revision)
+
+
+def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
+    """Return the scanner that a forecast is about, by its identity; None where it is none."""
+    if settings.name != FORECAST:
+        return None
+    # Scanners that call a service begin their identity with their own name.
+    name = settings.identity.partition(",")[0].partition(" ")[0]
+    return ScannerSettings(name, settings.identity, revision=settings.revision)
+
+
+def badge(settings: ScannerSettings) -> tuple[str, str]:
+    """Return what a figure is about in a word, and which one: `FORECAST`, `AIRS prod r3`."""
+    if (forecast := forecast_of(settings)) is not None:
+        return "FORECAST", " ".join(filter(None, badge(forecast)))
+    if settings.name == "local":
+        return "ENGINE", ""
+    first = settings.identity.removeprefix(f"{settings.name}, ")
+    if settings.name == "airs":
+        number = settings.revision.partition(" ")[0]
+        revision = f" r{number}" if number.isdigit() else ""
+        place = settings.identity.rpartition("profile ")[2].partition(", ")[0]
+        return "AIRS", _shown(f"{place}{revision}")
+    return _shown(settings.name).upper(), _short(first.partition(", ")[0])
+
+
 def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
     """Return the guardrail in a word or two, for the cell or the head of a column.
 
     `quote` makes the name of a scanner that is not ours inert, as the format needs it.
     """
+    if (forecast := forecast_of(settings)) is not None:
+        return f"forecast of {guardrail_label(forecast, quote)}"
     if settings.name == "local":
         return "engine (stand-in)"
     return remote_name("airs") if settings.name == "airs" else quote(settings.name)
@@ -49,7 +83,8 @@ def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _sho
     revision 3`, or `the embedded engine (a stand-in for the real guardrail), encoder minilm,
     threshold 0.620 (shipped)`.
     """
-    # Scanners that call a service begin their identity with their own name.
+    if (forecast := forecast_of(settings)) is not None:
+        return f"a forecast of {guardrail_text(forecast, quote)}"
     identity = settings.identity.removeprefix(f"{settings.name}, ")
     first, _, rest = identity.partition(", ")
     if settings.name == "local":

@@ -39,6 +39,8 @@ _LOST = 0.05  # the same for prompts that got no verdict
 class ForecastError(GuardtuiError):
     """There is no forecast; the message says why, and what would make one possible."""
 
+    exit_code = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Grounds:

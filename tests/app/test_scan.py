@@ -15,6 +15,7 @@ from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
+from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Answers
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.remote import RemoteOptions
@@ -75,6 +76,7 @@ class Desk:
             deployment,
             self.author,
             self.jobs,
+            Forecasting(self.session, engine),
             show=self._show,
             refresh=self._refresh,
         )

@@ -74,6 +74,7 @@ class Metrics:
             return
         dashboard = self._dashboard(new, evaluation)
         self._window.panes.metrics.dashboard = dashboard
+        self._window.panes.mark_focus()
         self._window.panes.summary.update(themed(summary(dashboard)), layout=False)
 
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
@@ -99,6 +100,7 @@ class Metrics:
             shipped=None if of_others else self._services.engine.scanner.shipped_threshold,
             better=state.better,
             partial=state.partial,
+            forecast=state.forecast,
             figures=state.figures,
             sample=sample_told(workspace),
             proportional=workspace.large is None or workspace.large[1].proportional,

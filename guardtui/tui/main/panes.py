@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -79,8 +80,9 @@ class Panes:
     def mark_focus(self) -> None:
         """Mark the title of the pane that keys go to; colour alone says too little."""
         for pane in map(self.named, (*STACKED, "detail")):
-            title = type(pane).BORDER_TITLE
-            pane.border_title = f"▸ {title}" if pane in self._focused else title
+            title = pane.heading if pane is self.metrics else type(pane).BORDER_TITLE
+            # Names of profiles and models may be anybody's: no markup is read.
+            pane.border_title = Content(f"▸ {title}" if pane in self._focused else title)
 
     @property
     def _focused(self) -> Iterable[Widget]:

@@ -11,6 +11,7 @@ import numpy as np
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.base import ScannerError
@@ -93,6 +94,7 @@ class Rows:
             error=verdicts.errors.get(row, ""),
             note=verdicts.notes.get(row, ""),
             stopped_by=verdicts.stopped_by.get(row, ()),
+            forecast=evaluation.settings.name == FORECAST,
             reason=verdicts.reasons.get(row, ""),
             topic=evaluation.topic,
             history=[

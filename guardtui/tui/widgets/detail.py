@@ -86,7 +86,8 @@ class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
 
     `note` says what is doubtful about the verdict, `stopped_by` which topics stopped the prompt,
-    `reason` what a judge said.
+    `reason` what a judge said. With `forecast` the score is the probability that the guardrail
+    triggers.
     """
 
     prompt: str
@@ -103,6 +104,7 @@ class PromptDetail:
     note: str = ""
     stopped_by: Sequence[str] = ()
     reason: str = ""
+    forecast: bool = False
 
     signs_name: ClassVar[str] = "Signs behind the words"
 
@@ -243,6 +245,8 @@ def _verdict(detail: PromptDetail) -> Text:
     elif detail.score is not None and detail.threshold is not None:
         sign = "≥" if detail.score >= detail.threshold else "<"
         line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
+    elif detail.score is not None and detail.forecast:
+        line.append(f"  forecast: triggers with probability {detail.score:.2f}")
     if detail.explanation is not None and detail.explanation.unknown_language:
         language = detail.explanation.unknown_language
         line.append(f"  ? {language}, which the engine has not learnt", "bold $text-warning")

@@ -13,7 +13,8 @@ from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import threshold_text
+from guardtui.domain.figures import count_text, threshold_text
+from guardtui.domain.guardrail import FORECAST, badge
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import (
     SHIPPED,
@@ -25,6 +26,8 @@ from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
+from guardtui.forecast.expected import Expected
+from guardtui.forecast.forecaster import Forecast
 from guardtui.tui.actions import ACTIONS, key_names
 from guardtui.tui.content import themed
 from guardtui.tui.textual_compat import keymap_of
@@ -55,6 +58,8 @@ class Dashboard:
     changes: Sequence[str]
     recorded: bool
     partial: PartialRates | None = None
+    forecast: Forecast | None = None
+    """What the evaluation was made of, where it is a forecast."""
     sample: str = ""
     """What the prompts are a sample of; "" when they are all there are."""
     figures: Sequence[OwnFigure] | None = ()
@@ -107,8 +112,31 @@ class MetricsPanel(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield self._text
 
+    @property
+    def heading(self) -> str:
+        """The title, with what the figures are about; it does not scroll away."""
+        about = badge_text(self.dashboard)
+        return f"{self.BORDER_TITLE} · {about}" if about else self.BORDER_TITLE
+
     def watch_dashboard(self, shown: Dashboard | None) -> None:
+        kind = "" if shown is None else badge(shown.evaluation.settings)[0]
+        self.set_class(kind == "ENGINE", "-engine")
+        self.set_class(kind == "FORECAST", "-forecast")
+        self.set_class(kind not in ("", "ENGINE", "FORECAST"), "-guardrail")
         self._text.update(themed(dashboard_text(shown, keymap_of(self.app))))
+
+
+def badge_text(shown: Dashboard | None) -> str:
+    """What the figures are about: `FORECAST AIRS prod r3`; "" before the first evaluation."""
+    return "" if shown is None else " ".join(filter(None, badge(shown.evaluation.settings)))
+
+
+_BADGE_STYLES = {"ENGINE": "bold $text-warning", "FORECAST": "bold $text-accent"}
+
+
+def badge_style(shown: Dashboard) -> str:
+    """The colour of the badge: of the stand-in, of a forecast, or of the guardrail itself."""
+    return _BADGE_STYLES.get(badge(shown.evaluation.settings)[0], "bold $text-success")
 
 
 def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = None) -> Text:
@@ -117,11 +145,11 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
         return Text(_NOTHING_YET, "$text-muted")
     lines = [
         *([Text(shown.sample, "$text-warning")] if shown.sample else []),
-        *(_rates(shown) if shown.partial is None else _open_rates(shown, shown.partial)),
+        *_shown_rates(shown),
         *_own(shown),
         _counts(shown),
         *_operating_point(shown, keymap),
-        *_change(shown),
+        *(_change(shown) if shown.forecast is None else _likely(shown, shown.forecast)),
         *_history(shown),
         *_numbers(shown, keymap),
     ]
@@ -161,6 +189,67 @@ def _operating_point(shown: Dashboard, keymap: Mapping[str, str] | None) -> list
 
 def _keys(name: str, keymap: Mapping[str, str] | None) -> str:
     return next(key_names(one, keymap) for one in ACTIONS if one.name == name)
+
+
+def _shown_rates(shown: Dashboard) -> list[Text]:
+    if shown.forecast is not None:
+        return _expected_rates(shown.forecast)
+    return _rates(shown) if shown.partial is None else _open_rates(shown, shown.partial)
+
+
+_EXPECTED = {
+    "coverage": "coverage",
+    "tpr": RATE_TITLES["true_positive_rate"],
+    "tnr": RATE_TITLES["true_negative_rate"],
+}
+
+
+def _expected_rates(forecast: Forecast) -> list[Text]:
+    """Expected rates with intervals, the change since the newest scan, and how sure it is."""
+    lines = []
+    for name, title in _EXPECTED.items():
+        rate: Expected | None = getattr(forecast.rates, name)
+        line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
+        line.append(f"{'n/a' if rate is None else '≈' + number(rate.value):<8}", "bold")
+        if name == "coverage" and rate is not None and forecast.before is not None:
+            sign, style = delta(rate.value - forecast.before)
+            line.append(f"{sign:<10}", style)
+        else:
+            line.append(" " * 10)
+        if rate is not None:
+            line.append(f"[{rate.low:.2f} – {rate.high:.2f}]", "$text-muted")
+        lines.append(line)
+    better = forecast.rates.better
+    if better is not None and forecast.before is not None:
+        lines.append(
+            Text(
+                f"above the {number(forecast.before)} of the newest scan with probability "
+                f"{better:.0%}",
+                "$text-muted",
+            )
+        )
+    return lines
+
+
+def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
+    """What is likely to change, and what the forecast rests on."""
+    lines = []
+    comparison = shown.comparison
+    if comparison is not None:
+        line = Text("likely regressions ")
+        line.append(
+            str(comparison.regressions), "bold $text-error" if comparison.regressions else "bold"
+        )
+        line.append("   likely fixes ")
+        line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
+        pin = " (pinned)" if shown.pinned else ""
+        line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
+        lines.append(line)
+    grounds = forecast.grounds
+    name = " ".join(filter(None, badge(grounds.settings)))
+    scans = count_text(grounds.scans, "scan")
+    lines.append(Text(f"forecast from {scans}; only a scan tells what {name} says", "$text-muted"))
+    return lines + [Text(f"⚠ {doubt}", "$text-warning") for doubt in grounds.doubts]
 
 
 def _rates(shown: Dashboard) -> list[Text]:
@@ -289,9 +378,9 @@ def _history(shown: Dashboard) -> list[Text]:
     scanner = settings.identity
     if settings.revision:
         scanner += f", revision {settings.revision}"
-    kind = "proxy: " if settings.name == "local" else ""
+    kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
     changed = ", ".join(shown.changes) or "unchanged"
-    preview = "preview" if settings.name == "local" else "not recorded"
+    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
     state = "" if shown.recorded else f" · {preview}"
     return [
         line,
@@ -327,18 +416,34 @@ def summary(shown: Dashboard | None) -> Text:
         return Text("not evaluated yet", "$text-muted")
     metrics, comparison = shown.evaluation.metrics, shown.comparison
     sign, style = delta(comparison.deltas["coverage"] if comparison else None)
-    partial = shown.partial
+    partial, forecast = shown.partial, shown.forecast
+    if forecast is not None:
+        return _forecast_summary(shown, forecast)
+    line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown))
     if partial is None:
-        line = Text(f"coverage {number(metrics.coverage)} ", "bold")
+        line.append(f"coverage {number(metrics.coverage)} ", "bold")
         line.append(sign, style)
     else:
         probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
         value = "≈" + number(probable.value) if probable else number(metrics.coverage)
-        line = Text(f"coverage {value}", "bold")
+        line.append(f"coverage {value}", "bold")
         line.append(f" ⚠ {_left(partial)}", "$text-warning")
     line.append(f"  TPR {number(metrics.true_positive_rate)}")
     line.append(f" TNR {number(metrics.true_negative_rate)}")
     if comparison:
         # By the signs of the table: the words have no room on 60 columns.
         line.append(f"  ✗R {comparison.regressions} ✓F {comparison.fixes}")
+    return line
+
+
+def _forecast_summary(shown: Dashboard, forecast: Forecast) -> Text:
+    line = Text(f"{badge_text(shown)} ", badge_style(shown))
+    for name, title in (("coverage", "coverage"), ("tpr", "TPR"), ("tnr", "TNR")):
+        rate: Expected | None = getattr(forecast.rates, name)
+        style = "bold" if name == "coverage" else ""
+        line.append(f"{title} {'n/a' if rate is None else '≈' + number(rate.value)} ", style)
+        if name == "coverage" and rate is not None:
+            line.append(f"[{rate.low:.2f} – {rate.high:.2f}] ", "$text-muted")
+    if shown.comparison is not None:
+        line.append(f" ✗R {shown.comparison.regressions} ✓F {shown.comparison.fixes}")
     return line

@@ -1,0 +1,127 @@
+"""The preview of a remote guardrail: a forecast from its recorded verdicts, after each edit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from guardtui.app.engine import Engine
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.prompts import PromptSet
+from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit, guardrails
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner, Stopped
+from guardtui.session.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A forecaster, and what it was fitted to; None where the verdicts do not suffice."""
+
+    scans: tuple[Evaluation, ...]
+    prompt_set: str
+    scanner: LocalScanner
+    forecaster: Forecaster | None
+
+    def serves(
+        self, scans: tuple[Evaluation, ...], prompts: PromptSet, scanner: LocalScanner
+    ) -> bool:
+        """Whether nothing that it was fitted to has changed."""
+        same = len(scans) == len(self.scans) and all(map(_is, scans, self.scans))
+        return same and self.prompt_set == prompts.fingerprint and self.scanner is scanner
+
+
+def _is(one: Evaluation, other: Evaluation) -> bool:
+    return one is other
+
+
+class Forecasting:
+    """Forecasts the guardrail that answered last; fitted again when it has answered more."""
+
+    def __init__(self, session: Session, engine: Engine) -> None:
+        self._session, self._engine = session, engine
+        self._fitted: _Fitted | None = None
+        self._reader: tuple[LocalScanner, EngineReader] | None = None
+        self._one_at_a_time = threading.Lock()
+        self.wanted = True
+        """Whether forecasts are shown; the author may look at the engine's own view."""
+
+    async def forecast(self, evaluation: Evaluation, prompts: PromptSet) -> Forecast | None:
+        """Forecast the definition that the engine has just evaluated.
+
+        None where the author wants the engine's own view, or the verdicts do not suffice.
+        """
+        scans = tuple(
+            iteration.evaluation
+            for iteration in self._session.iterations
+            if iteration.evaluation.settings.name != "local"
+        )
+        if not self.wanted or not scans:
+            return None
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(
+                self._forecast, evaluation, scans, prompts, self._engine.scanner, stop.is_set
+            )
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def _forecast(
+        self,
+        evaluation: Evaluation,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> Forecast | None:
+        try:
+            with self._one_at_a_time:
+                known = self._fitted
+                if known is None or not known.serves(scans, prompts, scanner):
+                    known = self._fit(scans, prompts, scanner, stopped)
+            if known is None or known.forecaster is None:
+                return None
+            return known.forecaster.forecast(evaluation.topic, stopped)
+        except ScannerError:
+            return None  # the preview by the same engine has told the author
+
+    def _fit(
+        self,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> _Fitted | None:
+        """Fit to these scans; None when stopped."""
+        if self._reader is None or self._reader[0] is not scanner:
+            self._reader = scanner, EngineReader(scanner)
+        try:
+            forecaster = fit(scans, guardrails(scans)[0], prompts, self._reader[1], stopped=stopped)
+        except ForecastError:
+            forecaster = None
+        else:
+            if forecaster is None:
+                return None
+        self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
+        return self._fitted
+
+
+def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
+    """Return the likelier verdict of each prompt, with its probability to trigger as the score.
+
+    `engine` is the embedded engine's evaluation of the same definition: which part of it is
+    nearest to a prompt is taken from there.
+    """
+    verdicts = replace(
+        engine.verdicts,
+        triggered=(forecast.triggers > 0.5).astype(np.int8),
+        score=forecast.triggers.astype(np.float32),
+    )
+    settings = forecast_settings(forecast.grounds.settings)
+    return replace(engine, settings=settings, verdicts=verdicts)

@@ -1,0 +1,143 @@
+"""A preview of a guardrail that has answered: its forecast, and when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import FORECAST
+from guardtui.session.session import Decision
+from guardtui.session.workspace import sample_folder
+from tests.app.test_services import Loop, opened
+
+AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
+
+
+@pytest.fixture
+def topic_path(tmp_path: Path) -> Path:
+    for name in ("tax-advice.yaml", "tax-advice.csv"):
+        (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
+    return tmp_path / "tax-advice.yaml"
+
+
+def scanned(
+    loop: Loop,
+    settings: ScannerSettings = AIRS,
+    triggered: Sequence[int] | np.ndarray | None = None,
+) -> Evaluation:
+    """Record a scan of the definition that is shown: the labels, but for every eighth prompt."""
+    shown = loop.state.evaluation
+    assert shown is not None
+    if triggered is None:
+        triggered = shown.should_trigger ^ (np.arange(len(shown.keys)) % 8 == 0)
+    count = len(shown.keys)
+    verdicts = type(shown.verdicts)(
+        triggered=np.asarray(triggered, np.int8),
+        score=np.full(count, np.nan, np.float32),
+        matched=np.full(count, -1, np.int16),
+    )
+    evaluation = Evaluation(
+        shown.topic, settings, shown.prompt_set, shown.keys, shown.expected, verdicts
+    )
+    workspace = loop.services.workspace
+    workspace.session.record(workspace.write(evaluation, Decision.KEEP))
+    return evaluation
+
+
+async def test_an_edit_after_a_scan_previews_the_guardrail_that_answered(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scan = scanned(loop)
+    state = await loop.describe("Personal tax advice: what to deduct and what to declare")
+    assert state.forecast is not None
+    assert state.evaluation is not None
+    assert state.evaluation.settings == ScannerSettings(FORECAST, AIRS.identity, revision="3")
+    assert state.evaluation.topic.description.endswith("declare")
+    assert state.forecast.before == scan.metrics.coverage
+    likelier = state.forecast.triggers > 0.5
+    assert np.array_equal(state.evaluation.verdicts.triggered == 1, likelier)
+    assert np.allclose(state.evaluation.verdicts.score, state.forecast.triggers)
+    # Compared with the guardrail's own iteration, not with the engine's.
+    assert state.comparison is not None
+    assert loop.services.session.baseline is not None
+    assert loop.services.session.baseline.evaluation.settings == AIRS
+    assert state.comparison.caveats == ()
+    await loop.services.close()
+
+
+async def test_a_forecast_is_not_kept_and_nothing_is_written(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    before = topic_path.read_bytes()
+    await loop.describe("Personal tax advice: what to deduct")
+    count = len(loop.services.session.iterations)
+    await loop.services.decisions.keep()
+    await loop.settle()
+    assert "a forecast of AIRS, profile prod, revision 3" in loop.author.messages[-1]
+    assert "scan" in loop.author.messages[-1]
+    assert topic_path.read_bytes() == before
+    assert len(loop.services.session.iterations) == count
+    await loop.services.close()
+
+
+async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    scanned(loop)
+    await loop.describe("Personal tax advice: what to deduct")
+    loop.services.scans.swap_preview()
+    state = await loop.settle()
+    assert state.forecast is None
+    assert state.evaluation is not None
+    assert state.evaluation.settings.name == "local"
+    assert loop.author.messages[-1] == "Shown while you edit: the embedded engine's own view."
+    loop.services.scans.swap_preview()
+    assert (await loop.settle()).forecast is not None
+    loop.services.scans.swap_preview()
+    await loop.settle()
+    await loop.services.decisions.keep()
+    await loop.settle()
+    assert loop.services.session.iterations[-1].evaluation.settings.name == "local"
+    await loop.services.close()
+
+
+async def test_another_scan_is_learnt_from_at_the_next_edit(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    state = await loop.describe("Personal tax advice: what to deduct")
+    assert state.forecast is not None
+    assert state.forecast.grounds.scans == 1
+    scanned(loop)
+    state = await loop.describe("Personal tax advice: what to declare")
+    assert state.forecast is not None
+    assert state.forecast.grounds.scans == 2
+    await loop.services.close()
+
+
+async def test_the_guardrail_that_answered_last_is_forecast(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    judge = ScannerSettings("judge", "judge, model-1, template 1f2e")
+    for settings in (judge, AIRS, judge):
+        scanned(loop, settings)
+    state = await loop.describe("Personal tax advice: what to deduct")
+    assert state.forecast is not None
+    assert state.forecast.grounds.settings == judge
+    assert state.forecast.grounds.scans == 2
+    await loop.services.close()
+
+
+async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    count = len(loop.state.prompts)
+    few = [1, 0, 1, 0, 1] + [-2] * (count - 5)
+    for answered in (few, [0] * count):
+        scanned(loop, ScannerSettings("judge", f"judge, model-{sum(answered)}"), answered)
+        state = await loop.describe(f"Personal tax advice {sum(answered)}")
+        assert state.forecast is None
+        assert state.evaluation is not None
+        assert state.evaluation.settings.name == "local"
+    loop.services.scans.swap_preview()
+    assert "what is shown is the preview" in loop.author.messages[-1]
+    await loop.services.close()
