@@ -12,6 +12,7 @@ from guardtui.app.engine import Engine
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import forecast_settings
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit, guardrails
 from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.base import ScannerError
@@ -51,22 +52,23 @@ class Forecasting:
         self.wanted = True
         """Whether forecasts are shown; the author may look at the engine's own view."""
 
-    async def forecast(self, evaluation: Evaluation, prompts: PromptSet) -> Forecast | None:
-        """Forecast the definition that the engine has just evaluated.
+    async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
+        """Forecast a definition for the screen; None where the author wants the engine's view."""
+        return await self.forecast(topic, prompts) if self.wanted else None
 
-        None where the author wants the engine's own view, or the verdicts do not suffice.
-        """
+    async def forecast(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
+        """Forecast a definition; None where the verdicts recorded so far do not suffice."""
         scans = tuple(
             iteration.evaluation
             for iteration in self._session.iterations
             if iteration.evaluation.settings.name != "local"
         )
-        if not self.wanted or not scans:
+        if not scans:
             return None
         stop = threading.Event()
         try:
             return await asyncio.to_thread(
-                self._forecast, evaluation, scans, prompts, self._engine.scanner, stop.is_set
+                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set
             )
         except asyncio.CancelledError:
             stop.set()
@@ -74,7 +76,7 @@ class Forecasting:
 
     def _forecast(
         self,
-        evaluation: Evaluation,
+        topic: Topic,
         scans: tuple[Evaluation, ...],
         prompts: PromptSet,
         scanner: LocalScanner,
@@ -87,7 +89,7 @@ class Forecasting:
                     known = self._fit(scans, prompts, scanner, stopped)
             if known is None or known.forecaster is None:
                 return None
-            return known.forecaster.forecast(evaluation.topic, stopped)
+            return known.forecaster.forecast(topic, stopped)
         except ScannerError:
             return None  # the preview by the same engine has told the author
 

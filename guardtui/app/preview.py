@@ -83,7 +83,7 @@ class Preview:
         evaluation = await self._evaluate()
         if evaluation is None:
             return
-        forecast = await self._forecasting.forecast(evaluation, self._workspace.prompts)
+        forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
         if forecast is None:
             await self.show(evaluation)
         else:

@@ -334,6 +334,10 @@ class Scans:
         self, make: MakeScanner, rate: float | None, subject: _Subject
     ) -> ScanEstimate:
         epochs = self._connections.options.epochs
+        forecast = await self._forecasting.forecast(subject.topic, subject.prompts)
+        asked = self._connections.asked_name
+        if forecast is not None and forecast.grounds.settings.name != asked:
+            forecast = None
         estimate = await asyncio.to_thread(
             estimate_scan,
             self._engine,
@@ -341,6 +345,7 @@ class Scans:
             subject.topic,
             subject.prompts,
             self.last_scan(),
+            forecast,
             rate=self._rate if rate is None else rate,
             epochs=1 if epochs is None else epochs.count,
         )

@@ -17,9 +17,10 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_answered
+from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.scan_order import Order, movement, scan_order
+from guardtui.session.scan_order import Order, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
 
 MakeScanner: TypeAlias = Callable[[VerdictCache], RemoteScanner]
@@ -112,15 +113,22 @@ def estimate_scan(
     topic: Topic,
     prompts: PromptSet,
     before: Evaluation | None,
+    forecast: Forecast | None = None,
     *,
     rate: float | None,
     epochs: int = 1,
 ) -> ScanEstimate:
     """Order the rows of a scan and work out its cost. Blocks; changes nothing.
 
-    `before` is the last scan by the same scanner, of whatever definition. Raises ScannerError.
+    `before` is the last scan by the same scanner, of whatever definition; a `forecast` of it tells
+    more than the engine does. Raises ScannerError.
     """
-    order, prediction = _ordered(engine, topic, prompts, before)
+    if forecast is not None:
+        likelier = (forecast.triggers > 0.5).astype(np.int8)
+        prediction = Prediction(topic, prompts.fingerprint, likelier)
+        order = forecast_order(forecast.changes)
+    else:
+        order, prediction = _ordered(engine, topic, prompts, before)
     # A connection of SQLite belongs to one thread.
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         known = make(cache).known(topic, prompts)

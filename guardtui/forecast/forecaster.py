@@ -99,10 +99,16 @@ class Forecast:
     rates: ExpectedRates
     before: float | None
 
+    @property
+    def changes(self) -> Array:
+        """Probability that each prompt's newest verdict changes, [N]; NaN where it has none."""
+        changed = np.where(self.last == Triggered.YES, 1 - self.triggers, self.triggers)
+        changes: Array = np.where(self.last < 0, np.nan, changed)
+        return changes
+
     def flips(self) -> NDArray[np.intp]:
         """Prompts whose newest verdict is more likely to change than not, most likely first."""
-        changes = np.where(self.last == Triggered.YES, 1 - self.triggers, self.triggers)
-        changes = np.where(self.last < 0, 0.0, changes)
+        changes = np.nan_to_num(self.changes)
         order = np.argsort(-changes, kind="stable")
         return order[changes[order] > 0.5]
 

@@ -20,6 +20,10 @@ _MISTAKE = 3  # an earlier mistake changes as often as a correct row that moved 
 _SMALLEST = 1e-6  # scores nearer to 0 or 1 than this are as far from any threshold as can be
 
 
+DOUBTFUL = 0.1
+"""Probability of another verdict from which on a row is a likely change, where it is forecast."""
+
+
 @dataclass(frozen=True, eq=False)
 class Order:
     """A permutation of all rows, intp [N], of which the first `likely` are likely changes."""
@@ -101,3 +105,17 @@ def scan_order(
     part[changed] = 0
     rows = np.lexsort((-distance, part)).astype(np.intp, copy=False)
     return Order(rows, total if moved is None else int(np.count_nonzero(part < 3)))
+
+
+def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Order:
+    """The order in which to ask a scanner whose answers are forecast.
+
+    `changes` is the probability of each row that its newest verdict changes, [N], NaN where it has
+    none. First come those that may change with a probability of at least `cut`, then rows without
+    a verdict: these are the likely changes. The rest follows, the most doubtful first.
+    """
+    new = np.isnan(changes)
+    doubtful = changes >= cut
+    part = np.where(doubtful, 0, np.where(new, 1, 2))
+    rows = np.lexsort((-np.nan_to_num(changes), part)).astype(np.intp, copy=False)
+    return Order(rows, int(np.count_nonzero(doubtful | new)))

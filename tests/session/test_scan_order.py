@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import ABSENT
 from guardtui.domain.verdicts import Outcome
-from guardtui.session.scan_order import LIKELY_MOVE, movement, scan_order
+from guardtui.session.scan_order import LIKELY_MOVE, forecast_order, movement, scan_order
 
 SCORES = st.floats(0, 1, width=32) | st.just(float("nan"))
 MOVES = st.floats(-1, 1, width=32) | st.just(float("nan"))
@@ -131,3 +131,16 @@ def test_columns_of_different_length_are_refused() -> None:
         scan_order(None, np.zeros(3, bool), earlier)
     with pytest.raises(ValueError, match="scores"):
         movement(np.zeros(3, np.float32), np.zeros(2, np.float32), 0.5)
+
+
+def test_a_forecast_asks_first_what_may_change_then_what_was_never_asked() -> None:
+    nan = float("nan")
+    order = forecast_order(np.array([0.02, 0.6, nan, 0.3, 0.09, nan]))
+    assert order.rows.tolist() == [1, 3, 2, 5, 4, 0]
+    assert order.likely_rows.tolist() == [1, 3, 2, 5]
+
+
+def test_a_forecast_without_doubt_leaves_nothing_that_is_likely_to_change() -> None:
+    order = forecast_order(np.zeros(4))
+    assert order.rows.tolist() == [0, 1, 2, 3]
+    assert order.likely == 0
