@@ -3,7 +3,10 @@
 The app runs without a terminal; a task beside it sleeps 5 ms at a time and notes how much later it
 was woken. What is counted is the lateness.
 
-    python benchmarks/responsiveness.py [--prompts 100000]
+    python benchmarks/responsiveness.py [--prompts 100000] [--encoder static]
+
+While prompts are embedded letters are typed into the definition, each after the figures of the one
+before are there.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Gaps:
         return ordered[-1], ordered[int(len(ordered) * 0.95)]
 
 
-async def measure(count: int, folder: Path) -> None:
+async def measure(count: int, encoder: str, folder: Path) -> None:
     from prompts import write_csv
 
     from guardtui.scanners.local.scanner import LocalScanner
@@ -58,7 +61,7 @@ async def measure(count: int, folder: Path) -> None:
         "name: Tax\ndescription: Tax advice\nexamples: [pay less tax, deduct this]\nintent: block\n"
     )
     app = GuardtuiApp(
-        Workspace.open(folder / "topic.yaml"), LocalScanner("static", cache=folder / "cache")
+        Workspace.open(folder / "topic.yaml"), LocalScanner(encoder, cache=folder / "cache")
     )
     make_full_collections_rare()
     gaps = Gaps()
@@ -71,18 +74,34 @@ async def measure(count: int, folder: Path) -> None:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)
         ticking = asyncio.ensure_future(gaps.tick())
-        while main.rows.results is None:
-            await asyncio.sleep(0.02)
-        told("load, embed, first results")
-        await asyncio.sleep(1)
-        told("idle")
-        for text in ("a", "b", "c", "d", "e"):
+        began = time.perf_counter()
+
+        async def edit(text: str) -> None:
             await pilot.press(text)
             while (
                 main.state.evaluation is None
                 or main.state.evaluation.topic != main.services.session.topic
             ):
                 await asyncio.sleep(0.002)
+
+        def is_partial() -> bool:
+            shown = main.state.evaluation
+            return shown is None or shown.is_of_a_part
+
+        while main.rows.results is None:
+            await asyncio.sleep(0.02)
+        told(f"first figures, {time.perf_counter() - began:.1f} s")
+        edits = 0
+        while is_partial():
+            await edit("abcdefgh"[edits % 8])
+            edits += 1
+            await asyncio.sleep(0.3)
+        if edits:
+            told(f"embedding, {edits} edits, {time.perf_counter() - began:.0f} s")
+        await asyncio.sleep(1)
+        told("idle")
+        for text in ("a", "b", "c", "d", "e"):
+            await edit(text)
         told("five edits")
         main.panes.results.table.focus()
         await pilot.press("7")
@@ -110,10 +129,11 @@ async def measure(count: int, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--prompts", type=int, default=100_000)
+    parser.add_argument("--encoder", default="static")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GUARDTUI_DATA"] = str(Path(folder) / "data")
-        asyncio.run(measure(options.prompts, Path(folder)))
+        asyncio.run(measure(options.prompts, options.encoder, Path(folder)))
 
 
 if __name__ == "__main__":

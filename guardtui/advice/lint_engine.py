@@ -15,7 +15,8 @@ from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
-from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
+from guardtui.scanners.local.embedding import PromptVectors
+from guardtui.scanners.local.scanner import LocalScanner
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]

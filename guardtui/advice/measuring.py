@@ -15,7 +15,8 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.base import Report
-from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
+from guardtui.scanners.local.embedding import PromptVectors
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import TopicTable, probability, topic_texts
 
 Floats: TypeAlias = "NDArray[np.float32]"

@@ -99,8 +99,8 @@ class DefinitionLint:
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
         subject = evaluation.key, _counted(evaluation)
         try:
-            # Beside a scan nobody asked for embedding.
-            opens = evaluation.settings.name not in REMOTE
+            # Beside a scan nobody asked for embedding; while prompts are embedded, by text alone.
+            opens = evaluation.settings.name not in REMOTE and not evaluation.is_of_a_part
             advice = await self._lint(evaluation.topic, evaluation, prompts, opens=opens)
         finally:
             if self._measuring == subject:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.app.embedding import Embedding
 from guardtui.app.ports import Author
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.figures import count_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import LABELS_AT_LEAST, ThresholdFit, fit_threshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Verdicts, spread
 from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.local.embedding import EmbeddedPart
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import WithCompanions
 from guardtui.session.evaluator import Evaluator
@@ -33,17 +37,26 @@ class Engine:
         self.measuring = WithCompanions(scanner)
         """The same scanner together with the other topics of the profile."""
         self.evaluator = Evaluator(self.measuring)
-        self.started = 0.0
-        """When the newest evaluation began, as `time.monotonic`."""
+        self._embedding = Embedding(scanner)
+        self._started = 0.0
+        self._part: _Part | None = None
+        self._closed = False
 
     @property
     def progress(self) -> Progress | None:
         """The newest snapshot of the run under way; None when nothing runs."""
-        return self.evaluator.progress
+        return self._embedding.progress or self.evaluator.progress
+
+    @property
+    def started(self) -> float:
+        """When the run under way began, or the newest evaluation, as `time.monotonic`."""
+        return self._embedding.started or self._started
 
     def use(self, scanner: LocalScanner) -> None:
         """Evaluate with another embedded scanner from now on."""
         self.evaluator.cancel()
+        self._embedding.stop()
+        self._embedding, self._part = Embedding(scanner), None
         self.scanner = scanner
         self.measuring = WithCompanions(scanner, self.measuring.companions)
         self.evaluator = Evaluator(self.measuring)
@@ -53,14 +66,41 @@ class Engine:
         return EvaluationKey(topic, self.measuring.settings, prompts.fingerprint)
 
     async def evaluate(self, topic: Topic, prompts: PromptSet) -> Evaluation | None:
-        """Evaluate a definition; None, and the author is notified, when the scanner fails."""
-        self.started = time.monotonic()
+        """Evaluate a definition; None, and the author is notified, when the scanner fails.
+
+        None too once it is closed.
+        """
+        self._started = time.monotonic()
         try:
             await asyncio.to_thread(self._load)
-            return await self.evaluator.evaluate(topic, prompts)
+            return None if self._closed else await self.evaluator.evaluate(topic, prompts)
         except ScannerError as error:
             self._author.notify(str(error), title="Scan failed", severity="error")
             return None
+
+    async def parts(self, topic: Topic, prompts: PromptSet) -> AsyncIterator[Evaluation]:
+        """Yield evaluations on the prompts embedded so far, until all are; none where they are.
+
+        Of many prompts the first are a fair sample. The others are open in these evaluations.
+        """
+        async for embedded in self._embedding.parts(prompts):
+            part = self._part
+            if part is None or part.embedded is not embedded:
+                await asyncio.to_thread(self._load)
+                part = self._part = _Part(self.scanner, prompts, embedded)
+            yield await part.evaluate(topic, prompts, self.measuring)
+        self._part = None
+
+    async def embed(self, prompts: PromptSet) -> None:
+        """Embed a large prompt set, which edits do not cancel; its parts are there meanwhile."""
+        await self._embedding.finish(prompts)
+
+    def waiting(self, prompts: PromptSet) -> str:
+        """Return how many prompts are still being embedded, in words; "" where none are."""
+        missing = self._embedding.missing(prompts)
+        if not missing:
+            return ""
+        return f"{missing} of {count_text(len(prompts), 'prompt')} are still being embedded"
 
     def _load(self) -> None:
         """Import and load what takes long, beside the screen; quick from the second time on."""
@@ -91,6 +131,8 @@ class Engine:
         `belongs` (bool [N]) stands for the labels, only rows that are `known` (bool [N]) count, and
         each class needs `least` of them.
         """
+        if waiting := self.waiting(prompts):
+            return waiting
         labels = prompts.expected if belongs is None else belongs
         rows = np.ones(len(prompts), np.bool_) if known is None else known
         try:
@@ -109,5 +151,33 @@ class Engine:
             return str(error)
 
     async def close(self) -> None:
-        """Stop the run under way and wait for its end."""
+        """Stop the run under way and wait for its end; nothing is evaluated after that."""
+        self._closed = True
+        await self._embedding.close()
         await self.evaluator.close()
+
+
+class _Part:
+    """The prompts that are embedded while others are not, as a prompt set with a scanner."""
+
+    def __init__(self, scanner: LocalScanner, prompts: PromptSet, embedded: EmbeddedPart) -> None:
+        self.embedded = embedded
+        self._engine, self._scanner = scanner, scanner.beside()
+        self._prompts = replace(prompts, frame=prompts.frame[embedded.rows])
+        self._scanner.adopt(self._prompts.keys, embedded.vectors)
+        self._measuring = WithCompanions(self._scanner)
+
+    async def evaluate(self, topic: Topic, prompts: PromptSet, whole: WithCompanions) -> Evaluation:
+        """Evaluate a definition on all prompts, of which the others are open."""
+        settings = whole.settings
+        self._scanner.follow(self._engine)
+        self._measuring.use(whole.companions)
+        verdicts = await self._measuring.scan(topic, self._prompts, lambda progress: None)
+        return Evaluation(
+            topic,
+            settings,
+            prompts.fingerprint,
+            prompts.keys,
+            prompts.expected,
+            spread(verdicts, self.embedded.rows, len(prompts)),
+        )

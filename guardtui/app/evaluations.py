@@ -59,7 +59,9 @@ class Evaluations:
                 # Computed here and not while the screen is drawn.
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
-            held_out = None if fit is None else held_out_metrics(fit, evaluation)
+            # The folds of the fit are those of all prompts.
+            whole = not evaluation.is_of_a_part
+            held_out = held_out_metrics(fit, evaluation) if fit is not None and whole else None
             coverage = None if held_out is None else held_out.coverage
             return comparison, partial_rates(evaluation, predicted), coverage
 

@@ -37,7 +37,7 @@ def sample_metrics(
 ) -> Metrics | None:
     """Return the metrics of the sample by the embedded engine, or None when it fails. Blocks."""
     key = EvaluationKey(topic, settings, prompts.fingerprint)
-    if shown is not None and shown.key == key:
+    if shown is not None and shown.key == key and not shown.is_of_a_part:
         return shown.metrics
     try:
         verdicts = engine.verdicts(topic, prompts)

@@ -139,6 +139,8 @@ class OperatingPoint:
         self._editing, self._preview = editing, preview
         self._author, self._jobs = author, jobs
         self._wanted = wanted
+        self.pending = False
+        """Whether the threshold will be fitted once all prompts are embedded."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Look for a better threshold after each evaluation by the engine."""
@@ -161,16 +163,22 @@ class OperatingPoint:
         prompts, scanner = workspace.prompts, engine.scanner
         belong = int(np.count_nonzero(prompts.expected))
         few = min(belong, len(prompts) - belong) < LABELS_AT_LEAST
-        if self._wanted == SHIPPED or (few and self._wanted != FITTED):
+        if few and self._wanted != FITTED:
             return True
-        if not await asyncio.to_thread(lambda: scanner.settings.threshold_source == SHIPPED):
-            return True  # set by hand
+        if not await asyncio.to_thread(self._is_wanted):
+            return True
         with problems_shown(self._author):
             fit = await asyncio.to_thread(self._kept)
             if fit is None:
-                evaluation = await engine.evaluate(workspace.topic_file.topic, prompts)
+                self.pending = True
+                try:
+                    evaluation = await self._preview.complete(workspace.topic_file.topic)
+                finally:
+                    self.pending = False
                 if evaluation is None:
                     return False
+                if scanner is not engine.scanner or not self._is_wanted():
+                    return True  # the author chose another one meanwhile
                 try:
                     fit = await self._fitted(evaluation)
                 except ValueError as reason:
@@ -180,6 +188,18 @@ class OperatingPoint:
             scanner.use_threshold(fit.threshold, fit.source)
             self._store.publish(replace(self._store.state, fit=fit))
         return True
+
+    def _is_wanted(self) -> bool:
+        """Whether the author set no threshold by hand, nor chose the shipped one."""
+        if self._wanted == SHIPPED:
+            return False
+        return self._engine.scanner.settings.threshold_source == SHIPPED
+
+    def set(self, threshold: float | None, source: str) -> None:
+        """Use a threshold set by hand, or the shipped one (None), which is then not fitted over."""
+        self._engine.scanner.use_threshold(threshold, source)
+        self._wanted = SHIPPED if source == SHIPPED else None
+        self.pending = False
 
     def _kept(self) -> ThresholdFit | None:
         """Return the fit of the session, if it is of these prompts and this engine."""
@@ -205,8 +225,9 @@ class OperatingPoint:
     async def fit_again(self) -> None:
         """Fit the threshold to the labels at the definition as it is now, and use it."""
         await self._editing.finish_typing()
-        workspace = self._workspace
-        evaluation = await self._engine.evaluate(workspace.session.topic, workspace.prompts)
+        if not self._preview.has_all():
+            return
+        evaluation = await self._preview.complete(self._workspace.session.topic)
         if evaluation is None:
             return
         try:

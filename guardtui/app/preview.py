@@ -15,6 +15,7 @@ from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.topic import Topic
 from guardtui.session.workspace import Workspace
 
 PAUSE = 0.03
@@ -62,6 +63,8 @@ class Preview:
         self.pause = PAUSE
         self.begun = False
         """Whether the first evaluation is done: an edit before that must not cancel it."""
+        self._completing = 0
+        self._owed = False  # whether a preview was left out while something was completed
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Begin a new preview when what is evaluated changed."""
@@ -71,7 +74,7 @@ class Preview:
 
     def request(self) -> None:
         """Begin a new preview, which cancels an older one."""
-        if self.begun:
+        if self.begun or self._completing:
             self._jobs.start(self._run(), group=_GROUP, exclusive=True)
 
     async def _run(self) -> None:
@@ -79,6 +82,13 @@ class Preview:
         scan = self._scans.standing_scan()
         if scan is not None:
             await self.show(scan)
+            return
+        topic, prompts = self._workspace.session.topic, self._workspace.prompts
+        scanner = self._engine.scanner
+        async for part in self._engine.parts(topic, prompts):
+            await self.show(part)
+        if self._completing or self._engine.scanner is not scanner:
+            self._owed = True  # whoever completes, or chose another engine, goes on from here
             return
         evaluation = await self._evaluate()
         if evaluation is None:
@@ -92,6 +102,26 @@ class Preview:
 
     async def _evaluate(self) -> Evaluation | None:
         return await self._engine.evaluate(self._workspace.session.topic, self._workspace.prompts)
+
+    async def complete(self, topic: Topic) -> Evaluation | None:
+        """Evaluate a definition on all prompts, which edits do not cancel; None when that fails.
+
+        It is not shown. While the prompts are being embedded, previews are of those that are.
+        """
+        self._completing += 1
+        try:
+            while True:
+                prompts, scanner = self._workspace.prompts, self._engine.scanner
+                self.request()
+                await self._engine.embed(prompts)
+                if prompts is self._workspace.prompts and scanner is self._engine.scanner:
+                    return await self._engine.evaluate(topic, prompts)
+        finally:
+            self._completing -= 1
+            if self._owed and not self._completing:
+                self._owed = False
+                if self.begun:
+                    self.request()
 
     async def show(self, evaluation: Evaluation) -> None:
         """Publish an evaluation, of the engine or of a scan."""
@@ -112,19 +142,35 @@ class Preview:
         """Return an evaluation of the definition exactly as it is now, and show it.
 
         None, and the author is notified, before the first evaluation, while a scan is under way or
-        when the engine fails.
+        prompts are being embedded, or when the engine fails.
         """
         await self._editing.finish_typing()
+        waiting = self._engine.waiting(self._workspace.prompts)
         if not self.begun:
-            self._author.notify("Nothing is evaluated yet.")
+            self._author.notify(needs_all(waiting) if waiting else "Nothing is evaluated yet.")
             return None
         if self._scans.scanning:
             self._author.notify("A scan is under way: let it end, or stop it first.")
             return None
         shown = self._store.state.evaluation
-        topic, prompts = self._workspace.session.topic, self._workspace.prompts
-        if shown is not None and (
-            self._scans.is_current(shown) or shown.key == self._engine.key(topic, prompts)
-        ):
+        if shown is not None and self._scans.is_current(shown):
+            return shown
+        if waiting:
+            self._author.notify(needs_all(waiting))
+            return None
+        key = self._engine.key(self._workspace.session.topic, self._workspace.prompts)
+        if shown is not None and shown.key == key and not shown.is_of_a_part:
             return shown
         return await self.evaluate()
+
+    def has_all(self) -> bool:
+        """Whether no prompt is being embedded; the author is notified when some are."""
+        waiting = self._engine.waiting(self._workspace.prompts)
+        if waiting:
+            self._author.notify(needs_all(waiting))
+        return not waiting
+
+
+def needs_all(waiting: str) -> str:
+    """Return why something cannot be done yet, for `Engine.waiting`."""
+    return f"Not yet: {waiting}, and this needs all of them."

@@ -31,6 +31,8 @@ def is_recorded(session: Session, evaluation: Evaluation) -> bool:
     if evaluation.settings.name in REMOTE:
         return iteration_of(session, evaluation) is not None
     iterations = session.iterations
+    if evaluation.is_of_a_part:
+        return False
     return bool(iterations) and iterations[-1].evaluation.key == evaluation.key
 
 

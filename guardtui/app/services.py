@@ -148,8 +148,11 @@ class Services:
             self.author.notify("Your unsaved edits are back; Undo returns to the file.")
         elif self.workspace.draft_offer is not None:
             await self._offer_draft()
-        works = await self.operating_point.settle()
-        works = works and (bool(self.session.iterations) or await self._record_file())
+        scanner, works = None, True
+        while works and scanner is not self.engine.scanner:  # another one was chosen meanwhile
+            scanner = self.engine.scanner
+            works = await self.operating_point.settle()
+            works = works and (bool(self.session.iterations) or await self._record_file())
         self.preview.begun = True
         if works:
             self.preview.request()
@@ -157,7 +160,7 @@ class Services:
     async def _record_file(self) -> bool:
         """Evaluate and record the definition of the topic file; False when the engine fails."""
         workspace = self.workspace
-        evaluation = await self.engine.evaluate(workspace.topic_file.topic, workspace.prompts)
+        evaluation = await self.preview.complete(workspace.topic_file.topic)
         if evaluation is None:
             return False
         with problems_shown(self.author):
@@ -183,6 +186,7 @@ class Services:
 
     async def close(self) -> None:
         """Finish what must be finished, and close the caches and the session's file."""
+        await self.engine.close()
         await self.deployment.close()
         await self.scans.close()
         self.workspace.store.close()

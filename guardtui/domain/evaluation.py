@@ -13,6 +13,9 @@ from guardtui.domain.separation import Placements, Separation, placements, separ
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts, outcomes
 
+ENGINE = "local"
+"""Name of the embedded engine among the scanners."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScannerSettings:
@@ -82,6 +85,14 @@ class Evaluation:
     def metrics(self) -> Metrics:
         """Counts and rates over all prompts."""
         return metrics_of(self.codes)
+
+    @property
+    def is_of_a_part(self) -> bool:
+        """Whether it is of a fair sample only, since the engine has not embedded the other prompts.
+
+        The embedded engine leaves no prompt open otherwise.
+        """
+        return self.settings.name == ENGINE and self.metrics.open > 0
 
     @cached_property
     def placements(self) -> Placements | None:

@@ -17,7 +17,8 @@ class PartialRates:
     """Limits of the rates while some prompts have no verdict, and the estimates where there are.
 
     `answered` are rows with a verdict out of how many, by rate; `waiting` and `failed` count the
-    prompts that were not requested yet, and those without a verdict.
+    prompts that were not requested yet, and those without a verdict. With `sampled` the others are
+    a fair sample of all, so that their rates are estimates.
     """
 
     bounds: Mapping[str, Bounds | None]
@@ -25,6 +26,7 @@ class PartialRates:
     estimate: Estimate | None
     waiting: int
     failed: int
+    sampled: bool = False
 
 
 def partial_rates(
@@ -42,5 +44,10 @@ def partial_rates(
     if metrics.open and predicted is not None:
         probable = estimate(codes, duty, predicted)
     return PartialRates(
-        rate_bounds(codes, duty), denominators(codes, duty), probable, metrics.open, metrics.errors
+        rate_bounds(codes, duty),
+        denominators(codes, duty),
+        probable,
+        metrics.open,
+        metrics.errors,
+        evaluation.is_of_a_part,
     )

@@ -175,6 +175,29 @@ class Verdicts:
         )
 
 
+def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:
+    """Return verdicts of `count` prompts: those of a part in its rows (intp [n]), others not asked.
+
+    What is told of single rows is told of them there; epochs and costs are left out.
+    """
+    triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
+    score, matched = np.full(count, np.nan, np.float32), np.full(count, -1, np.int16)
+    triggered[rows], score[rows], matched[rows] = part.triggered, part.score, part.matched
+
+    def moved(told: Mapping[int, Any]) -> dict[int, Any]:
+        return {int(rows[row]): value for row, value in told.items()}
+
+    return Verdicts(
+        triggered,
+        score,
+        matched,
+        errors=moved(part.errors),
+        notes=moved(part.notes),
+        stopped_by=moved(part.stopped_by),
+        reasons=moved(part.reasons),
+    )
+
+
 class VerdictColumns:
     """Verdicts of a scan under way, collected by rows; at first every row is NOT_ASKED."""
 

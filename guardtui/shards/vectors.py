@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.files.problems import FileError, from_os_error
+from guardtui.scanners.local.embedding import PromptVectors
 from guardtui.scanners.local.matrix import CompactMatrix, compact
-from guardtui.scanners.local.scanner import LocalScanner, PromptVectors
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import rounded
 from guardtui.shards.large_set import Advance, LargeSet, Stopped
 from guardtui.shards.leftovers import write_shared

@@ -21,6 +21,8 @@ def empty_text(results: Results) -> str:
     if view.filter == "mistakes":
         if counts["open"]:
             plural = "s" * (counts["open"] != 1)
+            if results.evaluation.is_of_a_part:
+                return f"No mistakes so far, {counts['open']} prompt{plural} still being embedded."
             return (
                 f"No mistakes so far, {counts['open']} prompt{plural} not asked: "
                 "9 shows them, 7 shows all."

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, VerdictColumns
+import numpy as np
+
+from guardtui.domain.verdicts import (
+    Failure,
+    Triggered,
+    Usage,
+    Verdict,
+    VerdictColumns,
+    Verdicts,
+    spread,
+)
 
 NOBODY = Verdict(Triggered.NO_VERDICT, problem="no connection", failure=Failure.UNREACHABLE)
 
@@ -42,3 +52,24 @@ def test_why_a_row_was_not_asked_is_said_once() -> None:
     for row in (0, 1):
         columns.explain_not_asked(row, "given up")
     assert columns.verdicts().errors == {0: "the budget is used up", 1: "given up"}
+
+
+def test_verdicts_of_a_part_stand_in_their_rows_and_the_others_are_open() -> None:
+    part = Verdicts(
+        np.array([1, 0, -1], np.int8),
+        np.array([0.9, 0.1, np.nan], np.float32),
+        np.array([1, 0, -1], np.int16),
+        errors={2: "failed"},
+        notes={0: "note"},
+        stopped_by={0: ("Tax",)},
+        reasons={1: "why"},
+    )
+    whole = spread(part, np.array([4, 0, 2]), 5)
+    assert whole.triggered.tolist() == [0, -2, -1, -2, 1]
+    assert whole.open_rows.tolist() == [1, 3]
+    np.testing.assert_array_equal(
+        whole.score, np.array([0.1, np.nan, np.nan, np.nan, 0.9], np.float32)
+    )
+    assert whole.matched.tolist() == [0, -1, -1, -1, 1]
+    assert (whole.errors, whole.notes) == ({2: "failed"}, {4: "note"})
+    assert (whole.stopped_by, whole.reasons) == ({4: ("Tax",)}, {0: "why"})

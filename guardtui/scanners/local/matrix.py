@@ -33,6 +33,12 @@ class PromptMatrix(Protocol):
     def fill(self, start: int, vectors: Floats) -> None:
         """Store unit rows [n, d] from row `start` on."""
 
+    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
+        """Store unit rows [n, d] in these rows (intp [n])."""
+
+    def taken(self, rows: NDArray[np.intp]) -> PromptMatrix:
+        """A matrix of its own with these rows (intp [n]), in this order."""
+
     def product(self, vector: Floats, out: Floats) -> None:
         """Cosines to one text ([d]), written to `out` [N]."""
 
@@ -62,6 +68,14 @@ class FloatMatrix:
     def fill(self, start: int, vectors: Floats) -> None:
         stop = start + len(vectors)
         self._values[start:stop], self._scales[start:stop] = compact(vectors)
+
+    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
+        self._values[rows], self._scales[rows] = compact(vectors)
+
+    def taken(self, rows: NDArray[np.intp]) -> FloatMatrix:
+        matrix = FloatMatrix(0, self._values.shape[1])
+        matrix._values, matrix._scales = self._values[rows], self._scales[rows]
+        return matrix
 
     def product(self, vector: Floats, out: Floats) -> None:
         np.dot(self._values, whole(vector), out=out)
@@ -104,6 +118,14 @@ class CompactMatrix:
     def fill(self, start: int, vectors: Floats) -> None:
         stop = start + len(vectors)
         self._values[start:stop], self._scales[start:stop] = compact(vectors)
+
+    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
+        self._values[rows], self._scales[rows] = compact(vectors)
+
+    def taken(self, rows: NDArray[np.intp]) -> CompactMatrix:
+        matrix = CompactMatrix(0, self._values.shape[1])
+        matrix._values, matrix._scales = self._values[rows], self._scales[rows]
+        return matrix
 
     def product(self, vector: Floats, out: Floats) -> None:
         self.fill_rows(vector[None], out[None])

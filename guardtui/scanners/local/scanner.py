@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,11 +18,12 @@ from guardtui.domain.operating_point import BY_HAND, SHIPPED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.scanners.base import Progress, Report, ScannerError
+from guardtui.scanners.base import Report, ScannerError
+from guardtui.scanners.local.embedding import Grown, PromptVectors, embed_prompts
 from guardtui.scanners.local.encoder import ENCODERS, Encoder, EncoderError, load_encoder
 from guardtui.scanners.local.explanation import Explanation, explain
 from guardtui.scanners.local.languages import language_not_learnt
-from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scoring import (
     ScoringModel,
     TopicTerms,
@@ -33,7 +35,6 @@ from guardtui.scanners.local.scoring import (
 from guardtui.scanners.local.vectors import (
     VectorCache,
     cache_folder,
-    embed,
     encode_chunks,
     rounded,
     text_key,
@@ -42,7 +43,7 @@ from guardtui.scanners.local.vectors import (
 Floats: TypeAlias = "NDArray[np.float32]"
 Stopped = Callable[[], bool]
 
-_SLICE = 10_000  # prompts embedded before their vectors move into the matrix
+_LOOK_UP = 0.1  # seconds between two looks at whether a thread that waits is still wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +57,6 @@ class _Examples:
     features: dict[str, float]
     nearest: Floats
     part: NDArray[np.int16]
-
-
-@dataclass(frozen=True, eq=False)
-class PromptVectors:
-    """The prompts of a set as the engine sees them: their vectors, and prompt terms [N]."""
-
-    matrix: PromptMatrix
-    terms: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +131,9 @@ class LocalScanner:
 
     def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
         """Load encoder and constants (0.1 to 0.5 s, once); raises `ScannerError` when damaged."""
+        loaded = self._loaded
+        if loaded is not None:  # without the lock, which is held while prompts are embedded
+            return loaded
         with self._lock:
             if self._loaded is None:
                 try:
@@ -191,8 +187,8 @@ class LocalScanner:
         A part is 0 for the description, k for example k, -1 for a topic without any text.
         """
         self.load()
-        with self._lock:
-            prepared = self._prepare(prompts, report, stopped)
+        with self._turn(stopped) as mine:
+            prepared = self._prepare(prompts, report, stopped) if mine else None
             if prepared is None or stopped():
                 return None
             _, terms, examples, z = self._scored(prepared, topic)
@@ -208,8 +204,8 @@ class LocalScanner:
         After a scan of the same topic this costs a few passes over N.
         """
         self.load()
-        with self._lock:
-            prepared = self._prepare(prompts, report, stopped)
+        with self._turn(stopped) as mine:
+            prepared = self._prepare(prompts, report, stopped) if mine else None
             if prepared is None or stopped():
                 return None
             vectors, terms, examples, z = self._scored(prepared, topic)
@@ -244,18 +240,28 @@ class LocalScanner:
         return vectors, terms, examples, z
 
     def prompt_vectors(
-        self, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
+        self,
+        prompts: PromptSet,
+        report: Report,
+        stopped: Stopped = lambda: False,
+        grown: Grown | None = None,
     ) -> PromptVectors | None:
         """What is computed once for a prompt set, for whoever scores many topics; None if stopped.
 
-        The prompts of the last scan are not embedded again.
+        The prompts of the last scan are not embedded again. With `grown` they are embedded in an
+        order whose every start is a fair sample, and it is given the first of them meanwhile.
         """
         self.load()
-        with self._lock:
-            prepared = self._prepare(prompts, report, stopped)
+        with self._turn(stopped) as mine:
+            prepared = self._prepare(prompts, report, stopped, grown) if mine else None
             if prepared is None:
                 return None
             return PromptVectors(prepared.matrix, prepared.prompt_terms)
+
+    def has(self, prompts: PromptSet) -> bool:
+        """Whether a scan of these prompts embeds none of them."""
+        prepared = self._prepared
+        return prepared is not None and np.array_equal(prepared.keys, prompts.keys)
 
     def beside(self) -> LocalScanner:
         """Another one with the same encoder and threshold, for other prompts."""
@@ -298,29 +304,31 @@ class LocalScanner:
         language = language_not_learnt(self.encoder_name, prompt)
         return replace(explanation, unknown_language=language)
 
-    def _prepare(self, prompts: PromptSet, report: Report, stopped: Stopped) -> _Prepared | None:
+    def _prepare(
+        self, prompts: PromptSet, report: Report, stopped: Stopped, grown: Grown | None = None
+    ) -> _Prepared | None:
         if self._prepared and np.array_equal(self._prepared.keys, prompts.keys):
             return self._prepared
         if self._loaded is None:
             raise RuntimeError("the scanner is not loaded")
         encoder, scoring, cache = self._loaded
-        total = len(prompts)
-        matrix = new_matrix(total, encoder.dimensions)
-        prompt_terms = np.empty(total, np.float32)
-        for start in range(0, total, _SLICE):
-            part: Sequence[str] = prompts.prompts[start : start + _SLICE].to_list()
-
-            def advance(done: int, start: int = start) -> None:
-                report(Progress("embedding prompts", start + done, total))
-
-            vectors = embed(encoder, cache, part, advance=advance, stopped=stopped)
-            if vectors is None:
-                return None
-            matrix.fill(start, vectors)
-            prompt_terms[start : start + len(part)] = scoring.prompt_terms(vectors)
-        empty = np.empty((0, total), np.float32)
-        self._prepared = _Prepared(prompts.keys, matrix, prompt_terms, [], empty)
+        vectors = embed_prompts(encoder, scoring, cache, prompts, report, stopped, grown)
+        if vectors is None:
+            return None
+        empty = np.empty((0, len(prompts)), np.float32)
+        self._prepared = _Prepared(prompts.keys, vectors.matrix, vectors.terms, [], empty)
         return self._prepared
+
+    @contextlib.contextmanager
+    def _turn(self, stopped: Stopped) -> Iterator[bool]:
+        """Wait until no other thread scans; False when `stopped` says so meanwhile."""
+        while not (mine := self._lock.acquire(timeout=_LOOK_UP)) and not stopped():
+            pass
+        try:
+            yield mine
+        finally:
+            if mine:
+                self._lock.release()
 
     def _vectors_of(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Vectors [k, d] of the topic's texts; only those not seen lately are embedded."""

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +24,7 @@ LIMIT_BYTES = 2 * 1024**3
 """Default bound of the cache file; the oldest vectors go first."""
 
 _LOOK_UP = 500  # keys in one query: short enough not to hold the interpreter
+_CALM = 10  # nice value of threads that embed behind a screen
 _FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
 
 Floats: TypeAlias = "NDArray[np.float32]"
@@ -160,12 +163,17 @@ class VectorCache:
 
 
 def encode_chunks(
-    encoder: Encoder, texts: Sequence[str], *, stopped: Callable[[], bool]
+    encoder: Encoder,
+    texts: Sequence[str],
+    *,
+    stopped: Callable[[], bool],
+    behind: bool = False,
 ) -> Iterator[tuple[list[int], Floats]]:
     """Yield positions in `texts` with their vectors [n, d], rounded, until all have been there.
 
-    Each core works on a chunk; the encoders release the interpreter while they compute. Ends
-    early when `stopped` says so.
+    Each core works on a chunk; the encoders release the interpreter while they compute. With
+    `behind` other threads come first, such as one that draws a screen. Ends early when `stopped`
+    says so.
     """
     # Texts of like length in one chunk make larger batches of equal length.
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
@@ -181,7 +189,8 @@ def encode_chunks(
                 return
             yield rows, vectors(rows)
         return
-    with ThreadPoolExecutor(workers, thread_name_prefix="encoder") as pool:
+    calm = _yield_to_others if behind else None
+    with ThreadPoolExecutor(workers, thread_name_prefix="encoder", initializer=calm) as pool:
         ahead: deque[tuple[list[int], Future[Floats]]] = deque()
         for rows in chunks:
             if stopped():
@@ -196,43 +205,15 @@ def encode_chunks(
                 yield rows, job.result()
 
 
+def _yield_to_others() -> None:
+    """Give this thread a lower priority, where the system has one for each thread."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _CALM)
+
+
 def cores() -> int:
     """Processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def embed(
-    encoder: Encoder,
-    cache: VectorCache,
-    texts: Sequence[str],
-    *,
-    advance: Callable[[int], None],
-    stopped: Callable[[], bool],
-) -> Floats | None:
-    """Vectors [n, d] of the texts, from the cache or computed and kept chunk by chunk.
-
-    `advance` is told how many are done. None when `stopped` said so: what was computed by then is
-    in the cache.
-    """
-    result = np.zeros((len(texts), encoder.dimensions), np.float32)
-    keys: list[bytes] = []
-    missing: list[int] = []
-    for start in range(0, len(texts), 20 * _LOOK_UP):
-        part = [text_key(text) for text in texts[start : start + 20 * _LOOK_UP]]
-        found = cache.read(part, result[start : start + len(part)])
-        missing += [start + position for position in found]
-        keys += part
-        advance(len(keys) - len(missing))
-        if stopped():
-            return None
-    done = len(texts) - len(missing)
-    fresh = [texts[position] for position in missing]
-    for chunk, vectors in encode_chunks(encoder, fresh, stopped=stopped):
-        rows = [missing[row] for row in chunk]
-        result[rows] = vectors
-        cache.write([keys[row] for row in rows], vectors)
-        done += len(rows)
-        advance(done)
-    return result if done == len(texts) else None

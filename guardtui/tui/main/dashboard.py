@@ -96,6 +96,7 @@ class Metrics:
             changes=workspace.changes,
             recorded=is_recorded(session, evaluation),
             fit=state.fit,
+            fits_later=self._services.operating_point.pending,
             held_out=state.held_out,
             shipped=None if of_others else self._services.engine.scanner.shipped_threshold,
             better=state.better,

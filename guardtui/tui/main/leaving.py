@@ -34,6 +34,8 @@ def leaving_text(workspace: Workspace, state: AppState) -> Text:
             limits = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval else ""
             shown.append(f"{title} {number(getattr(metrics, name))}{limits}")
         shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
+        if evaluation.is_of_a_part:
+            shown.append(f"(partial: {metrics.total} of {metrics.prompts} prompts)")
         lines.append("  ".join(shown))
     count = count_text(len(workspace.session.iterations), "iteration")
     lines.append(f"{count} in {workspace.store.path}")

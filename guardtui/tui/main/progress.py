@@ -39,7 +39,7 @@ class EngineProgress:
 
     def _text(self, progress: Progress) -> str:
         elapsed = max(time.monotonic() - self._engine.started, 0.001)
-        rate = progress.done / elapsed
+        rate = (progress.done - progress.known) / elapsed  # what was cached took no time
         width = max(10, min(40, self._window.size.width // 4))
         filled = int(width * progress.done / max(progress.total, 1))
         line = f"{progress.phase} {'█' * filled}{'░' * (width - filled)} "

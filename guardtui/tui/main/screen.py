@@ -54,6 +54,22 @@ from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.too_small import BREAKPOINTS
 
+NEEDS_ALL = frozenset(
+    {
+        "refine",
+        "show_agreement",
+        "show_effects",
+        "show_lint",
+        "show_panel",
+        "show_prompt_set",
+        "show_suspects",
+        "show_sweep",
+        "suggest",
+        "what_if",
+    }
+)
+"""Actions that measure all prompts: they say so while some are still being embedded."""
+
 
 class Greeting(Enum):
     """How guardtui presents itself: a tour of its own sample, or a hint over the author's files."""
@@ -159,6 +175,8 @@ class MainScreen(Screen[None]):
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
         """Run an action of a feature by its name in the registry."""
+        if name in NEEDS_ALL and not self.services.preview.has_all():
+            return None
         return self.actions[name](*arguments)
 
     async def action_perform(self, name: str, *arguments: Any) -> None:

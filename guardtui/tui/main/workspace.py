@@ -108,8 +108,12 @@ class EngineSettings:
         prompts = state.evaluated or state.prompts
         scanner = self._services.engine.scanner
 
+        waiting = self._services.engine.waiting(prompts)
+
         def look() -> tuple[Finding, ...]:
             findings = check_prompt_set(prompts, state.topic)
+            if waiting:
+                return findings
             try:
                 return (*findings, *engine_findings(scanner, state.topic, prompts))
             except ScannerError:
@@ -117,6 +121,8 @@ class EngineSettings:
 
         findings = await asyncio.to_thread(look)
         body = check_text(violations(state.topic), findings)
+        if waiting:
+            body.append(f"\nWithout the engine's findings: {waiting}.\n", "bold $text-warning")
         column = prompts.category_column
         if column is not None and state.evaluation is not None:
             groups, names = prompts.groups(column)
@@ -146,7 +152,7 @@ class EngineSettings:
         if other:
             engine.use(LocalScanner(choice.encoder))
         else:
-            engine.scanner.use_threshold(choice.threshold, choice.source)
+            services.operating_point.set(choice.threshold, choice.source)
         services.sync.remember(
             {
                 "encoder": choice.encoder,
@@ -154,6 +160,13 @@ class EngineSettings:
                 "threshold_source": choice.source,
             }
         )
-        if other:  # its scores mean something else, and so does a threshold
-            await services.operating_point.settle()
-        services.preview.request()
+        # Its scores mean something else, and so does a threshold; an opening settles that itself.
+        if other and services.preview.begun:
+            # Many prompts take long to embed: another dialog must not end that.
+            self._window.start(self._settle(), group="settle", exclusive=True)
+        else:
+            services.preview.request()
+
+    async def _settle(self) -> None:
+        await self._services.operating_point.settle()
+        self._services.preview.request()

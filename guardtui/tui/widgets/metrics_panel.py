@@ -67,6 +67,8 @@ class Dashboard:
     fit: ThresholdFit | None = None
     held_out: float | None = None
     """Coverage cross-validated, where the threshold was fitted to these labels."""
+    fits_later: bool = False
+    """Whether the threshold will be fitted once all prompts are embedded."""
     shipped: float | None = None
     """The engine's shipped threshold."""
     better: BetterThreshold | None = None
@@ -163,7 +165,8 @@ def operating_text(shown: Dashboard) -> str:
         return ""
     text = f"threshold {threshold_text(settings.threshold)}, "
     if settings.threshold_source == SHIPPED:
-        return text + SHIPPED
+        later = "; fitted once all are embedded" if shown.fits_later else ""
+        return text + SHIPPED + later
     if fit is not None and is_fitted_with(shown.evaluation, fit):
         text += f"fitted to your {fit.labels} labels"
     else:
@@ -194,7 +197,12 @@ def _keys(name: str, keymap: Mapping[str, str] | None) -> str:
 def _shown_rates(shown: Dashboard) -> list[Text]:
     if shown.forecast is not None:
         return _expected_rates(shown.forecast)
-    return _rates(shown) if shown.partial is None else _open_rates(shown, shown.partial)
+    partial = shown.partial
+    if partial is None:
+        return _rates(shown)
+    if partial.sampled:
+        return [Text(f"⚠ partial: {_embedded(shown)}", "$text-warning"), *_rates(shown)]
+    return _open_rates(shown, partial)
 
 
 _EXPECTED = {
@@ -252,6 +260,18 @@ def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
     return lines + [Text(f"⚠ {doubt}", "$text-warning") for doubt in grounds.doubts]
 
 
+def _embedded(shown: Dashboard) -> str:
+    """How much of the prompts the figures are of while the engine embeds the others."""
+    metrics = shown.evaluation.metrics
+    return f"{metrics.total} of {metrics.prompts} prompts embedded so far"
+
+
+def _value(shown: Dashboard, value: float | None) -> str:
+    """A rate or area; "≈" before one that a sample stands for."""
+    sign = "≈" if shown.evaluation.is_of_a_part and value is not None else ""
+    return f"{sign}{number(value)}"
+
+
 def _rates(shown: Dashboard) -> list[Text]:
     metrics = shown.evaluation.metrics
     intervals = rate_intervals(metrics)
@@ -259,7 +279,7 @@ def _rates(shown: Dashboard) -> list[Text]:
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(metrics, name)
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
-        line.append(f"{number(value):<7}", "bold")
+        line.append(f"{_value(shown, value):<7}", "bold")
         sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
         line.append(f"{sign:<10}", style)
         interval = intervals.get(name)
@@ -281,7 +301,7 @@ def _separation(shown: Dashboard) -> list[Text]:
     if separation is None:
         return []
     line = Text(f"{'separation':<11}")
-    line.append(f"{number(separation.area):<7}", "bold")
+    line.append(f"{_value(shown, separation.area):<7}", "bold")
     change = shown.comparison.separation if shown.comparison else None
     sign, style = delta(None if change is None else change.value)
     line.append(f"{sign:<10}", style)
@@ -425,7 +445,7 @@ def summary(shown: Dashboard | None) -> Text:
         line.append(sign, style)
     else:
         probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
-        value = "≈" + number(probable.value) if probable else number(metrics.coverage)
+        value = "≈" + number(probable.value) if probable else _value(shown, metrics.coverage)
         line.append(f"coverage {value}", "bold")
         line.append(f" ⚠ {_left(partial)}", "$text-warning")
     line.append(f"  TPR {number(metrics.true_positive_rate)}")

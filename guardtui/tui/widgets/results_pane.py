@@ -107,7 +107,7 @@ class ResultsPane(Vertical):
         results = self.results
         if results is None:
             return
-        notes = []
+        notes = ["⚠ partial"] if results.evaluation.is_of_a_part else []
         if self.table.mark_count:
             notes.append(f"{self.table.mark_count} marked")
         if self.view.category is not None:

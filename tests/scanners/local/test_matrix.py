@@ -46,6 +46,30 @@ def test_products(count: int, size: int, seed: int) -> None:
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+def test_rows_put_anywhere_and_taken_in_any_order_have_the_same_products(
+    kind: type[FloatMatrix] | type[CompactMatrix],
+) -> None:
+    vectors, texts = unit(300, 64, 1), unit(3, 64, 2)
+    whole = filled(kind, vectors)
+    rows = np.random.default_rng(3).permutation(300)
+    scattered = kind(300, 64)
+    for part in np.array_split(rows, 7):
+        scattered.put(part, vectors[part])
+    some = rows[:50]
+    taken = scattered.taken(some)
+    assert len(taken) == 50
+    expected, found, of_some = (np.empty((3, n), np.float32) for n in (300, 300, 50))
+    whole.fill_rows(texts, expected)
+    scattered.fill_rows(texts, found)
+    taken.fill_rows(texts, of_some)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(of_some, expected[:, some])
+    scattered.put(some, vectors[rows[50:100]])  # a copy does not change with it
+    taken.fill_rows(texts, of_some)
+    np.testing.assert_array_equal(of_some, expected[:, some])
+
+
 def test_a_row_of_zeros_stays_one() -> None:
     matrix = filled(CompactMatrix, np.zeros((3, 4), np.float32))
     out = np.ones(3, np.float32)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardtui.scanners.local.vectors import VectorCache, embed, rounded, text_key
+from guardtui.scanners.local.vectors import VectorCache, encode_chunks, rounded, text_key
 from tests.examples import up_to
 
 SIZE = 8
@@ -38,11 +38,21 @@ class Counting:
         return text.split()
 
 
-def embedded(folder: Path, texts: Sequence[str], encoder: Counting) -> np.ndarray:
-    cache = VectorCache(folder, encoder.id, SIZE)
-    vectors = embed(encoder, cache, texts, advance=lambda done: None, stopped=lambda: False)
-    assert vectors is not None
+def embed(encoder: Counting, cache: VectorCache, texts: Sequence[str]) -> np.ndarray:
+    """Take from the cache what it has, and keep the rest in it."""
+    vectors = np.zeros((len(texts), SIZE), np.float32)
+    keys = [text_key(text) for text in texts]
+    missing = cache.read(keys, vectors)
+    fresh = [texts[row] for row in missing]
+    for chunk, found in encode_chunks(encoder, fresh, stopped=lambda: False):
+        rows = [missing[row] for row in chunk]
+        vectors[rows] = found
+        cache.write([keys[row] for row in rows], found)
     return vectors
+
+
+def embedded(folder: Path, texts: Sequence[str], encoder: Counting) -> np.ndarray:
+    return embed(encoder, VectorCache(folder, encoder.id, SIZE), texts)
 
 
 def cache_file(folder: Path) -> Path:
@@ -76,19 +86,6 @@ def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
     embedded(tmp_path, ["a"], one)
     embedded(tmp_path, ["a"], other)
     assert other.asked == ["a"]
-
-
-def test_stopping_keeps_what_was_done(tmp_path: Path) -> None:
-    encoder, texts = Counting(), [str(number) for number in range(300)]
-    cache = VectorCache(tmp_path, encoder.id, SIZE)
-    done: list[int] = []
-    stopped = embed(
-        encoder, cache, texts, advance=done.append, stopped=lambda: len(encoder.asked) > 3
-    )
-    assert stopped is None
-    assert 3 < len(encoder.asked) == done[-1] < 300
-    embedded(tmp_path, texts, encoder)
-    assert len(encoder.asked) == 300
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all, but long enough to be one" * 99])
@@ -174,9 +171,7 @@ def test_damage_while_it_is_open_changes_no_result(tmp_path: Path, damage: str) 
     cache = VectorCache(folder, encoder.id, SIZE)
 
     def vectors(texts: list[str]) -> np.ndarray:
-        found = embed(encoder, cache, texts, advance=lambda done: None, stopped=lambda: False)
-        assert found is not None
-        return found
+        return embed(encoder, cache, texts)
 
     first = vectors(["a", "b"])
     if damage == "folder deleted":

@@ -1,0 +1,181 @@
+"""Embedding of a prompt set: cached vectors first, then the rest in parts that stand for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.scanners.base import Progress, Report
+from guardtui.scanners.local.encoder import Encoder
+from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
+from guardtui.scanners.local.scoring import ScoringModel
+from guardtui.scanners.local.vectors import VectorCache, encode_chunks, text_key
+
+Floats: TypeAlias = "NDArray[np.float32]"
+Rows: TypeAlias = "NDArray[np.intp]"
+Stopped = Callable[[], bool]
+
+MANY = 2_000
+"""Prompts above which a set is embedded in parts."""
+
+PARTS = (500, 2_000, 4_000, 8_000, 16_000)
+"""Numbers of prompts at which those embedded are handed out; more of them move figures little."""
+
+_SLICE = 10_000  # prompts whose texts are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class PromptVectors:
+    """The prompts of a set as the engine sees them: their vectors, and prompt terms [N]."""
+
+    matrix: PromptMatrix
+    terms: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedPart:
+    """Some prompts of a set that are embedded while others are not: their rows, intp [n]."""
+
+    rows: Rows
+    vectors: PromptVectors
+
+
+Grown = Callable[[EmbeddedPart], None]
+"""Takes the newest part; called from the thread that embeds."""
+
+
+def has_parts(prompts: PromptSet) -> bool:
+    """Whether there are so many prompts that parts of them are handed out."""
+    return len(prompts) > MANY
+
+
+def embedding_order(prompts: PromptSet) -> Rows:
+    """Rows in the order in which they are embedded, intp [N]: every start of it is a fair sample.
+
+    Each class has its share in it, whatever the order of the file. Keys are hashes of the texts, so
+    that the order of keys is by chance, and the same whenever the file is opened.
+    """
+    places = np.empty(len(prompts), np.float64)
+    for members in (np.flatnonzero(prompts.expected), np.flatnonzero(~prompts.expected)):
+        dealt = members[np.argsort(prompts.keys[members], kind="stable")]
+        places[dealt] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+    return np.argsort(places, kind="stable")
+
+
+def embed_prompts(
+    encoder: Encoder,
+    scoring: ScoringModel,
+    cache: VectorCache,
+    prompts: PromptSet,
+    report: Report,
+    stopped: Stopped,
+    grown: Grown | None = None,
+) -> PromptVectors | None:
+    """Return the vectors of a prompt set; None when `stopped` said so, with the work cached.
+
+    `grown` is given those embedded so far whenever one of `PARTS` is reached and others are left.
+    """
+    work = _Work(encoder, scoring, cache, prompts, report, behind=grown is not None)
+    if not work.read(stopped):
+        return None
+    start = 0
+    order = np.arange(len(prompts)) if grown is None else embedding_order(prompts)
+    parts = grown is not None and has_parts(prompts)
+    stops = [stop for stop in PARTS if parts and stop < len(prompts)]
+    for stop in (*stops, len(prompts)):
+        if not work.encode(order[start:stop], stopped):
+            return None
+        # Of parts that were cached already only the last is worth a look.
+        following = next((one for one in stops if one > stop), len(prompts))
+        if grown is not None and work.misses(order[stop:following]):
+            grown(work.part(np.sort(order[:stop])))
+        start = stop
+    return work.vectors
+
+
+class _Work:
+    """Vectors of one prompt set on their way into a matrix."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        scoring: ScoringModel,
+        cache: VectorCache,
+        prompts: PromptSet,
+        report: Report,
+        *,
+        behind: bool,
+    ) -> None:
+        """With `behind` the threads that embed leave the screen the precedence."""
+        self._behind = behind
+        self._encoder, self._scoring, self._cache = encoder, scoring, cache
+        self._texts, self._report = prompts.prompts, report
+        total = len(prompts)
+        self.vectors = PromptVectors(
+            new_matrix(total, encoder.dimensions), np.zeros(total, np.float32)
+        )
+        self._missing = np.ones(total, bool)
+        self._done = self._known = 0
+
+    def read(self, stopped: Stopped) -> bool:
+        """Take what the cache has; False when stopped."""
+        total = len(self._missing)
+        for start in range(0, total, _SLICE):
+            texts = self._texts[start : start + _SLICE].to_list()
+            vectors = np.zeros((len(texts), self._encoder.dimensions), np.float32)
+            found = np.ones(len(texts), bool)
+            found[self._cache.read([text_key(text) for text in texts], vectors)] = False
+            rows = np.flatnonzero(found)
+            self._put(rows + start, vectors if len(rows) == len(texts) else vectors[rows])
+            self._known = self._done
+            self._tell()
+            if stopped():
+                return False
+        return True
+
+    def encode(self, rows: Rows, stopped: Stopped) -> bool:
+        """Embed what is missing of these rows, and cache it; False when stopped."""
+        missing = rows[self._missing[rows]]
+        for start in range(0, len(missing), _SLICE):
+            part = missing[start : start + _SLICE]
+            for chunk, texts, vectors in self._encoded(part, stopped):
+                self._put(part[chunk], vectors)
+                self._cache.write([text_key(text) for text in texts], vectors)
+                self._tell()
+            if self.misses(part):
+                return False
+        return True
+
+    def _encoded(
+        self, rows: Rows, stopped: Stopped
+    ) -> Iterator[tuple[list[int], Sequence[str], Floats]]:
+        texts = self._texts[rows].to_list()
+        chunks = encode_chunks(self._encoder, texts, stopped=stopped, behind=self._behind)
+        for chunk, vectors in chunks:
+            yield chunk, [texts[row] for row in chunk], vectors
+
+    def misses(self, rows: Rows) -> bool:
+        """Whether some of these rows have no vector."""
+        return bool(self._missing[rows].any())
+
+    def part(self, rows: Rows) -> EmbeddedPart:
+        """Return a copy of these rows."""
+        known = self.vectors
+        return EmbeddedPart(rows, PromptVectors(known.matrix.taken(rows), known.terms[rows]))
+
+    def _put(self, rows: Rows, vectors: Floats) -> None:
+        if not len(rows):
+            return
+        self.vectors.matrix.put(rows, vectors)
+        self.vectors.terms[rows] = self._scoring.prompt_terms(vectors)
+        self._missing[rows] = False
+        self._done += len(rows)
+
+    def _tell(self) -> None:
+        total = len(self._missing)
+        self._report(Progress("embedding prompts", self._done, total, known=self._known))
