@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -20,8 +21,9 @@ from guardtui.cli.outputs import (
     format_option,
     outputs_option,
 )
-from guardtui.cli.shards import merged_run, report_of
+from guardtui.cli.shards import merge_locally, report_of
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import FITTED, SHIPPED
 from guardtui.reports.base import load_writer
 from guardtui.session.named import find_baseline, is_of_session
 from guardtui.session.recorded import RecordedError
@@ -45,10 +47,17 @@ from guardtui.shards.parts import Run, runs_of
     metavar="ID|FILE",
     help="Compare with another run in DIR, or with a JSON report.",
 )
+@click.option(
+    "--threshold",
+    type=click.Choice([SHIPPED, FITTED]),
+    help="Of a run at the shipped threshold, as an array leaves one: leave it there, or fit it to "
+    "the labels (default: as 'guardtui eval', fitted where each class has 10 labels).",
+)
 @gate_options
 def command(
     folder: Path,
     run_id: str | None,
+    threshold: Literal["shipped", "fitted"] | None,
     format_name: str | None,
     outputs: tuple[Path, ...],
     baseline: str | None,
@@ -68,8 +77,8 @@ def command(
     check_outputs(outputs, folder / "set.json")
     run = _chosen(large, run_id)
     before = _baseline(large, baseline) if baseline is not None else None
-    merged = merged_run(run)
-    report = report_of(merged, before, None)
+    merged, fit = merge_locally(run, threshold, before)
+    report = replace(report_of(merged, before, None), fit=fit)
     return deliver(report, chosen, gates, (folder,))
 
 

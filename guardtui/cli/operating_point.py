@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import ENGINE, Evaluation
 from guardtui.domain.operating_point import (
     BY_HAND,
     FITTED,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
     from guardtui.scanners.base import Progress
     from guardtui.shards.merge import Merged
+    from guardtui.shards.parts import Run
+
+_FIT_FILE = "fit.json"  # in the folder of a run
 
 
 def show_progress(now: Progress) -> None:
@@ -112,6 +116,52 @@ def threshold_for_shards(
         value = None if then.threshold_source == SHIPPED else then.threshold
         return ShardsThreshold(value, then.threshold_source)
     return ShardsThreshold(None, SHIPPED, unfitted=True)
+
+
+def threshold_for_merge(
+    merged: Merged, wanted: Wanted, baseline: Evaluation | None = None
+) -> ShardsThreshold | None:
+    """Return the threshold by which a run is to be judged anew; None where it stays as it is.
+
+    A run at the shipped threshold, as the tasks of an array leave one, is treated as
+    `threshold_for_shards` would have treated it: it takes that of a `baseline` by the same engine,
+    else one fitted to the scores of all shards. Raises `OperatingPointError` and FileError.
+    """
+    settings = merged.run.settings
+    if settings.name != ENGINE or settings.threshold_source != SHIPPED or wanted == SHIPPED:
+        return None
+    if wanted is None and baseline is not None and baseline.settings.identity == settings.identity:
+        then = baseline.settings
+        if then.threshold == settings.threshold:
+            return None
+        return ShardsThreshold(then.threshold, then.threshold_source)
+    return fitted_to_shards(merged, wanted)
+
+
+def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
+    """Keep beside a run what its threshold was fitted to. Raises FileError."""
+    if fit is not None:
+        from guardtui.session.threshold_fits import write_fit
+        from guardtui.shards.leftovers import write_shared
+
+        write_shared(run.folder / _FIT_FILE, json.dumps(write_fit(fit)).encode())
+
+
+def fit_of_run(run: Run) -> ThresholdFit | None:
+    """Return the fit that a run's threshold is from; None where it is from none, or not known."""
+    from guardtui.session.threshold_fits import read_fit
+
+    try:
+        told = json.loads((run.folder / _FIT_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    fit = read_fit(told) if isinstance(told, dict) else None
+    settings = run.settings
+    is_its = fit is not None and (fit.threshold, fit.source) == (
+        settings.threshold,
+        settings.threshold_source,
+    )
+    return fit if is_its else None
 
 
 def fitted_to_shards(merged: Merged, wanted: Wanted) -> ShardsThreshold | None:

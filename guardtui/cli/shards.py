@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.operating_point import ShardsThreshold, fitted_to_shards
+from guardtui.cli.operating_point import (
+    ShardsThreshold,
+    fit_of_run,
+    fitted_to_shards,
+    keep_fit,
+    threshold_for_merge,
+)
 from guardtui.cli.shard_options import ShardFlags
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.figures import count_text
@@ -107,27 +113,75 @@ def evaluate_locally(
     if shard is not None:
         for manifest in make_executor("serial").run(job, [shard]):
             diagnostics.note(told(shard, manifest))
+        keep_fit(job.worker().run, threshold.fit)
         return None, threshold.fit
     jobs = flags.jobs
     if jobs is None and flags.address is None:  # how many cores a cluster has, it tells itself
         jobs = min(os.cpu_count() or 1, large.shards)
-    name = flags.executor or ("serial" if jobs == 1 else "processes")
+    workers = _Workers(
+        flags.executor or ("serial" if jobs == 1 else "processes"), jobs, flags.address
+    )
     try:
-        run = _run_all(job, large, name, jobs, flags.address)
+        # A run that was begun before, as by the tasks of an array, is somebody's: it stays.
+        begun_here = not job.worker().run.folder.exists()
+        run = workers.evaluate(job, large)
         if not threshold.unfitted:
+            keep_fit(run, threshold.fit)
             return merged_run(run), threshold.fit
         scored = merge(run)
         fitted = fitted_to_shards(scored, wanted)
         if fitted is None:
             scored.write()
             return scored, None
-        job = replace(job, threshold=fitted.value, threshold_source=fitted.source)
-        merged = merged_run(_run_all(job, large, name, jobs, flags.address))
+        merged = _judged_anew(job, large, fitted, workers)
     finally:
         diagnostics.progress("")
-    if merged.run.id != run.id:
+    if begun_here and merged.run.id != run.id:
         scored.discard()
     return merged, fitted.fit
+
+
+def merge_locally(
+    run: Run, wanted: Wanted, baseline: Evaluation | None
+) -> tuple[Merged, ThresholdFit | None]:
+    """Put the shards of a run together, and return the fit that its threshold is from, or None.
+
+    One at the shipped threshold is judged anew where `guardtui eval` would have taken another one:
+    then tasks that saw one shard each come to what a single run comes to. It stays as it was.
+    Raises `ShardError`, `OperatingPointError`, `ExecutorError`, ScannerError and FileError.
+    """
+    merged = merge(run)
+    settled = threshold_for_merge(merged, wanted, baseline)
+    encoder = run.settings.identity.partition("-")[0]
+    if settled is not None and encoder in ENCODERS:
+        large = run.large
+        job = Job(large.folder, run.topic, encoder)
+        jobs = min(os.cpu_count() or 1, large.shards)
+        if job.worker().run.id == run.id and large.has_rows(large.all_shards()):
+            try:
+                workers = _Workers("serial" if jobs == 1 else "processes", jobs)
+                merged = _judged_anew(job, large, settled, workers)
+            finally:
+                diagnostics.progress("")
+            diagnostics.note(
+                f"run {run.id}, at the shipped threshold, judged anew: run {merged.run.id}, "
+                f"threshold {settled.source}"
+            )
+            return merged, settled.fit
+        diagnostics.warn(
+            f"run {run.id} is at the shipped threshold, and cannot be judged by another one here: "
+            "its rows or its engine are not at hand"
+        )
+    merged.write()
+    return merged, fit_of_run(run)
+
+
+def _judged_anew(job: Job, large: LargeSet, settled: ShardsThreshold, workers: _Workers) -> Merged:
+    """The same by another threshold. The vectors are there, so that this takes a moment."""
+    job = replace(job, threshold=settled.value, threshold_source=settled.source)
+    run = workers.evaluate(job, large)
+    keep_fit(run, settled.fit)
+    return merged_run(run)
 
 
 def evaluate_by_others(
@@ -170,16 +224,26 @@ def merged_run(run: Run) -> Merged:
     return merged
 
 
-def _run_all(job: Job, large: LargeSet, name: str, jobs: int | None, address: str | None) -> Run:
-    executor, run = make_executor(name, jobs, address), job.worker().run
-    left = [one for one in large.all_shards() if read_manifest(run, one) is None]
-    done = large.shards - len(left)
-    if left:
-        diagnostics.progress(f"evaluating: {done} of {large.shards} shards")
-        for _ in executor.run(job, left):
-            done += 1
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """Who evaluates shards: the name of an executor, how many, and the address of a cluster."""
+
+    executor: str
+    jobs: int | None
+    address: str | None = None
+
+    def evaluate(self, job: Job, large: LargeSet) -> Run:
+        """Evaluate the shards that have no part yet, with progress; return the run."""
+        executor = make_executor(self.executor, self.jobs, self.address)
+        run = job.worker().run
+        left = [one for one in large.all_shards() if read_manifest(run, one) is None]
+        done = large.shards - len(left)
+        if left:
             diagnostics.progress(f"evaluating: {done} of {large.shards} shards")
-    return run
+            for _ in executor.run(job, left):
+                done += 1
+                diagnostics.progress(f"evaluating: {done} of {large.shards} shards")
+        return run
 
 
 def told(shard: Shard, manifest: Manifest) -> str:

@@ -117,12 +117,8 @@ class Merged:
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 
     def discard(self) -> None:
-        """Remove the parts of a run of which only the scores were wanted.
-
-        One whose sum was written is an evaluation in its own right, and stays.
-        """
-        if not (self.run.folder / "merged.json").exists():
-            shutil.rmtree(self.run.folder, ignore_errors=True)
+        """Remove the run, of which only the scores were wanted: its parts, and what it says."""
+        shutil.rmtree(self.run.folder, ignore_errors=True)
 
     def wrong_rows(
         self, columns: Sequence[str] | None = None, most: int | None = None

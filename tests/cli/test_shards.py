@@ -217,6 +217,92 @@ def test_the_report_is_that_of_an_ordinary_evaluation(here: Path) -> None:
     assert json.loads(again)["results"] == other["results"]
 
 
+def array(here: Path, folder: str, *more: str, shards: int = 3) -> None:
+    """Evaluate each shard by a task of its own."""
+    for index in range(shards):
+        words = evaluate("--out", folder, "--shard", f"{index}/{shards}", *more)
+        code, _, err = run(here, *words)
+        assert code == 0, err
+
+
+def test_an_array_and_its_sum_report_what_one_command_and_an_ordinary_evaluation_report(
+    here: Path,
+) -> None:
+    _, ordinary, _ = run(here, *evaluate("--format", "json"))
+    wanted = json.loads(ordinary)
+    assert wanted["threshold_source"] == "fitted to 400 labels"
+    assert wanted["operating_point"]["cross_validated"] is not None
+    _, together, _ = run(here, *evaluate("--out", "one", "--shards", "3", "--format", "json"))
+    assert json.loads(together) == wanted
+    array(here, "set")
+    (shipped,) = runs_of(open_set(here / "set"))
+    assert shipped.settings.threshold_source == "shipped"
+    code, out, err = run(here, "merge", "set", "--format", "json")
+    assert code == 0, err
+    fitted = runs_of(open_set(here / "set"))[-1]
+    assert f"run {shipped.id}, at the shipped threshold, judged anew: run {fitted.id}" in err
+    merged = json.loads(out)
+    # Where the prompts are read from is another place.
+    named = {"prompts", "prompt_path", "source"}
+    assert {name for name in wanted if merged[name] != wanted[name]} <= named
+    # Put together again it is the run that was worked on last, with the same fit.
+    _, again, err = run(here, "merge", "set", "--format", "json")
+    assert json.loads(again) == merged
+    assert "judged anew" not in err
+    assert said(merge(fitted)) == sayings(here / "one")
+
+
+def test_a_sum_at_the_shipped_threshold_on_request(here: Path) -> None:
+    array(here, "set")
+    code, out, err = run(here, "merge", "set", "--format", "json", "--threshold", "shipped")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["threshold_source"] == "shipped"
+    assert len(runs_of(open_set(here / "set"))) == 1
+    _, ordinary, _ = run(here, *evaluate("--format", "json", "--threshold", "shipped"))
+    assert json.loads(out)["results"] == json.loads(ordinary)["results"]
+
+
+def test_too_few_labels_leave_an_array_at_the_shipped_threshold(here: Path) -> None:
+    lines = (here / "prompts.csv").read_text("utf-8").splitlines()
+    (here / "prompts.csv").write_text("\n".join(lines[:13]) + "\n", "utf-8")
+    array(here, "set", shards=2)
+    code, out, err = run(here, "merge", "set", "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["threshold_source"] == "shipped"
+    code, _, err = run(here, "merge", "set", "--threshold", "fitted")
+    assert code == 2
+    assert "the threshold cannot be fitted" in err
+
+
+def test_a_sum_with_a_baseline_of_the_same_engine_takes_its_threshold(here: Path) -> None:
+    words = evaluate("--out", "set", "--shards", "3", "--threshold", "0.7")
+    assert run(here, *words)[0] == 0
+    (before,) = runs_of(open_set(here / "set"))
+    edited = TOPIC.replace("Personal advice on taxes", "Soups and the weather in Paris, not")
+    (here / "topic.yaml").write_text(edited, encoding="utf-8")
+    array(here, "set")
+    code, out, err = run(here, "merge", "set", "--baseline", before.id, "--format", "json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert (report["threshold"], report["threshold_source"]) == (0.7, "by hand")
+
+
+def test_one_command_leaves_what_an_array_began_and_removes_what_it_began_itself(
+    here: Path,
+) -> None:
+    array(here, "set")
+    (shipped,) = runs_of(open_set(here / "set"))
+    before = sorted(path.name for path in shipped.folder.iterdir())
+    assert run(here, *evaluate(prompts="set"))[0] == 0
+    first, last = runs_of(open_set(here / "set"))
+    assert first.id == shipped.id
+    assert last.settings.threshold_source == "fitted to 400 labels"
+    assert sorted(path.name for path in shipped.folder.iterdir()) == before
+    assert run(here, *evaluate("--out", "one", "--shards", "3"))[0] == 0
+    (only,) = runs_of(open_set(here / "one"))
+    assert only.id == last.id
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -24,7 +24,7 @@ LIMIT_BYTES = 2 * 1024**3
 """Default bound of the cache file; the oldest vectors go first."""
 
 _LOOK_UP = 500  # keys in one query: short enough not to hold the interpreter
-_CALM = 10  # nice value of threads that embed behind a screen
+_CALM = 5  # nice value of threads that embed behind a screen
 _FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
 
 Floats: TypeAlias = "NDArray[np.float32]"
