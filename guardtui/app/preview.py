@@ -87,8 +87,10 @@ class Preview:
         scanner = self._engine.scanner
         async for part in self._engine.parts(topic, prompts):
             await self.show(part)
-        if self._completing or self._engine.scanner is not scanner:
-            self._owed = True  # whoever completes, or chose another engine, goes on from here
+        if self._completing or not self.begun or self._engine.scanner is not scanner:
+            # Whoever opens, completes or chose another engine goes on from here: to evaluate the
+            # whole meanwhile would cancel theirs.
+            self._owed = True
             return
         evaluation = await self._evaluate()
         if evaluation is None:

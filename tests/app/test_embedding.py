@@ -351,3 +351,36 @@ async def test_another_engine_chosen_meanwhile_opens_the_prompts_from_there(
         assert app.state.fit is not None
         assert whole.settings.threshold == other.settings.threshold == app.state.fit.threshold
         assert len(app.state.iterations) == 1
+
+
+async def test_a_preview_that_is_still_being_shown_does_not_take_the_place_of_the_record(
+    path: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening(path, held) as app:
+        services = app.services
+        show, waits = services.evaluations.show, asyncio.Event()
+
+        async def slow(evaluation: Evaluation, predicted: object = None) -> None:
+            await show(evaluation)
+            if evaluation.topic.description == "Soup":
+                await waits.wait()
+
+        monkeypatch.setattr(services.evaluations, "show", slow)
+        await app.part()
+        app.describe("Soup")
+        await app.part()
+        record = services._record_file
+
+        async def recorded() -> bool:
+            waits.set()  # between two evaluations of the opening
+            await app.jobs.finished()
+            assert app.state.evaluation is not None
+            assert app.state.evaluation.is_of_a_part  # another run would cancel that of the record
+            return await record()
+
+        monkeypatch.setattr(services, "_record_file", recorded)
+        held.let.set()
+        whole = await app.whole()
+        assert whole.topic.description == "Soup"
+        assert not whole.is_of_a_part
+        assert len(app.state.iterations) == 1
