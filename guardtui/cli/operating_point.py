@@ -141,10 +141,11 @@ def threshold_for_merge(
 def keep_fit(run: Run, fit: ThresholdFit | None) -> None:
     """Keep beside a run what its threshold was fitted to. Raises FileError."""
     if fit is not None:
-        from guardtui.session.threshold_fits import write_fit
+        from guardtui.session.threshold_fits import FIT, write_fit
         from guardtui.shards.leftovers import write_shared
 
-        write_shared(run.folder / _FIT_FILE, json.dumps(write_fit(fit)).encode())
+        told = {"schema_version": 1, FIT: write_fit(fit)[FIT]}
+        write_shared(run.folder / _FIT_FILE, f"{json.dumps(told, indent=2)}\n".encode())
 
 
 def fit_of_run(run: Run) -> ThresholdFit | None:

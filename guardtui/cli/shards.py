@@ -113,7 +113,9 @@ def evaluate_locally(
     if shard is not None:
         for manifest in make_executor("serial").run(job, [shard]):
             diagnostics.note(told(shard, manifest))
-        keep_fit(job.worker().run, threshold.fit)
+        run = job.worker().run
+        run.claim()
+        keep_fit(run, threshold.fit)
         return None, threshold.fit
     jobs = flags.jobs
     if jobs is None and flags.address is None:  # how many cores a cluster has, it tells itself
@@ -122,8 +124,8 @@ def evaluate_locally(
         flags.executor or ("serial" if jobs == 1 else "processes"), jobs, flags.address
     )
     try:
-        # A run that was begun before, as by the tasks of an array, is somebody's: it stays.
-        begun_here = not job.worker().run.folder.exists()
+        if threshold.unfitted:
+            job.worker().run.begin_for_scores()
         run = workers.evaluate(job, large)
         if not threshold.unfitted:
             keep_fit(run, threshold.fit)
@@ -136,7 +138,7 @@ def evaluate_locally(
         merged = _judged_anew(job, large, fitted, workers)
     finally:
         diagnostics.progress("")
-    if begun_here and merged.run.id != run.id:
+    if merged.run.id != run.id:
         scored.discard()
     return merged, fitted.fit
 
@@ -151,6 +153,7 @@ def merge_locally(
     Raises `ShardError`, `OperatingPointError`, `ExecutorError`, ScannerError and FileError.
     """
     merged = merge(run)
+    run.claim()
     settled = threshold_for_merge(merged, wanted, baseline)
     encoder = run.settings.identity.partition("-")[0]
     if settled is not None and encoder in ENCODERS:

@@ -111,14 +111,16 @@ class Merged:
         """
         text = json.dumps(self.to_json(), indent=2) + "\n"
         path, large = self.run.folder / "merged.json", self.run.large
+        self.run.claim()
         # To look at a run is not to work on it; and its folder may be one to read only.
         if not _holds(path, text.encode()):
             write_shared(path, text.encode())
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 
     def discard(self) -> None:
-        """Remove the run, of which only the scores were wanted: its parts, and what it says."""
-        shutil.rmtree(self.run.folder, ignore_errors=True)
+        """Remove the run if it was begun for its scores, and nobody wanted more of it since."""
+        if self.run.may_be_discarded:
+            shutil.rmtree(self.run.folder, ignore_errors=True)
 
     def wrong_rows(
         self, columns: Sequence[str] | None = None, most: int | None = None

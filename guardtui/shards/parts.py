@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -26,6 +27,9 @@ from guardtui.shards.shard import Shard, ShardError
 from guardtui.shards.vectors import keys_digest
 
 SCHEMA_VERSION = 1
+
+_FOR_SCORES = "for-scores"
+"""A file in the folder of a run that was begun for its scores only."""
 
 Counts = Mapping[str, tuple[int, int, int, int, int, int]]
 """By category ("" without that column): TP, FN and prompts without a verdict of those that should
@@ -87,6 +91,22 @@ class Run:
         path = self.folder / "run.json"
         if not path.exists():
             write_shared(path, _json(told))
+
+    def begin_for_scores(self) -> None:
+        """Begin, and say in its folder that it may be discarded, if it is new. Raises FileError."""
+        if not self.folder.exists():
+            self.begin()
+            write_shared(self.folder / _FOR_SCORES, b"")
+
+    def claim(self) -> None:
+        """Have it stay: it is an evaluation in its own right."""
+        with contextlib.suppress(OSError):
+            (self.folder / _FOR_SCORES).unlink()
+
+    @property
+    def may_be_discarded(self) -> bool:
+        """Whether it was begun for its scores, and nobody wanted more of it since."""
+        return (self.folder / _FOR_SCORES).exists()
 
 
 def open_run(large: LargeSet, name: str) -> Run:

@@ -15,7 +15,7 @@ import pytest
 from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.shards.large_set import open_set
 from guardtui.shards.merge import merge
-from guardtui.shards.parts import runs_of
+from guardtui.shards.parts import Run, runs_of
 from tests.shards.conftest import write_prompts
 from tests.shards.test_merge import said
 
@@ -93,8 +93,8 @@ def evaluate(*more: str, prompts: str = "prompts.csv") -> list[str]:
 
 
 def sayings(folder: Path) -> tuple[bytes, object]:
-    (found,) = runs_of(open_set(folder))
-    return said(merge(found))
+    """What the run says that was worked on last."""
+    return said(merge(runs_of(open_set(folder))[-1]))
 
 
 def test_killed_and_started_twice_it_is_what_one_run_gives(
@@ -301,6 +301,11 @@ def test_one_command_leaves_what_an_array_began_and_removes_what_it_began_itself
     assert run(here, *evaluate("--out", "one", "--shards", "3"))[0] == 0
     (only,) = runs_of(open_set(here / "one"))
     assert only.id == last.id
+    # What a killed command began for itself goes with the end of the next one.
+    scores = Run(only.large, only.topic, shipped.settings)
+    scores.begin_for_scores()
+    assert run(here, *evaluate(prompts="one"))[0] == 0
+    assert [one.id for one in runs_of(open_set(here / "one"))] == [last.id]
 
 
 @pytest.mark.parametrize(
