@@ -25,6 +25,7 @@ from benchmarks.fidelity import Case, read_cases
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED, fit_threshold
 from guardtui.domain.prompts import prompt_keys
+from guardtui.domain.sweep import sweep
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.encoder import ENCODERS, EncoderError, load_encoder
@@ -66,7 +67,8 @@ def measure(case: Case, scores: NDArray[np.float32], settings: ScannerSettings) 
         fit = fit_threshold(evaluation, shipped)
     except ValueError:
         return None
-    return Found(case.id, fit.held_out, evaluation.metrics.coverage or 0.0, fit.coverage)
+    best = float(sweep(scores, evaluation.should_trigger, topic.intent).coverage.max())
+    return Found(case.id, fit.held_out, evaluation.metrics.coverage or 0.0, best)
 
 
 def summary(found: Sequence[Found]) -> dict[str, float]:

@@ -33,6 +33,13 @@ Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
 
 _SEED = 0
 
+SLACK = 0.5
+"""Share of a prompt of the smaller class by which thresholds near the best count as equally good.
+
+A fit takes the middle of them, which is nearer to what further prompts ask for than the very best
+on a few labels.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ThresholdFit:
@@ -65,9 +72,9 @@ def fit_threshold(
 ) -> ThresholdFit:
     """Return the threshold with the largest coverage on the labels of an evaluation.
 
-    Its verdicts do not matter, only its scores. In the middle of thresholds that are equally good.
-    Prompts without a score count nowhere. Raises
-    ValueError, in words for the author, when a class has fewer than `least` prompts.
+    Its verdicts do not matter, only its scores. In the middle of thresholds that are equally good,
+    up to `SLACK`. Prompts without a score count nowhere. Raises ValueError, in words for the
+    author, when a class has fewer than `least` prompts.
     """
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
     known = ~np.isnan(scores)
@@ -78,7 +85,7 @@ def fit_threshold(
                 f"{count} labelled prompts that {duty} trigger: at least {least} are needed"
             )
     found = best_threshold(
-        sweep(scores, should, evaluation.topic.intent, evaluation.keys), seed=_SEED
+        sweep(scores, should, evaluation.topic.intent, evaluation.keys), seed=_SEED, slack=SLACK
     )
     assert found is not None  # noqa: S101 - both classes are there
     assert found.cross_validated is not None  # noqa: S101 - and large enough
@@ -163,7 +170,7 @@ def better_threshold(
     found = sweep(scores, should, intent, evaluation.keys)
     if found.coverage.max() <= now.coverage:
         return None
-    best = best_threshold(found, seed=_SEED)
+    best = best_threshold(found, seed=_SEED, slack=SLACK)
     if best is None or best.cross_validated is None:
         return None
     triggered = best.cross_validated.triggered.view(np.int8)

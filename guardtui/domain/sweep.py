@@ -19,6 +19,8 @@ FOLDS_AT_MOST = 10
 
 _DECIMALS = range(2, 10)
 
+_ROUNDING = 1e-9  # of rates that are equal as fractions
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -169,14 +171,17 @@ class Sweep:
 
     # --- the best threshold ---------------------------------------------------------------
 
-    def best(self, *, min_tpr: float = 0.0, min_tnr: float = 0.0) -> float | None:
+    def best(
+        self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, slack: float = 0.0
+    ) -> float | None:
         """The threshold with the largest coverage among those with both rates at their floors.
 
         In the middle of those that are equally good, which are neighbours: TPR goes one way along
-        the thresholds and TNR the other. None when no threshold meets the floors, or a class is
-        missing.
+        the thresholds and TNR the other. With `slack`, a share of a prompt of the smaller class,
+        those count as equally good that lack so much of the largest coverage. None when no
+        threshold meets the floors, or a class is missing.
         """
-        run = self._best_run(self.tp, self.fp, min_tpr, min_tnr)
+        run = self._best_run(self.tp, self.fp, min_tpr, min_tnr, slack)
         return self._middle(run) if run.meets_floors else None
 
     def nearest(self, *, min_tpr: float, min_tnr: float) -> float:
@@ -184,7 +189,12 @@ class Sweep:
         return self._middle(self._best_run(self.tp, self.fp, min_tpr, min_tnr))
 
     def _best_run(
-        self, tp: NDArray[np.int64], fp: NDArray[np.int64], min_tpr: float, min_tnr: float
+        self,
+        tp: NDArray[np.int64],
+        fp: NDArray[np.int64],
+        min_tpr: float,
+        min_tnr: float,
+        slack: float = 0.0,
     ) -> _Run:
         """The best run of cuts by counts [K + 1] of some of the prompts."""
         positives, negatives = int(tp.max()), int(fp.max())
@@ -197,7 +207,10 @@ class Sweep:
             worth = np.where(meets, np.minimum(tpr, tnr), -1.0)
         else:
             worth = np.minimum(tpr - min_tpr, tnr - min_tnr)
-        equal = np.flatnonzero(worth == worth.max())
+        least = worth.max()
+        if slack:
+            least -= slack / min(positives, negatives) + _ROUNDING
+        equal = np.flatnonzero(worth >= least)
         return _Run(int(equal[0]), int(equal[-1]), meets_floors=met)
 
     def _middle(self, run: _Run) -> float:
@@ -205,7 +218,7 @@ class Sweep:
         return _between(self._below(run.first), self._top(run.last))
 
     def cross_validated(
-        self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0
+        self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0, slack: float = 0.0
     ) -> CrossValidated | None:
         """What `best` reaches on prompts that had no part in choosing it.
 
@@ -231,7 +244,7 @@ class Sweep:
             start, middle, stop = bounds[2 * number : 2 * number + 3]
             without_fp = self.fp - self._triggering(places[order[start:middle]])
             without_tp = self.tp - self._triggering(places[order[middle:stop]])
-            run = self._best_run(without_tp, without_fp, min_tpr, min_tnr)
+            run = self._best_run(without_tp, without_fp, min_tpr, min_tnr, slack)
             threshold = self._middle(run)
             unmet += not run.meets_floors
             thresholds.append(threshold)
@@ -357,13 +370,18 @@ def sweep(
 
 
 def best_threshold(
-    found: Sweep, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0
+    found: Sweep,
+    *,
+    min_tpr: float = 0.0,
+    min_tnr: float = 0.0,
+    seed: int = 0,
+    slack: float = 0.0,
 ) -> Best | None:
     """The best threshold with these floors, in sample and cross-validated; None as `Sweep.best`."""
-    threshold = found.best(min_tpr=min_tpr, min_tnr=min_tnr)
+    threshold = found.best(min_tpr=min_tpr, min_tnr=min_tnr, slack=slack)
     if threshold is None:
         return None
-    validated = found.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed)
+    validated = found.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
     place = found.place(threshold)
     return Best(place, threshold, found.metrics(place), validated)
 

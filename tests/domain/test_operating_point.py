@@ -15,6 +15,7 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     LABELS_AT_LEAST,
+    SLACK,
     ThresholdFit,
     better_threshold,
     fit_threshold,
@@ -84,13 +85,20 @@ def labelled(draw: st.DrawFn) -> Evaluation:
     )
 
 
+def half_a_prompt(shipped: Evaluation) -> float:
+    """Coverage that a fit may lack on its own labels: half a prompt of the smaller class."""
+    belonging = int(shipped.expected.sum())
+    return SLACK / min(belonging, len(shipped.expected) - belonging) + 1e-6
+
+
 @given(labelled(), st.floats(0, 1))
-def test_a_fit_is_as_good_as_any_threshold_on_the_labels_it_was_fitted_to(
+def test_a_fit_is_within_half_a_prompt_of_any_threshold_on_the_labels_it_was_fitted_to(
     shipped: Evaluation, other: float
 ) -> None:
     fit = fit_threshold(shipped, SHIPPED)
     best = coverage(fitted(shipped, fit))
     assert best == fit.coverage
+    best += half_a_prompt(shipped)
     assert best >= coverage(shipped)
     tried = evaluation(shipped.verdicts.score, shipped.expected, other, intent=shipped.topic.intent)
     assert best >= coverage(tried)
@@ -109,13 +117,27 @@ def test_the_order_of_the_rows_does_not_matter(shipped: Evaluation, seed: int) -
 
 
 @given(labelled())
-def test_a_monotone_transformation_of_the_scores_changes_no_coverage(shipped: Evaluation) -> None:
+def test_a_monotone_transformation_of_the_scores_moves_coverage_by_half_a_prompt_at_most(
+    shipped: Evaluation,
+) -> None:
     # Ranks as scores: every other transformation that keeps the order has the same ones.
     _, rank = np.unique(shipped.verdicts.score, return_inverse=True)
     scores = ((rank + 1) / (len(rank) + 2)).astype(np.float32)
     moved = evaluation(scores, shipped.expected, intent=shipped.topic.intent)
     one, other = fit_threshold(shipped, SHIPPED), fit_threshold(moved, SHIPPED)
-    assert other.coverage == one.coverage
+    assert other.coverage == pytest.approx(one.coverage, abs=half_a_prompt(shipped))
+
+
+def test_a_single_label_between_the_classes_does_not_draw_the_fit_to_its_side() -> None:
+    expected = np.arange(30) < 10
+    scores = np.where(expected, 0.6, 0.2).astype(np.float32)
+    scores[10] = 0.55
+    fit = fit_threshold(evaluation(scores, expected), SHIPPED)
+    # One of twenty is half of one of ten: the middle from 0.2 to 0.6, not that above 0.55.
+    assert (fit.threshold, fit.coverage) == (0.4, 0.95)
+    scores[11] = 0.54
+    fit = fit_threshold(evaluation(scores, expected), SHIPPED)
+    assert (fit.threshold, fit.coverage) == (0.57, 1.0)
 
 
 @given(labelled())
