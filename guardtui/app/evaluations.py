@@ -12,6 +12,7 @@ from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Jobs
 from guardtui.app.state import Store
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
+from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import held_out_metrics
 from guardtui.domain.partial_rates import PartialRates, partial_rates
@@ -35,10 +36,12 @@ class Evaluations:
         evaluation: Evaluation,
         predicted: NDArray[np.int8] | None = None,
         forecast: Forecast | None = None,
+        estimate: Estimate | None = None,
     ) -> None:
         """Compare an evaluation with the baseline and publish both.
 
-        `predicted` are the verdicts expected where there are none yet, int8 [N]. With a `forecast`
+        `predicted` are the verdicts expected where there are none yet, int8 [N], and `estimate` is
+        what a forecast makes of the rates of a scan that is not complete. With a `forecast`
         the evaluation holds its verdicts, and the baseline is one of the guardrail it is about. An
         evaluation of other prompts than those of now is dropped: a newer run is on its way.
         """
@@ -63,7 +66,7 @@ class Evaluations:
             whole = not evaluation.is_of_a_part
             held_out = held_out_metrics(fit, evaluation) if fit is not None and whole else None
             coverage = None if held_out is None else held_out.coverage
-            return comparison, partial_rates(evaluation, predicted), coverage
+            return comparison, partial_rates(evaluation, predicted, estimate), coverage
 
         comparison, partial, held_out = await asyncio.to_thread(work_out)
         self._store.publish(

@@ -7,8 +7,10 @@ import threading
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.app.engine import Engine
+from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import forecast_settings
 from guardtui.domain.prompts import PromptSet
@@ -56,8 +58,29 @@ class Forecasting:
         """Forecast a definition for the screen; None where the author wants the engine's view."""
         return await self.forecast(topic, prompts) if self.wanted else None
 
-    async def forecast(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
-        """Forecast a definition; None where the verdicts recorded so far do not suffice."""
+    async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
+        """Estimate the rates of a scan of which some rows are open; None where it is no help."""
+        answered = scan.verdicts.triggered
+        forecast = await self.forecast(scan.topic, prompts, answered)
+        if forecast is None or forecast.grounds.settings.name != scan.settings.name:
+            return None
+        expected = forecast.rates
+        rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
+        return Estimate(
+            rates={
+                name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
+                for name, rate in zip(BOUNDED_RATES, rates, strict=True)
+            },
+            open_rows=scan.metrics.open,
+        )
+
+    async def forecast(
+        self, topic: Topic, prompts: PromptSet, answered: NDArray[np.int8] | None = None
+    ) -> Forecast | None:
+        """Forecast a definition; None where the verdicts recorded so far do not suffice.
+
+        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`).
+        """
         scans = tuple(
             iteration.evaluation
             for iteration in self._session.iterations
@@ -68,7 +91,7 @@ class Forecasting:
         stop = threading.Event()
         try:
             return await asyncio.to_thread(
-                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set
+                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set, answered
             )
         except asyncio.CancelledError:
             stop.set()
@@ -81,6 +104,7 @@ class Forecasting:
         prompts: PromptSet,
         scanner: LocalScanner,
         stopped: Stopped,
+        answered: NDArray[np.int8] | None,
     ) -> Forecast | None:
         try:
             with self._one_at_a_time:
@@ -89,7 +113,7 @@ class Forecasting:
                     known = self._fit(scans, prompts, scanner, stopped)
             if known is None or known.forecaster is None:
                 return None
-            return known.forecaster.forecast(topic, stopped)
+            return known.forecaster.forecast(topic, stopped, answered)
         except ScannerError:
             return None  # the preview by the same engine has told the author
 

@@ -127,7 +127,11 @@ class Preview:
 
     async def show(self, evaluation: Evaluation) -> None:
         """Publish an evaluation, of the engine or of a scan."""
-        await self._evaluations.show(evaluation, self._scans.predicted_verdicts(evaluation))
+        estimate = None
+        if evaluation.metrics.open:
+            estimate = await self._forecasting.estimate(evaluation, self._workspace.prompts)
+        predicted = self._scans.predicted_verdicts(evaluation)
+        await self._evaluations.show(evaluation, predicted, estimate=estimate)
 
     async def evaluate(self) -> Evaluation | None:
         """Evaluate the definition with the engine now, and show it; None when that fails.

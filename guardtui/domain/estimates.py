@@ -43,13 +43,14 @@ class Estimate:
 
     A rate is None where nothing speaks for it: its class is missing, or has neither a verdict nor
     a prediction. `open_rows` counts the rows still to be asked; of `compared` rows that have both
-    a verdict and a prediction, `differing` answered otherwise than was predicted.
+    a verdict and a prediction, `differing` answered otherwise than was predicted; both are 0 where
+    the rates are forecast.
     """
 
     rates: Mapping[str, RateEstimate | None]
     open_rows: int
-    compared: int
-    differing: int
+    compared: int = 0
+    differing: int = 0
 
 
 def rate_bounds(

@@ -30,18 +30,23 @@ class PartialRates:
 
 
 def partial_rates(
-    evaluation: Evaluation, predicted: NDArray[np.int8] | None
+    evaluation: Evaluation,
+    predicted: NDArray[np.int8] | None,
+    forecast: Estimate | None = None,
 ) -> PartialRates | None:
     """Return the partial rates of an evaluation, or None when every prompt has a verdict.
 
-    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`.
+    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`; a `forecast`
+    of the rates takes the place of that estimate.
     """
     metrics = evaluation.metrics
     if not metrics.missing:
         return None
     codes, duty = evaluation.codes, evaluation.should_trigger
     probable = None
-    if metrics.open and predicted is not None:
+    if metrics.open and forecast is not None:
+        probable = forecast
+    elif metrics.open and predicted is not None:
         probable = estimate(codes, duty, predicted)
     return PartialRates(
         rate_bounds(codes, duty),

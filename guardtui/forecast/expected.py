@@ -30,8 +30,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRates:
-    """True positive rate, true negative rate and coverage; None where a class has no prompt.
+    """True positive rate, true negative rate, coverage and accuracy.
 
+    A rate is None where a class has no prompt.
     `better` is the probability that coverage is above the one it was compared with, None where
     there was none.
     """
@@ -39,6 +40,7 @@ class ExpectedRates:
     tpr: Expected | None
     tnr: Expected | None
     coverage: Expected | None
+    accuracy: Expected | None
     better: float | None = None
 
 
@@ -55,18 +57,20 @@ def expected_rates(
     if belongs.all() or not belongs.any():
         matches = bool(belongs.any())
         one = _alone(chances, matches=matches)
-        return ExpectedRates(one if matches else None, None if matches else one, None)
+        return ExpectedRates(one if matches else None, None if matches else one, None, one)
     rates = np.array([chances.match[belongs].mean(), 1 - chances.match[~belongs].mean()])
     slopes = np.stack([chances.slope(belongs), -chances.slope(~belongs)])
     covariance = slopes @ chances.shared @ slopes.T
     covariance += np.diag([_own_variance(chances.match[group]) for group in (belongs, ~belongs)])
     drawn = np.clip(rates + _standard_draws() @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
     smaller = drawn.min(axis=1)
+    share = np.array([belongs.mean(), 1 - belongs.mean()])
     better = None if before is None else float((smaller > before).mean())
     return ExpectedRates(
         _expected(rates[0], drawn[:, 0]),
         _expected(rates[1], drawn[:, 1]),
         _expected(rates.min(), smaller),
+        _expected(rates @ share, drawn @ share),
         better,
     )
 

@@ -139,12 +139,22 @@ class Forecaster:
         self.grounds = grounds
         self._last, self._before = last, before
 
-    def forecast(self, topic: Topic, stopped: Stopped = lambda: False) -> Forecast | None:
-        """Forecast a definition; None when stopped."""
+    def forecast(
+        self,
+        topic: Topic,
+        stopped: Stopped = lambda: False,
+        answered: NDArray[np.int8] | None = None,
+    ) -> Forecast | None:
+        """Forecast a definition; None when stopped.
+
+        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`).
+        """
         reading = self._reader.read(topic, self._prompts, stopped=stopped)
         if reading is None:
             return None
         chances = self._model.chances(reading)
+        if answered is not None:
+            chances = chances.with_answers(_matched(answered, topic.intent))
         rates = expected_rates(chances, self._prompts.expected, self._before)
         triggers = chances.match
         if topic.intent is Intent.ALLOW:

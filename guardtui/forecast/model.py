@@ -71,6 +71,16 @@ class Chances:
     loadings: Array
     shared: Array
 
+    def with_answers(self, matched: NDArray[np.int8]) -> Chances:
+        """The same where some answers have come: `matched` int8 [N] as in `Scan`."""
+        known = matched >= 0
+        return Chances(
+            np.where(known, matched, self.match),
+            np.where(known, 0.0, self.density),
+            self.loadings,
+            self.shared,
+        )
+
     def slope(self, group: NDArray[np.bool_]) -> Array:
         """Derivative of the mean probability of a group [N] by what all prompts share, [q]."""
         slope: Array = (self.density * group) @ self.loadings / np.count_nonzero(group)

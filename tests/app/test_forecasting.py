@@ -141,3 +141,26 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
     loop.services.scans.swap_preview()
     assert "what is shown is the preview" in loop.author.messages[-1]
     await loop.services.close()
+
+
+async def test_rates_of_a_scan_that_is_not_complete_are_forecast(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    await loop.describe("Personal tax advice: what to deduct")
+    shown = loop.state.evaluation
+    assert shown is not None
+    answers = shown.verdicts.triggered.copy()
+    answers[40:] = -2
+    part = scanned(loop, triggered=answers)
+    await loop.services.preview.show(part)
+    state = loop.state
+    assert state.forecast is None  # it is a scan, of which some rows are open
+    assert state.partial is not None
+    assert state.partial.estimate is not None
+    estimates = state.partial.estimate.rates
+    for name in ("coverage", "true_positive_rate", "true_negative_rate", "accuracy"):
+        rate, bounds = estimates[name], state.partial.bounds[name]
+        assert rate is not None
+        assert bounds is not None
+        assert bounds.low <= rate.low <= rate.value <= rate.high <= bounds.high
+    await loop.services.close()

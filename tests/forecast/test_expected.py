@@ -27,6 +27,9 @@ def test_rates_are_means_and_coverage_the_smaller_one() -> None:
     assert rates.tnr.value == pytest.approx(0.8)
     assert rates.coverage.value == pytest.approx(0.8)
     assert rates.tpr.low < 0.8 < rates.tpr.high
+    assert rates.accuracy is not None
+    assert rates.accuracy.value == pytest.approx(0.8)
+    assert rates.accuracy.low > rates.coverage.low
     assert 0 <= rates.coverage.low <= rates.coverage.high <= 1
 
 
@@ -64,3 +67,25 @@ def test_intervals_hold_at_least_nine_times_in_ten() -> None:
             expected.low <= min(true[belongs].mean(), 1 - true[~belongs].mean()) <= expected.high
         )
     assert held >= 36
+
+
+def test_answers_that_have_come_are_certain() -> None:
+    guardrail = MadeUp(prompts=200)
+    belongs = guardrail.base[:, 0] > 0
+    scan = guardrail.scan(guardrail.reading())
+    coming = guardrail.reading()
+    true = guardrail.answers(coming)
+    chances = VerdictModel([scan]).chances(coming)
+
+    def width(answered: int) -> float:
+        known = np.where(np.arange(200) < answered, true, -2).astype(np.int8)
+        expected = expected_rates(chances.with_answers(known), belongs).coverage
+        assert expected is not None
+        return expected.high - expected.low
+
+    assert width(0) > width(100) > width(200)
+    whole = expected_rates(chances.with_answers(true), belongs).coverage
+    assert whole is not None
+    exact = min(true[belongs].mean(), 1 - true[~belongs].mean())
+    assert whole.value == pytest.approx(exact)
+    assert width(200) < 1e-4

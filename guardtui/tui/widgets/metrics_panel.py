@@ -205,10 +205,13 @@ def _shown_rates(shown: Dashboard) -> list[Text]:
     return _open_rates(shown, partial)
 
 
+_LIKELY = 0.9
+
 _EXPECTED = {
     "coverage": "coverage",
     "tpr": RATE_TITLES["true_positive_rate"],
     "tnr": RATE_TITLES["true_negative_rate"],
+    "accuracy": RATE_TITLES["accuracy"],
 }
 
 
@@ -221,7 +224,8 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
         line.append(f"{'n/a' if rate is None else '≈' + number(rate.value):<8}", "bold")
         if name == "coverage" and rate is not None and forecast.before is not None:
             sign, style = delta(rate.value - forecast.before)
-            line.append(f"{sign:<10}", style)
+            # What may be noise is not drawn as a change for the better or the worse.
+            line.append(f"{sign:<10}", style if _is_likely(forecast) else "$text-muted")
         else:
             line.append(" " * 10)
         if rate is not None:
@@ -237,6 +241,12 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
             )
         )
     return lines
+
+
+def _is_likely(forecast: Forecast) -> bool:
+    """Whether coverage moves to one side of the newest scan's with a probability of nine in ten."""
+    better = forecast.rates.better
+    return better is not None and max(better, 1 - better) >= _LIKELY
 
 
 def _likely(shown: Dashboard, forecast: Forecast) -> list[Text]:
