@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Evaluate the topics of one profile together."),
     "judge-template": ("judge_template", "Print the judge's instructions, to be edited."),
     "refine": ("refine", "Propose edits of a topic, measured, and search for better."),
+    "forecast": ("forecast", "Forecast AIRS or a judge from the verdicts already recorded."),
     "sweep": ("sweep", "Measure every threshold, and find the best one."),
     "topics": ("topics", "List, make, apply, revert and delete topics of AIRS."),
     "score": ("score", "Score a model's outputs against their targets."),

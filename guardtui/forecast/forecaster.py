@@ -88,7 +88,8 @@ class Forecast:
     """What a guardrail is expected to answer at a definition.
 
     `triggers` [N] is the probability that it triggers on each prompt. `last` int8 [N] is its
-    newest verdict at any definition (`Triggered`), `before` the coverage of its newest scan.
+    newest verdict at any definition (`Triggered`), `before` the coverage of its newest scan of the
+    whole prompt set.
     """
 
     topic: Topic
@@ -133,21 +134,29 @@ class Forecaster:
         model: VerdictModel,
         grounds: Grounds,
         last: NDArray[np.int8],
-        before: float | None,
+        compared: Evaluation | None,
     ) -> None:
         self._reader, self._prompts, self._model = reader, prompts, model
         self.grounds = grounds
-        self._last, self._before = last, before
+        self._last = last
+        self.compared = compared
+        """The newest scan of the whole prompt set, None without one: coverage is compared with it.
+
+        A scan of chosen prompts has a coverage that is not that of the set.
+        """
+        self._before = None if compared is None else compared.metrics.coverage
 
     def forecast(
         self,
         topic: Topic,
         stopped: Stopped = lambda: False,
         answered: NDArray[np.int8] | None = None,
+        among: NDArray[np.bool_] | None = None,
     ) -> Forecast | None:
         """Forecast a definition; None when stopped.
 
-        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`).
+        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`). `among`
+        (bool [N]) restricts the rates to these prompts (default: all).
         """
         reading = self._reader.read(topic, self._prompts, stopped=stopped)
         if reading is None:
@@ -155,7 +164,9 @@ class Forecaster:
         chances = self._model.chances(reading)
         if answered is not None:
             chances = chances.with_answers(_matched(answered, topic.intent))
-        rates = expected_rates(chances, self._prompts.expected, self._before)
+        rated = chances if among is None else chances.among(among)
+        belongs = self._prompts.expected if among is None else self._prompts.expected[among]
+        rates = expected_rates(rated, belongs, self._before)
         triggers = chances.match
         if topic.intent is Intent.ALLOW:
             triggers = 1 - triggers
@@ -185,16 +196,12 @@ def fit(
     `ForecastError` where the verdicts do not suffice.
     """
     name = remote_name(settings.name)
-    own = [
-        evaluation
-        for evaluation in evaluations
-        if (evaluation.settings.name, evaluation.settings.identity)
-        == (settings.name, settings.identity)
-    ]
-    if not own:
+    if not any(_is_of(evaluation, settings) for evaluation in evaluations):
         raise ForecastError(f"{name} has not answered for this definition yet: scan once.")
-    answered = [(evaluation, _aligned(evaluation, prompts)) for evaluation in own]
-    answered = [pair for pair in answered if (pair[1] != _ABSENT).any()]
+    answered = [
+        (evaluations[index], triggered)
+        for index, triggered in scans_of(evaluations, settings, prompts)
+    ]
     if not answered:
         raise ForecastError(
             f"{name} was asked other prompts than these: scan once with this prompt set."
@@ -234,15 +241,39 @@ def fit(
         lost=1 - int(known.sum()) / put,
         repeats=again,
     )
-    newest = answered[-1][0]
     last = np.full(len(prompts), Triggered.NOT_ASKED, np.int8)
     for _, triggered in answered:
         last = np.where(triggered >= 0, triggered, last).astype(np.int8)
-    before = newest.metrics.coverage if newest.prompt_set == prompts.fingerprint else None
-    return Forecaster(reader, prompts, model, grounds, last, before)
+    whole = [
+        evaluation
+        for evaluation, _ in answered
+        if evaluation.prompt_set == prompts.fingerprint and not evaluation.metrics.open
+    ]
+    return Forecaster(reader, prompts, model, grounds, last, whole[-1] if whole else None)
 
 
 _ABSENT = int(Triggered.NOT_ASKED)
+
+
+def scans_of(
+    evaluations: Sequence[Evaluation], settings: ScannerSettings, prompts: PromptSet
+) -> list[tuple[int, NDArray[np.int8]]]:
+    """Return the evaluations of one guardrail that asked any of these prompts, oldest first.
+
+    Each as its index, and what it says of each prompt: int8 [N] (`Triggered`).
+    """
+    aligned = (
+        (index, _aligned(evaluation, prompts))
+        for index, evaluation in enumerate(evaluations)
+        if _is_of(evaluation, settings)
+    )
+    return [(index, triggered) for index, triggered in aligned if (triggered != _ABSENT).any()]
+
+
+def _is_of(evaluation: Evaluation, settings: ScannerSettings) -> bool:
+    """Whether a guardrail made an evaluation, at whatever revision."""
+    own = evaluation.settings
+    return (own.name, own.identity) == (settings.name, settings.identity)
 
 
 def _aligned(evaluation: Evaluation, prompts: PromptSet) -> NDArray[np.int8]:

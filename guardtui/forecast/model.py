@@ -86,6 +86,10 @@ class Chances:
         slope: Array = (self.density * group) @ self.loadings / np.count_nonzero(group)
         return slope
 
+    def among(self, group: NDArray[np.bool_]) -> Chances:
+        """Return those of a group of prompts, bool [N]."""
+        return Chances(self.match[group], self.density[group], self.loadings[group], self.shared)
+
 
 class VerdictModel:
     """A model fitted to scans of one guardrail; safe to use from several threads."""

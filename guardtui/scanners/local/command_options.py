@@ -7,14 +7,16 @@ from guardtui.scanners.options import COMPANIONS, Kind, ScannerOption
 ENCODERS = ("pair", "minilm", "static")
 """Names of the encoders, the default first."""
 
+ENCODER = ScannerOption(
+    "--encoder",
+    "encoder",
+    "Encoder of the local scanner: pair (16 languages; the default), minilm (English) or "
+    "static (fastest).",
+    choices=ENCODERS,
+)
+
 ENGINE = (
-    ScannerOption(
-        "--encoder",
-        "encoder",
-        "Encoder of the local scanner: pair (16 languages; the default), minilm (English) or "
-        "static (fastest).",
-        choices=ENCODERS,
-    ),
+    ENCODER,
     ScannerOption(
         "--threshold",
         "threshold",

@@ -1,0 +1,172 @@
+"""A forecast from what a session has recorded, without a call to any service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import (
+    Forecast,
+    Forecaster,
+    ForecastError,
+    fit,
+    guardrails,
+    scans_of,
+)
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.recorded import RecordedError, has_session, recorded_topics
+from guardtui.session.session import Iteration
+from guardtui.session.store import SessionStore
+
+_KINDS = {"airs": "AIRS", "judge": "a judge"}
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedGuardrail:
+    """A guardrail that answered in a session, the others that did, and all iterations."""
+
+    settings: ScannerSettings
+    others: tuple[ScannerSettings, ...]
+    iterations: tuple[Iteration, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedForecast:
+    """A forecast with the iterations that it rests on, oldest first.
+
+    `compared` is the newest scan of the whole prompt set, and `measured` the newest one of the very
+    definition that is forecast, in which every prompt has a verdict; each None where there is none.
+    """
+
+    guardrail: RecordedGuardrail
+    forecast: Forecast
+    prompts: PromptSet
+    scans: tuple[Iteration, ...]
+    compared: Iteration | None
+    measured: Iteration | None
+
+
+def recorded_guardrail(
+    topic_path: Path, scanner: str | None = None, part: str = ""
+) -> RecordedGuardrail:
+    """Find a guardrail in the session of a topic file: the one that answered last.
+
+    `scanner` is `airs` or `judge`, `part` a part of the guardrail's identity (profile or model).
+    Reading leaves no trace. Raises ForecastError where none has answered, and StoreError.
+    """
+    iterations = _iterations(topic_path)
+    found = guardrails([iteration.evaluation for iteration in iterations])
+    if not found:
+        raise ForecastError(
+            f"{topic_path}: no verdicts of AIRS or a judge are recorded in its session\n"
+            f"  {_remedy(topic_path)}"
+        )
+    fitting = [
+        settings
+        for settings in found
+        if scanner in (None, settings.name) and part.casefold() in settings.identity.casefold()
+    ]
+    if not fitting:
+        who = " ".join(
+            ["a guardrail" if scanner is None else _KINDS[scanner]]
+            + ([f"with {display_start(part, 60)!r} in its name"] if part else [])
+        )
+        raise ForecastError(
+            f"{topic_path}: no verdicts of {who} are recorded in its session\n"
+            f"  recorded are those of: {names_of(found)}"
+        )
+    chosen = fitting[0]
+    others = tuple(settings for settings in found if settings is not chosen)
+    return RecordedGuardrail(chosen, others, tuple(iterations))
+
+
+def forecast_recorded(
+    topic_path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    engine: LocalScanner,
+    report: Report = lambda _: None,
+) -> RecordedForecast:
+    """Forecast a definition from the iterations of a session. Blocks.
+
+    Raises ForecastError where the verdicts do not suffice, and ScannerError.
+    """
+    iterations, settings = guardrail.iterations, guardrail.settings
+    evaluations = [iteration.evaluation for iteration in iterations]
+    try:
+        forecaster = fit(evaluations, settings, prompts, EngineReader(engine), report)
+    except ForecastError as error:
+        raise explained(error, topic_path, guardrail) from error
+    forecast = None if forecaster is None else forecaster.forecast(topic)
+    assert forecaster is not None and forecast is not None  # noqa: S101, PT018 - nothing stops it
+    indices = [index for index, _ in scans_of(evaluations, settings, prompts)]
+    scans = tuple(iterations[index] for index in indices[-forecaster.grounds.scans :])
+    return RecordedForecast(
+        guardrail,
+        forecast,
+        prompts,
+        scans,
+        _compared(scans, forecaster),
+        _measured(scans, topic, prompts),
+    )
+
+
+def explained(
+    error: ForecastError, topic_path: Path, guardrail: RecordedGuardrail
+) -> ForecastError:
+    """Return the error with the topic file, and with the other guardrails that have answered."""
+    text = f"{topic_path}: {error}"
+    if guardrail.others:
+        name = guardrail_text(guardrail.settings)
+        text += (
+            f"\n  that is about {name}; others have answered too: "
+            f"{names_of(guardrail.others)} (--guardrail chooses)"
+        )
+    return ForecastError(text)
+
+
+def names_of(settings: Sequence[ScannerSettings]) -> str:
+    """Return guardrails in words, kept apart by semicolons."""
+    return "; ".join(dict.fromkeys(guardrail_text(one) for one in settings))
+
+
+def _iterations(topic_path: Path) -> list[Iteration]:
+    try:
+        recorded = has_session(topic_path) and topic_path.name in recorded_topics(topic_path.parent)
+    except RecordedError as error:
+        raise ForecastError(str(error)) from error
+    if not recorded:
+        raise ForecastError(
+            f"{topic_path}: nothing is recorded for it, so there is nothing to forecast from\n"
+            f"  {_remedy(topic_path)}"
+        )
+    return SessionStore(topic_path, reading=True).iterations()
+
+
+def _remedy(topic_path: Path) -> str:
+    return (
+        f"open it with 'guardtui {topic_path}' and scan once with AIRS or a judge "
+        "('guardtui eval' records nothing)"
+    )
+
+
+def _compared(scans: Sequence[Iteration], forecaster: Forecaster) -> Iteration | None:
+    return next((one for one in scans if one.evaluation is forecaster.compared), None)
+
+
+def _measured(scans: Sequence[Iteration], topic: Topic, prompts: PromptSet) -> Iteration | None:
+    for iteration in reversed(scans):
+        evaluation = iteration.evaluation
+        same = evaluation.topic == topic and evaluation.prompt_set == prompts.fingerprint
+        if same and not evaluation.metrics.missing:
+            return iteration
+    return None

@@ -1,0 +1,85 @@
+"""`guardtui forecast`: what the real guardrail would answer, from the verdicts it has given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from guardtui.cli.options import FILE, declared
+from guardtui.cli.outputs import check_outputs, choose, outputs_option
+from guardtui.scanners.local.command_options import ENCODER
+
+_ENDINGS = {"txt": "table", "json": "json"}
+
+
+@click.command("forecast")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--prompts",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Labelled prompts (CSV, JSON, Parquet, Excel; - for standard input).",
+)
+@click.option(
+    "--scanner",
+    type=click.Choice(["airs", "judge"]),
+    help="Kind of guardrail to forecast (default: the one that answered last).",
+)
+@click.option(
+    "--guardrail",
+    default="",
+    metavar="TEXT",
+    help="Part of the guardrail's profile or model, where several have answered.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "json"]),
+    help="Form of the forecast (default: by the file's ending, else table).",
+)
+@declared(ENCODER)
+@outputs_option
+def command(
+    topic: Path,
+    prompts: Path,
+    scanner: str | None,
+    guardrail: str,
+    format_name: str | None,
+    encoder: str | None,
+    outputs: tuple[Path, ...],
+) -> int:
+    """Forecast what AIRS or a judge would answer at the topic file's definition.
+
+    The forecast rests on the verdicts that the guardrail has given in this topic's session at
+    earlier definitions. No service is called and nothing is recorded. Gates and the decision to
+    keep a definition need a full scan.
+    """
+    from guardtui.app.recorded_forecast import forecast_recorded, names_of, recorded_guardrail
+    from guardtui.cli import diagnostics
+    from guardtui.cli.delivery import write_all
+    from guardtui.cli.forecast_report import render
+    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.operating_point import show_progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+    from guardtui.session.recorded import session_file
+
+    check_outputs(outputs, topic, prompts, session_file(topic))
+    chosen = choose(format_name, outputs, _form_of_name, "table")
+    definition, prompt_set = load_inputs(topic, prompts)
+    say_findings(prompt_set)
+    found = recorded_guardrail(topic, scanner, guardrail)
+    engine = LocalScanner(encoder or ENCODERS[0])
+    try:
+        result = forecast_recorded(topic, definition, prompt_set, found, engine, show_progress)
+    finally:
+        diagnostics.progress("")
+    if found.others:
+        diagnostics.warn(f"not in this forecast: verdicts of {names_of(found.others)}")
+    return write_all((one, render(result, one.format_name)) for one in chosen)
+
+
+def _form_of_name(name: str) -> str | None:
+    return _ENDINGS.get(name.lower().rpartition(".")[2]) if "." in name else None

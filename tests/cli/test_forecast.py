@@ -1,0 +1,299 @@
+"""`guardtui forecast`: what it prints of a session, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guardtui.domain.prompts import PromptSet
+from guardtui.files.prompt_files import load_prompts
+from tests.sessions import AIRS, JUDGE, Scanned, answers
+
+from .conftest import POSITIVE, Run
+
+COMMAND = ("forecast", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+
+
+@pytest.fixture
+def scanned(folder: Path) -> Scanned:
+    return Scanned(folder)
+
+
+def document(run: Run, *more: str) -> dict[str, Any]:
+    result = run(*COMMAND, "--format", "json", *more)
+    assert result.code == 0, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def test_the_table_says_which_guardrail_and_that_it_is_a_forecast(
+    run: Run, scanned: Scanned
+) -> None:
+    scanned.scan("Tax")
+    scanned.scan("Advice on income tax")
+    result = run(*COMMAND)
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert lines[0] == ("Forecast of AIRS, profile prod, revision 3. No service was called.")
+    assert "2 scans (#0, #1): 60 of 60 prompts have a verdict" in result.out
+    for name in ("coverage", "TPR", "TNR"):
+        assert f"\n{name:<10} 0." in result.out
+    assert "likely that coverage is above 0." in result.out
+    assert "that of #1, the newest scan of all prompts" in result.out
+    assert lines[-1].startswith("This is a forecast, not a measurement")
+
+
+def test_json_has_every_prompt_and_what_it_rests_on(run: Run, scanned: Scanned) -> None:
+    answered = [scanned.scan("Tax"), scanned.scan("Advice on income tax")]
+    found = document(run)
+    assert (found["schema_version"], found["kind"]) == (1, "forecast")
+    assert found["guardrail"] == {
+        "name": "airs",
+        "identity": "airs, profile prod",
+        "revision": "3",
+    }
+    assert found["grounds"]["iterations"] == [0, 1]
+    assert found["grounds"]["never_asked"] == 0
+    assert found["compared_with"]["iteration"] == 1
+    assert found["compared_with"]["coverage"] == answered[1].metrics.coverage
+    assert len(found["prompts"]) == 60
+    for rate in found["expected"].values():
+        assert 0 <= rate["low"] <= rate["value"] <= rate["high"] <= 1
+    for row, last in zip(found["prompts"], answered[1].verdicts.triggered, strict=True):
+        assert row["last_verdict"] == bool(last)
+        stays = row["probability_triggered"] if last else 1 - row["probability_triggered"]
+        assert row["probability_changed"] == pytest.approx(1 - stays)
+    assert found["definition"]["description"].startswith("Advice on filing personal")
+
+
+def test_likely_flips_say_whether_they_would_be_fixes(run: Run, scanned: Scanned) -> None:
+    prompts = scanned.prompts
+    scanned.scan("Tax")
+    # A guardrail that fires on half of what belongs: one odd answer of each kind stands out.
+    odd = prompts.expected.copy()
+    odd[0], odd[3] = False, True
+    for description in ("Tax", "Tax of any kind", "Personal tax returns"):
+        scanned.scan(description, triggered=prompts.expected.astype(np.int8))
+    scanned.scan("Bread", triggered=odd.astype(np.int8))
+    found = document(run)
+    changes = {flip["line"]: flip for flip in found["flips"]}
+    for flip in changes.values():
+        assert flip["probability"] > 0.5
+        assert flip["from"] != flip["to"]
+        should = found["prompts"][flip["line"] - 2]["should_trigger"]
+        assert (flip["change"] == "fix") == (should == (flip["to"] == "triggered"))
+    assert {2, 5} <= set(changes)
+    assert {flip["change"] for flip in changes.values()} == {"fix"}
+    table = run(*COMMAND).out
+    assert "fix         not triggered → triggered  line 2" in table
+    assert "fix         triggered → not triggered  line 5" in table
+
+
+def test_a_definition_that_was_scanned_is_said_to_be_measured(run: Run, scanned: Scanned) -> None:
+    measured = scanned.scan()
+    coverage = measured.metrics.coverage
+    assert f"#0 has scanned this very definition, with a coverage of {coverage:.3f}" in (
+        run(*COMMAND).out
+    )
+    assert document(run)["measured_by_iteration"] == 0
+
+
+def test_prompts_are_shown_inert_and_read_back_as_they_are(run: Run, folder: Path) -> None:
+    scanned = Scanned(folder)
+    path = folder / "tax.csv"
+    path.write_text(path.read_text("utf-8").replace("number 0", "\x1b[31m0"), "utf-8")
+    prompts = scanned.prompts
+    triggered = prompts.expected.astype(np.int8)
+    for description in ("Tax", "Tax of any kind"):
+        scanned.scan(description, triggered=triggered)
+    triggered = triggered.copy()
+    triggered[0] = 0
+    scanned.scan("Bread", triggered=triggered)
+    table = run(*COMMAND).out
+    assert "␛[31m0" in table
+    assert "\x1b" not in table
+    assert "\x1b" not in run(*COMMAND, "--format", "json").out
+    assert document(run)["prompts"][0]["prompt"].endswith("\x1b[31m0")
+
+
+def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
+    run: Run, scanned: Scanned
+) -> None:
+    scanned.scan("Tax")
+    scanned.scan("Tax", settings=replace(AIRS, identity="airs, profile staging"))
+    scanned.scan("Tax", settings=JUDGE)
+    result = run(*COMMAND)
+    assert "Forecast of a judge: model-1, template 1a2b" in result.out
+    assert "warning: not in this forecast: verdicts of AIRS, profile staging" in result.err
+    assert "AIRS, profile prod" in result.err
+    assert document(run)["other_guardrails"][0]["identity"] == "airs, profile staging"
+    assert "AIRS, profile staging" in run(*COMMAND, "--scanner", "airs").out
+    chosen = run(*COMMAND, "--scanner", "airs", "--guardrail", "PROD").out
+    assert "AIRS, profile prod" in chosen
+
+
+def test_a_file_of_json_and_one_of_the_table(run: Run, scanned: Scanned, folder: Path) -> None:
+    scanned.scan("Tax")
+    result = run(*COMMAND, "-o", "forecast.json", "-o", "forecast.txt")
+    assert (result.code, result.out) == (0, "")
+    assert json.loads((folder / "forecast.json").read_text("utf-8"))["kind"] == "forecast"
+    assert (folder / "forecast.txt").read_text("utf-8").startswith("Forecast of AIRS")
+    refused = run("compare", "forecast.json", "forecast.json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no report on prompts" in refused.err
+
+
+def test_a_session_is_read_and_not_written(run: Run, scanned: Scanned, folder: Path) -> None:
+    scanned.scan("Tax")
+    assert run(*COMMAND).code == 0
+    assert len(document(run)["grounds"]["iterations"]) == 1
+    (folder / "other.yaml").write_text((folder / "topic.yaml").read_text("utf-8"), "utf-8")
+    result = run("forecast", "other.yaml", "--prompts", "tax.csv")
+    assert (result.code, result.out) == (2, "")
+    assert "other.yaml: nothing is recorded for it" in result.err
+
+
+def test_without_a_session_it_says_how_to_get_one_and_makes_none(
+    run: Run, scanned: Scanned, folder: Path
+) -> None:
+    result = run(*COMMAND)
+    assert (result.code, result.out) == (2, "")
+    assert "topic.yaml: nothing is recorded for it" in result.err
+    assert "open it with 'guardtui topic.yaml' and scan once" in result.err
+    assert not (folder / ".guardtui").exists()
+
+
+def _five(prompts: PromptSet) -> np.ndarray:
+    return np.where(np.arange(len(prompts)) < 5, answers(prompts, ""), -2)
+
+
+@pytest.mark.parametrize(
+    ("triggered", "said"),
+    [
+        (lambda prompts: np.full(len(prompts), 1), "triggered on 60 and let pass 0"),
+        (_five, "has given a verdict on 5 of these prompts; a forecast needs 20"),
+        (lambda prompts: np.full(len(prompts), -1), "has given a verdict on 0 of these prompts"),
+    ],
+)
+def test_too_few_verdicts_are_an_error(
+    run: Run, scanned: Scanned, triggered: Any, said: str
+) -> None:
+    scanned.scan("Tax", triggered=triggered(scanned.prompts))
+    result = run(*COMMAND)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: topic.yaml: AIRS ")
+    assert said in result.err
+
+
+def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
+    scanned.scan("Tax", settings=replace(AIRS, name="local", identity="static-1"))
+    result = run(*COMMAND)
+    assert (result.code, result.out) == (2, "")
+    assert "no verdicts of AIRS or a judge are recorded" in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--scanner", "judge"), "no verdicts of a judge are recorded"),
+        (("--guardrail", "staging"), "no verdicts of a guardrail with 'staging' in its name"),
+    ],
+)
+def test_another_guardrail_than_the_recorded_ones(
+    run: Run, scanned: Scanned, options: tuple[str, ...], said: str
+) -> None:
+    scanned.scan("Tax")
+    result = run(*COMMAND, *options)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert "recorded are those of: AIRS, profile prod, revision 3" in result.err
+
+
+def test_a_renamed_model_begins_anew_and_the_older_one_is_named(run: Run, scanned: Scanned) -> None:
+    scanned.scan("Tax", settings=JUDGE)
+    renamed = replace(JUDGE, identity="judge, model-2, template 1a2b")
+    scanned.scan("Tax", settings=renamed, triggered=_five(scanned.prompts))
+    result = run(*COMMAND)
+    assert (result.code, result.out) == (2, "")
+    assert "has given a verdict on 5 of these prompts" in result.err
+    assert "others have answered too: a judge: model-1" in result.err
+    assert "(--guardrail chooses)" in result.err
+    assert "Forecast of a judge: model-1" in run(*COMMAND, "--guardrail", "model-1").out
+
+
+def test_other_prompts_than_the_scanned_ones_are_refused(
+    run: Run, scanned: Scanned, folder: Path
+) -> None:
+    scanned.scan("Tax")
+    result = run("forecast", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
+    assert (result.code, result.out) == (2, "")
+    assert "AIRS was asked other prompts than these: scan once with this prompt set" in result.err
+    assert POSITIVE[0] in (folder / "prompts.csv").read_text("utf-8")
+
+
+def test_doubts_are_told(run: Run, scanned: Scanned, folder: Path) -> None:
+    first = scanned.scan("Tax").verdicts.triggered.copy()
+    first[:15] = 1 - first[:15]
+    scanned.scan("Tax", triggered=first)
+    lost = first.copy()
+    lost[::6] = -1
+    scanned.scan("Advice on income tax", triggered=lost)
+    more = Scanned(folder, 80)
+    assert len(more.prompts) == 80
+    out = run(*COMMAND).out
+    assert "doubt: 20 of 80 prompts were never asked" in out
+    assert "doubt: AIRS contradicts itself: 15 of 60 answers differed" in out
+    assert "doubt: 6% of the prompts that were asked got no verdict" in out
+    assert len(document(run)["grounds"]["doubts"]) == 3
+
+
+def test_coverage_is_not_compared_with_a_scan_of_chosen_prompts(run: Run, scanned: Scanned) -> None:
+    whole = scanned.scan("Tax")
+    chosen = np.where(np.arange(60) < 10, 0, -2)
+    scanned.scan("Advice on income tax", triggered=chosen)
+    found = document(run)
+    assert found["compared_with"] == {"iteration": 0, "coverage": whole.metrics.coverage}
+    assert found["grounds"]["iterations"] == [0, 1]
+
+
+def test_labels_that_changed_since_are_not_compared(
+    run: Run, scanned: Scanned, folder: Path
+) -> None:
+    scanned.scan("Tax")
+    path = folder / "tax.csv"
+    path.write_text(path.read_text("utf-8").replace("number 0,true", "number 0,false"), "utf-8")
+    assert len(load_prompts(path, scanned.topic.intent)) == 60
+    found = document(run)
+    assert found["compared_with"] is None
+    assert found["probability_better"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("topic.yaml",), "Missing option '--prompts'"),
+        (("topic.yaml", "--prompts", "gone.csv"), "gone.csv: there is no such file"),
+        (("gone.yaml", "--prompts", "tax.csv"), "gone.yaml: there is no such file"),
+        (("topic.yaml", "--prompts", "tax.csv", "--scanner", "local"), "is not one of"),
+        (("topic.yaml", "--prompts", "tax.csv", "-o", "tax.csv"), "tax.csv"),
+    ],
+)
+def test_bad_usage(run: Run, scanned: Scanned, arguments: tuple[str, ...], said: str) -> None:
+    scanned.scan("Tax")
+    result = run("forecast", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_a_damaged_session_is_an_error(run: Run, scanned: Scanned, folder: Path) -> None:
+    scanned.scan("Tax")
+    for part in (folder / ".guardtui").glob("sessions.sqlite3*"):
+        part.write_bytes(b"no database at all" * 100)
+    result = run(*COMMAND)
+    assert (result.code, result.out) == (2, "")
+    assert "sessions.sqlite3" in result.err
