@@ -1,4 +1,4 @@
-"""A forecast from what a session has recorded, without a call to any service."""
+"""Forecasts from what a session has recorded, without a call to any service."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from guardtui.forecast.forecaster import (
     scans_of,
 )
 from guardtui.forecast.readings import EngineReader
+from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recorded import RecordedError, has_session, recorded_topics
@@ -118,6 +119,44 @@ def forecast_recorded(
         _compared(scans, forecaster),
         _measured(scans, topic, prompts),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedTrust:
+    """Every scan of a guardrail held against its forecast.
+
+    The checks name iterations by their index in those of `guardrail`. `engine` is what gave the
+    engine's own verdicts.
+    """
+
+    guardrail: RecordedGuardrail
+    trust: Trust
+    prompts: PromptSet
+    engine: ScannerSettings
+
+
+def check_recorded(
+    topic_path: Path,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    engine: LocalScanner,
+    report: Report = lambda _: None,
+) -> RecordedTrust:
+    """Hold each recorded scan against the forecast from those before it. Blocks.
+
+    The engine has its threshold set. Raises ForecastError where no scan can be checked, and
+    ScannerError.
+    """
+    own = engine.settings
+    assert own.threshold is not None  # noqa: S101 - the embedded engine has one
+    evaluations = [iteration.evaluation for iteration in guardrail.iterations]
+    reader, settings = EngineReader(engine), guardrail.settings
+    try:
+        trust = check_forecasts(evaluations, settings, prompts, reader, own.threshold, report)
+    except ForecastError as error:
+        raise explained(error, topic_path, guardrail) from error
+    assert trust is not None  # noqa: S101 - nothing stops it
+    return RecordedTrust(guardrail, trust, prompts, own)
 
 
 def explained(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from guardtui.cli.options import FILE, declared
 from guardtui.cli.outputs import check_outputs, choose, outputs_option
 from guardtui.scanners.local.command_options import ENCODER
+
+if TYPE_CHECKING:
+    from guardtui.app.recorded_forecast import RecordedGuardrail
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.topic import Topic
 
 _ENDINGS = {"txt": "table", "json": "json"}
 
@@ -34,6 +42,11 @@ _ENDINGS = {"txt": "table", "json": "json"}
     help="Part of the guardrail's profile or model, where several have answered.",
 )
 @click.option(
+    "--trust",
+    is_flag=True,
+    help="Hold every recorded scan after the first against the forecast from those before it.",
+)
+@click.option(
     "--format",
     "format_name",
     type=click.Choice(["table", "json"]),
@@ -46,6 +59,7 @@ def command(
     prompts: Path,
     scanner: str | None,
     guardrail: str,
+    trust: bool,
     format_name: str | None,
     encoder: str | None,
     outputs: tuple[Path, ...],
@@ -54,16 +68,12 @@ def command(
 
     The forecast rests on the verdicts that the guardrail has given in this topic's session at
     earlier definitions. No service is called and nothing is recorded. Gates and the decision to
-    keep a definition need a full scan.
+    keep a definition need a full scan. --trust tells how right such forecasts were so far.
     """
-    from guardtui.app.recorded_forecast import forecast_recorded, names_of, recorded_guardrail
-    from guardtui.cli import diagnostics
+    from guardtui.app.recorded_forecast import names_of, recorded_guardrail
     from guardtui.cli.delivery import write_all
-    from guardtui.cli.forecast_report import render
+    from guardtui.cli.diagnostics import warn
     from guardtui.cli.inputs import load_inputs, say_findings
-    from guardtui.cli.operating_point import show_progress
-    from guardtui.scanners.local.encoder import ENCODERS
-    from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.recorded import session_file
 
     check_outputs(outputs, topic, prompts, session_file(topic))
@@ -71,14 +81,55 @@ def command(
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     found = recorded_guardrail(topic, scanner, guardrail)
+    make = _trust if trust else _forecast
+    render = make(topic, definition, prompt_set, found, encoder)
+    if found.others:
+        warn(f"only {names_of([found.settings])}; not verdicts of {names_of(found.others)}")
+    return write_all((one, render(one.format_name)) for one in chosen)
+
+
+def _forecast(
+    path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    encoder: str | None,
+) -> Callable[[str], str]:
+    """Forecast a definition; returns what renders it in the form of a name."""
+    from guardtui.app.recorded_forecast import forecast_recorded
+    from guardtui.cli.diagnostics import progress
+    from guardtui.cli.forecast_report import render
+    from guardtui.cli.operating_point import show_progress
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
+
     engine = LocalScanner(encoder or ENCODERS[0])
     try:
-        result = forecast_recorded(topic, definition, prompt_set, found, engine, show_progress)
+        found = forecast_recorded(path, topic, prompts, guardrail, engine, show_progress)
     finally:
-        diagnostics.progress("")
-    if found.others:
-        diagnostics.warn(f"not in this forecast: verdicts of {names_of(found.others)}")
-    return write_all((one, render(result, one.format_name)) for one in chosen)
+        progress("")
+    return partial(render, found)
+
+
+def _trust(
+    path: Path,
+    topic: Topic,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    encoder: str | None,
+) -> Callable[[str], str]:
+    """Hold scans against their forecasts; returns what renders that in the form of a name."""
+    from guardtui.app.recorded_forecast import check_recorded
+    from guardtui.cli.diagnostics import progress
+    from guardtui.cli.operating_point import settled_engine, show_progress
+    from guardtui.cli.trust_report import render
+
+    engine, _ = settled_engine(encoder, None, path, topic, prompts)
+    try:
+        found = check_recorded(path, prompts, guardrail, engine, show_progress)
+    finally:
+        progress("")
+    return partial(render, found)
 
 
 def _form_of_name(name: str) -> str | None:

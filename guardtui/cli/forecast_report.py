@@ -145,7 +145,7 @@ def _table(found: RecordedForecast) -> Iterator[str]:
     )
     yield (
         f"rests on   {count_text(grounds.scans, 'scan')} ({', '.join(numbers[-_SHOWN_SCANS:])}): "
-        f"{grounds.asked:,} of {count_text(grounds.prompts, 'prompt')} have a verdict"
+        f"{grounds.asked:,} of {grounds.prompts:,} prompts have a verdict"
     )
     yield ""
     if found.measured is not None:

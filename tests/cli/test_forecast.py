@@ -12,7 +12,7 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.prompt_files import load_prompts
-from tests.sessions import AIRS, JUDGE, Scanned, answers
+from tests.sessions import AIRS, DESCRIPTIONS, JUDGE, Scanned, answers
 
 from .conftest import POSITIVE, Run
 
@@ -129,7 +129,7 @@ def test_the_guardrail_that_answered_last_is_taken_and_the_others_named(
     scanned.scan("Tax", settings=JUDGE)
     result = run(*COMMAND)
     assert "Forecast of a judge: model-1, template 1a2b" in result.out
-    assert "warning: not in this forecast: verdicts of AIRS, profile staging" in result.err
+    assert "not verdicts of AIRS, profile staging" in result.err
     assert "AIRS, profile prod" in result.err
     assert document(run)["other_guardrails"][0]["identity"] == "airs, profile staging"
     assert "AIRS, profile staging" in run(*COMMAND, "--scanner", "airs").out
@@ -297,3 +297,63 @@ def test_a_damaged_session_is_an_error(run: Run, scanned: Scanned, folder: Path)
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
     assert "sessions.sqlite3" in result.err
+
+
+# --- forecast --trust ---------------------------------------------------------------------
+
+
+def test_trust_holds_every_later_scan_against_its_forecast(run: Run, scanned: Scanned) -> None:
+    scans = [scanned.scan(description) for description in DESCRIPTIONS]
+    found = json.loads(run(*COMMAND, "--trust", "--format", "json").out)
+    assert (found["schema_version"], found["kind"]) == (1, "trust")
+    assert [one["iteration"] for one in found["scans"]] == [1, 2, 3]
+    for one, scan in zip(found["scans"], scans[1:], strict=True):
+        assert one["coverage"]["came_true"] == pytest.approx(scan.metrics.coverage)
+        assert one["definition"]["description"] == scan.topic.description
+        low, high = one["coverage"]["expected"]["low"], one["coverage"]["expected"]["high"]
+        assert one["interval_held"] == (low <= one["coverage"]["came_true"] <= high)
+        assert one["wrong_verdicts"]["prompts"] == 60
+    overall = found["overall"]
+    assert overall["intervals"] == 3
+    assert overall["intervals_held"] == sum(one["interval_held"] for one in found["scans"])
+    assert sum(group["prompts"] for group in found["calibration"]) == 180
+    assert found["engine"]["threshold"] > 0
+    assert found["summary"].startswith(
+        f"The 95 % interval of coverage held in {overall['intervals_held']} of 3 scans"
+    )
+
+
+def test_trust_as_a_table(run: Run, scanned: Scanned) -> None:
+    for description in (*DESCRIPTIONS, "Tax"):
+        scanned.scan(description)
+    result = run(*COMMAND, "--trust")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert lines[0] == "Forecasts of AIRS, profile prod, revision 3, against what came true."
+    assert [line.split()[0] for line in lines if line.startswith("#")] == ["#1", "#2", "#3", "#4"]
+    assert "#4 =" in result.out
+    assert "= the definition had been scanned before" in result.out
+    assert "0.0 – 0.1" in result.out
+    assert lines[-1].startswith("The 95 % interval of coverage held in ")
+
+
+@pytest.mark.parametrize(
+    ("scans", "said"),
+    [(0, "nothing is recorded for it"), (1, "AIRS has scanned these prompts once")],
+)
+def test_trust_needs_a_second_scan(run: Run, scanned: Scanned, scans: int, said: str) -> None:
+    for description in DESCRIPTIONS[:scans]:
+        scanned.scan(description)
+    result = run(*COMMAND, "--trust")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: topic.yaml: ")
+    assert said in result.err
+
+
+def test_trust_lists_a_scan_that_no_forecast_could_be_made_for(run: Run, scanned: Scanned) -> None:
+    scanned.scan("Tax", triggered=_five(scanned.prompts))
+    scanned.scan("Advice on income tax")
+    scanned.scan("Personal tax returns")
+    result = run(*COMMAND, "--trust")
+    assert result.code == 0, result.err
+    assert "#1        no forecast: AIRS has given a verdict on 5 of these prompts" in result.out

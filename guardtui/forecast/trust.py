@@ -1,0 +1,274 @@
+"""How right forecasts have been: each recorded scan forecast from those before it, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
+from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import remote_name
+from guardtui.domain.metrics import metrics_of
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Triggered, outcomes
+from guardtui.forecast.expected import Expected
+from guardtui.forecast.forecaster import Forecast, ForecastError, fit, scans_of
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.scanner import Stopped
+from guardtui.scanners.local.scoring import probability
+
+Array: TypeAlias = "NDArray[np.floating]"
+
+MOVED = 0.02
+"""Change of coverage from which on it has a direction."""
+
+_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Wrong verdicts among `prompts`: of the forecast, of the last verdicts, of the engine."""
+
+    prompts: int
+    forecast: int
+    kept: int
+    engine: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Prompts whose probability to trigger lay from `low` to `high`.
+
+    `expected` is the sum of these probabilities, `triggered` how many prompts then triggered.
+    """
+
+    low: float
+    high: float
+    prompts: int
+    expected: float
+    triggered: int
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """A scan against the forecast that the scans before it would have given.
+
+    `index` is the scan's among the evaluations, `prompts` counts those with a verdict in it:
+    `coverage`, which came true, and `expected` are of these. `before` is the coverage of their last
+    verdicts, and `wrong` is of those that have one. `triggers` are the probabilities, `triggered`
+    the verdicts, [prompts]. `repeated` says that the definition had been scanned before.
+    """
+
+    index: int
+    topic: Topic
+    prompts: int
+    expected: Expected | None
+    coverage: float | None
+    before: float | None
+    wrong: Wrong
+    triggers: Array
+    triggered: NDArray[np.bool_]
+    repeated: bool
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the interval of coverage held; None without a coverage."""
+        if self.expected is None or self.coverage is None:
+            return None
+        return self.expected.low <= self.coverage <= self.expected.high
+
+    @property
+    def direction(self) -> bool | None:
+        """Whether the direction of coverage was right; None where it moved by at most `MOVED`."""
+        if self.expected is None or self.coverage is None or self.before is None:
+            return None
+        moved = self.coverage - self.before
+        if abs(moved) <= MOVED:
+            return None
+        return (self.expected.value - self.before) * moved > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """A scan that could not be checked, and why."""
+
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """Every scan of one guardrail after its first, held against its forecast."""
+
+    settings: ScannerSettings
+    checks: tuple[Check, ...]
+    unchecked: tuple[Unchecked, ...]
+
+    @property
+    def calibration(self) -> tuple[Bin, ...]:
+        """Tenths of probability over all checks; those without a prompt are left out."""
+        triggers = np.concatenate([check.triggers for check in self.checks])
+        triggered = np.concatenate([check.triggered for check in self.checks])
+        places = np.minimum((triggers * _BINS).astype(np.intp), _BINS - 1)
+        return tuple(
+            Bin(
+                place / _BINS,
+                (place + 1) / _BINS,
+                int(members.sum()),
+                float(triggers[members].sum()),
+                int(triggered[members].sum()),
+            )
+            for place in range(_BINS)
+            if (members := places == place).any()
+        )
+
+    @property
+    def intervals(self) -> tuple[int, int]:
+        """How many intervals of coverage held, of how many."""
+        return _counted([check.inside for check in self.checks])
+
+    @property
+    def directions(self) -> tuple[int, int]:
+        """How many directions of coverage were right, of how many."""
+        return _counted([check.direction for check in self.checks])
+
+    @property
+    def wrong(self) -> Wrong:
+        """Wrong verdicts of all checks together."""
+        each = [check.wrong for check in self.checks]
+        return Wrong(
+            sum(one.prompts for one in each),
+            sum(one.forecast for one in each),
+            sum(one.kept for one in each),
+            sum(one.engine for one in each),
+        )
+
+    @property
+    def summary(self) -> str:
+        """All of it in a sentence."""
+        held, intervals = self.intervals
+        right, directions = self.directions
+        wrong = self.wrong
+        if directions:
+            direction = (
+                f"the direction was right in {right} of {directions} that moved coverage by more "
+                f"than {MOVED:g}"
+            )
+        else:
+            direction = f"no scan moved coverage by more than {MOVED:g}"
+        text = (
+            f"The 95 % interval of coverage held in {held} of {count_text(intervals, 'scan')}; "
+            f"{direction}; of {count_text(wrong.prompts, 'verdict')} the forecast had "
+            f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.kept:,}, the engine alone "
+            f"{wrong.engine:,}."
+        )
+        repeated = sum(check.repeated for check in self.checks)
+        if repeated:
+            scans = count_text(repeated, "scan")
+            text += f" Easier ones among them: {scans} of a definition that was scanned before."
+        return text
+
+
+def check_forecasts(
+    evaluations: Sequence[Evaluation],
+    settings: ScannerSettings,
+    prompts: PromptSet,
+    reader: EngineReader,
+    threshold: float,
+    report: Report = lambda _: None,
+    stopped: Stopped = lambda: False,
+) -> Trust | None:
+    """Forecast each scan of a guardrail from those before it, and compare; None when stopped.
+
+    `evaluations` are oldest first, labels are those of `prompts`, and `threshold` is the engine's,
+    a score. Raises `ForecastError` where no scan can be checked.
+    """
+    name = remote_name(settings.name)
+    scans = scans_of(evaluations, settings, prompts)
+    if len(scans) < 2:
+        raise ForecastError(
+            f"{name} has {'scanned these prompts once' if scans else 'not scanned these prompts'}: "
+            "a forecast can be checked from the second scan on. Scan another definition."
+        )
+    checks: list[Check] = []
+    unchecked: list[Unchecked] = []
+    for index, triggered in scans[1:]:
+        answered = triggered >= 0
+        if not answered.any():
+            unchecked.append(Unchecked(index, f"{name} gave no verdict."))
+            continue
+        earlier, topic = evaluations[:index], evaluations[index].topic
+        try:
+            forecaster = fit(earlier, settings, prompts, reader, report, stopped)
+        except ForecastError as error:
+            unchecked.append(Unchecked(index, str(error)))
+            continue
+        if forecaster is None:
+            return None
+        forecast = forecaster.forecast(topic, stopped, among=answered)
+        reading = reader.read(topic, prompts, stopped=stopped)
+        if forecast is None or reading is None:
+            return None
+        matches = probability(reading.columns[:, 0]) >= np.float32(threshold)
+        engine = matches == (topic.intent is Intent.BLOCK)
+        repeated = any(evaluations[other].topic == topic for other, _ in scans if other < index)
+        checks.append(
+            _check(index, forecast, triggered, engine, prompts.expected, repeated=repeated)
+        )
+    if not checks:
+        raise ForecastError(
+            f"no forecast can be checked: before the last scan there were too few verdicts. "
+            f"{unchecked[-1].reason}"
+        )
+    return Trust(settings, tuple(checks), tuple(unchecked))
+
+
+def _check(
+    index: int,
+    forecast: Forecast,
+    triggered: NDArray[np.int8],
+    engine: NDArray[np.bool_],
+    belongs: NDArray[np.bool_],
+    *,
+    repeated: bool,
+) -> Check:
+    """Compare a forecast with the verdicts that came, int8 [N]; `engine` are those it gives."""
+    answered, duty = triggered >= 0, should_trigger(belongs, forecast.topic.intent)
+    both = answered & (forecast.last >= 0)
+    came = triggered == Triggered.YES
+
+    def coverage(verdicts: NDArray[np.int8], group: NDArray[np.bool_]) -> float | None:
+        return metrics_of(outcomes(duty[group], verdicts[group])).coverage
+
+    def wrong(verdicts: NDArray[np.bool_]) -> int:
+        return int((verdicts != came)[both].sum())
+
+    return Check(
+        index=index,
+        topic=forecast.topic,
+        prompts=int(answered.sum()),
+        expected=forecast.rates.coverage,
+        coverage=coverage(triggered, answered),
+        before=coverage(forecast.last, both),
+        wrong=Wrong(
+            int(both.sum()),
+            wrong(forecast.triggers > 0.5),
+            wrong(forecast.last == Triggered.YES),
+            wrong(engine),
+        ),
+        triggers=forecast.triggers[answered],
+        triggered=came[answered],
+        repeated=repeated,
+    )
+
+
+def _counted(answers: Sequence[bool | None]) -> tuple[int, int]:
+    """How many are true, of those that are known."""
+    known = [answer for answer in answers if answer is not None]
+    return sum(known), len(known)
