@@ -59,7 +59,17 @@ class Forecasting:
         return await self.forecast(topic, prompts) if self.wanted else None
 
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
-        """Estimate the rates of a scan of which some rows are open; None where it is no help."""
+        """Estimate the rates of a scan of which some rows are open; None where it is no help.
+
+        Where nothing was forecast yet it stays so: beside a scan nobody asked for embedding.
+        """
+        known = self._fitted
+        if (
+            known is None
+            or known.prompt_set != prompts.fingerprint
+            or known.scanner is not self._engine.scanner
+        ):
+            return None
         answered = scan.verdicts.triggered
         forecast = await self.forecast(scan.topic, prompts, answered)
         if forecast is None or forecast.grounds.settings.name != scan.settings.name:

@@ -13,6 +13,7 @@ from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting, as_evaluation
 from guardtui.app.ports import Author, Jobs
+from guardtui.app.remote import REMOTE
 from guardtui.app.state import AppState, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Topic
@@ -128,7 +129,7 @@ class Preview:
     async def show(self, evaluation: Evaluation) -> None:
         """Publish an evaluation, of the engine or of a scan."""
         estimate = None
-        if evaluation.metrics.open:
+        if evaluation.metrics.open and evaluation.settings.name in REMOTE:
             estimate = await self._forecasting.estimate(evaluation, self._workspace.prompts)
         predicted = self._scans.predicted_verdicts(evaluation)
         await self._evaluations.show(evaluation, predicted, estimate=estimate)
