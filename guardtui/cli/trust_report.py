@@ -105,9 +105,10 @@ def _wrong(wrong: Wrong) -> dict[str, int]:
 def _table(found: RecordedTrust) -> Iterator[str]:
     trust = found.trust
     threshold = found.engine.threshold or 0.0
+    scans = count_text(len(trust.checks), "scan")
     yield f"Forecasts of {guardrail_text(trust.settings)}, against what came true."
     yield (
-        f"{count_text(len(trust.checks), 'scan')} checked against the forecast from the scans before. "
+        f"{scans} checked against the forecast from the scans before. "
         f"The engine alone has threshold {threshold:.3f} ({found.engine.threshold_source})."
     )
     yield ""
