@@ -360,7 +360,7 @@ async def test_a_preview_that_is_still_being_shown_does_not_take_the_place_of_th
         services = app.services
         show, waits = services.evaluations.show, asyncio.Event()
 
-        async def slow(evaluation: Evaluation, predicted: object = None) -> None:
+        async def slow(evaluation: Evaluation, *others: object, **more: object) -> None:
             await show(evaluation)
             if evaluation.topic.description == "Soup":
                 await waits.wait()
