@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ settings.register_profile("exhaustive", deadline=None, max_examples=100)
 settings.load_profile("fast")
 
 _numbers = itertools.count()
+
+
+def pytest_configure() -> None:
+    """Have processes that tests start hear interrupts: a shell's background jobs ignore them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

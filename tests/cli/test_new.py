@@ -75,13 +75,15 @@ class Terminal:
         """
         self.expect("> ")
         os.write(self.handle, key.encode())
+        end = time.monotonic() + 120
         while not select.select([self.handle], [], [], 2)[0]:
+            assert time.monotonic() < end, "no key is heard"
             os.write(self.handle, key.encode())
         return self.rest()
 
     def rest(self) -> str:
         """All that still comes, until the process has let go of the terminal."""
-        while select.select([self.handle], [], [], 30)[0]:
+        while select.select([self.handle], [], [], 120)[0]:
             try:
                 part = os.read(self.handle, 65536)
             except OSError:
