@@ -17,6 +17,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit, guardrails
 from guardtui.forecast.readings import EngineReader
+from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
 from guardtui.session.session import Session
@@ -103,6 +104,32 @@ class Forecasting:
             return await asyncio.to_thread(
                 self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set, answered
             )
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    async def trust(self, prompts: PromptSet) -> Trust | None:
+        """Hold each recorded scan against its forecast; None where no guardrail has answered.
+
+        Raises `ForecastError` where nothing can be compared, and `ScannerError`.
+        """
+        evaluations = [iteration.evaluation for iteration in self._session.iterations]
+        answered = guardrails(evaluations)
+        if not answered:
+            return None
+        scanner = self._engine.scanner
+        stop = threading.Event()
+
+        def checked() -> Trust | None:
+            threshold = scanner.settings.threshold
+            assert threshold is not None  # noqa: S101 - the embedded engine has one
+            reader = EngineReader(scanner)
+            return check_forecasts(
+                evaluations, answered[0], prompts, reader, threshold, stopped=stop.is_set
+            )
+
+        try:
+            return await asyncio.to_thread(checked)
         except asyncio.CancelledError:
             stop.set()
             raise

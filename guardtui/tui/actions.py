@@ -360,6 +360,13 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "show_forecast_trust",
+        "h",
+        "How right forecasts were",
+        "Every scan so far held against the forecast that the scans before it would have given",
+        ADVICE,
+    ),
+    Action(
         "show_panel",
         "p",
         "Scanners side by side",

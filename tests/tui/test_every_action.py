@@ -296,6 +296,7 @@ CASES: dict[str, Case] = {
     "show_prompt_set": opens(PromptSetDialog),
     "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
+    "show_forecast_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
     "save": tells("Saved to tax.yaml", never_saved),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.widgets.detail import DetailPane
 from tests.tui.test_loop import frame, ready, until
 
@@ -25,6 +27,33 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("tax-advice.yaml", "tax-advice.csv"):
         (tmp_path / name).write_bytes((sample_folder() / name).read_bytes())
     return tmp_path / "tax-advice.yaml"
+
+
+async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        shown = main.state.evaluation
+        assert shown is not None
+        workspace = main.services.workspace
+        scan = replace(shown, settings=AIRS)
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        main.perform("show_forecast_trust")
+        await until(pilot, lambda: "from the second scan on" in told(app))
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        main.perform("show_forecast_trust")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await pilot.pause()
+        drawn = frame(app)
+        assert "How right forecasts were" in drawn
+        assert "held in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
+        assert "[b]prod[/INST]␛" in drawn
+        assert re.search(r"#2 += [01]\.\d{3} \[", drawn)
+        assert "0.9 – 1.0" in drawn
+
+
+def told(app: GuardtuiApp) -> str:
+    return "\n".join(one.message for one in app._notifications)
 
 
 async def test_an_edit_after_a_scan_shows_what_the_guardrail_is_expected_to_say(

@@ -40,6 +40,7 @@ from guardtui.tui.scan.feature import Scanning
 from guardtui.tui.screens.agreeing import AgreementFeature
 from guardtui.tui.screens.companions import CompanionsFeature
 from guardtui.tui.screens.exporting import Export
+from guardtui.tui.screens.forecast_trust import ForecastTrustFeature
 from guardtui.tui.screens.history import HistoryFeature
 from guardtui.tui.screens.linting import LintFeature
 from guardtui.tui.screens.panel import PanelFeature
@@ -146,6 +147,7 @@ class MainScreen(Screen[None]):
             panel,
             SuspectsFeature(services, window, panel),
             AgreementFeature(services, window),
+            ForecastTrustFeature(services, window),
             WholeSetFeature(services, window, self.export),
             self.tour,
             Tools(window),

@@ -330,7 +330,7 @@ def _left(partial: PartialRates) -> str:
 def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
     """Rates of which more is to come: limits instead of sampling intervals, and denominators."""
     estimates = partial.estimate.rates if partial.estimate is not None else {}
-    kind = "estimates [by what is open]" if estimates else "rates of the others"
+    kind = "estimates [95 % interval]" if estimates else "rates of the others"
     lines = [Text(f"⚠ {_left(partial)}: {kind}", "$text-warning")]
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(shown.evaluation.metrics, name)
