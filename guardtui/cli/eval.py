@@ -45,6 +45,7 @@ class EvalRequest:
     metrics: tuple[str, ...]
     plugins: tuple[Path, ...]
     cluster: str | None
+    flips: bool
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
@@ -55,6 +56,8 @@ class EvalRequest:
         repeats.check_usage(baseline=values["baseline"] is not None)
         options = values_of(all_options(), values)
         require_fitting(values["scanner"], options)
+        if values["flips"] and values["scanner"] == "local":
+            raise click.UsageError("--flips asks a guardrail: add --scanner airs or judge")
         companion_paths = options.pop("companion_paths")
         return cls(
             options=options,
@@ -94,6 +97,12 @@ class EvalRequest:
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
     help="What judges: local (the default), airs, or judge, which asks language models.",
+)
+@click.option(
+    "--flips",
+    is_flag=True,
+    help="Ask AIRS or the judge only about prompts whose verdict is in doubt after the edit, by "
+    "the forecast from the session; the others stay open, so the exit code is 3.",
 )
 @profile_option
 @scanner_options

@@ -11,9 +11,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.delivery import deliver
-from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.diagnostics import Exit, InputError, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
@@ -36,6 +37,7 @@ from guardtui.cli.shards import (
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
@@ -47,6 +49,7 @@ from guardtui.session.epochs import Epochs
 from guardtui.session.named import find_baseline, is_of_session, read_files
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.recorded import RecordedError, session_file
+from guardtui.session.scan_order import forecast_order
 from guardtui.shards.shard import Shard
 
 RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
@@ -123,7 +126,8 @@ def _report(
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
     if isinstance(run, LocalRun):
         run = run.settled(request.topic, topic, prompts, before)
-    evaluation = run.evaluate(topic, prompts, companions, Repetition(epochs, repeated))
+    rows = _rows_in_doubt(request, topic, prompts)
+    evaluation = run.evaluate(topic, prompts, companions, Repetition(epochs, repeated, rows))
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     return ReportInput(
@@ -143,6 +147,27 @@ def _report(
         every_mistake=request.every_mistake,
         fit=run.fit if isinstance(run, LocalRun) else None,
     )
+
+
+def _rows_in_doubt(
+    request: EvalRequest, topic: Topic, prompts: PromptSet
+) -> NDArray[np.intp] | None:
+    """Return the rows that --flips asks about, the most doubtful first; None for all.
+
+    Raises ForecastError where the session has too few verdicts of this kind of guardrail.
+    """
+    if not request.flips:
+        return None
+    models = request.options["models"] if request.scanner == "judge" else ()
+    part = models[0].rpartition("#")[2] if models else request.profile
+    guardrail = recorded_guardrail(request.topic, request.scanner, part)
+    found = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
+    rows = forecast_order(found.forecast.changes).likely_rows
+    note(
+        f"{len(rows):,} of {len(prompts):,} prompts may change, by the forecast of "
+        f"{guardrail_text(guardrail.settings)}; the others are not asked"
+    )
+    return rows
 
 
 def _companions(request: EvalRequest, topic: Topic) -> tuple[Topic, ...]:
@@ -191,6 +216,7 @@ def _unfit_for_shards(request: EvalRequest) -> dict[str, object]:
         "--with": request.companion_paths,
         "--epochs": request.repeats.epochs,
         "--cluster": request.cluster,
+        "--flips": request.flips or None,
         "--profile": request.profile,
         "--metric": request.metrics,
         "--all": request.every_mistake or None,

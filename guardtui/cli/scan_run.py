@@ -20,10 +20,20 @@ from guardtui.session.evaluator import Evaluator, RemoteEvaluator
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often prompts are scanned, and which rows again after the first epoch (None: all)."""
+    """Which prompts are scanned (intp, None: all), how often, and which again after that.
+
+    `repeated` gives the rows that are asked again after the first epoch, None all of them.
+    """
 
     epochs: Epochs | None = None
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
+    rows: NDArray[np.intp] | None = None
+
+    def asked_of(self, prompts: PromptSet) -> PromptSet:
+        """The prompts that are scanned."""
+        if self.rows is None:
+            return prompts
+        return PromptSet(prompts.frame[self.rows], prompts.intent, prompts.source)
 
 
 ONCE = Repetition()
@@ -64,7 +74,9 @@ async def evaluated(
     epochs = repetition.epochs
     if not scanner.live:
         remote = RemoteEvaluator(cast("RemoteScanner", scanner))
-        run = remote.evaluate_rows(topic, prompts, epochs=epochs, repeated=repetition.repeated)
+        run = remote.evaluate_rows(
+            topic, prompts, repetition.rows, epochs=epochs, repeated=repetition.repeated
+        )
         return await watched(run, lambda: remote.progress)
     evaluator = Evaluator(scanner)
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)

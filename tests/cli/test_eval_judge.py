@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.scanners.judge.attacks import attacks
 from tests.scanners.judge.conftest import fenced_in
+from tests.sessions import Scanned
 
 from .conftest import NEGATIVE, POSITIVE, Run, prompts_csv
 from .grading_server import Answer, GradingServer, failed, grading_server
@@ -453,3 +455,31 @@ def test_doctor_names_what_does_not_fit(run: Run) -> None:
         done = run("doctor", *arguments)
         assert (done.code, done.out) == (2, "")
         assert told in done.err
+
+
+def test_only_prompts_in_doubt_are_asked_and_the_others_stay_open(
+    run: Run, folder: Path, home: dict[str, str]
+) -> None:
+    scanned = Scanned(folder)
+    scanned.scan("Advice on income tax", ScannerSettings("judge", "judge, m, template 1a2b"))
+    judge = Judge()
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge", "--flips")
+    with serving(judge) as server:
+        result = run(*command, *named(server), "--format", "json", **home)
+        other = run(*command, *named(server, "another"), **home)
+    found = json.loads(result.out)
+    assert result.code == 3
+    asked = set(judge.prompts)
+    assert 0 < len(asked) < 60
+    assert f"{len(asked)} of 60 prompts may change, by the forecast of a judge: m" in result.err
+    assert found["open_count"] == 60 - len(asked)
+    answered = {row["prompt"] for row in found["results"] if row["outcome"] != "OPEN"}
+    assert answered == asked
+    assert other.code == 2
+    assert "no verdicts of a judge with 'another' in its name are recorded" in other.err
+
+
+def test_flips_are_asked_of_a_guardrail(run: Run, folder: Path) -> None:
+    result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
+    assert result.code == 2
+    assert "--flips asks a guardrail: add --scanner airs or judge" in result.err
