@@ -11,6 +11,7 @@ UNKNOWN = "an unknown scanner"
 """What measured an evaluation whose scanner is not recorded."""
 
 _LONGEST = 200  # characters of a text that is not ours
+_HERE = " on this machine"
 _NAMES = {"airs": "AIRS", "judge": "Judge"}
 
 FORECAST = "forecast"
@@ -85,13 +86,18 @@ def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _sho
     """
     if (forecast := forecast_of(settings)) is not None:
         return f"a forecast of {guardrail_text(forecast, quote)}"
-    identity = settings.identity.removeprefix(f"{settings.name}, ")
+    # The sandbox must not pass for AIRS.
+    place = _HERE if settings.identity.startswith(f"airs{_HERE}, ") else ""
+    identity = settings.identity.removeprefix(f"{settings.name}{place}, ")
     first, _, rest = identity.partition(", ")
     if settings.name == "local":
         start = "the embedded engine (a stand-in for the real guardrail)"
         parts = [start, f"encoder {quote(first.partition('-')[0])}"]
     elif settings.name == "airs":
-        parts = [remote_name("airs"), f"profile {quote(first.removeprefix('profile '))}"]
+        parts = [
+            f"{remote_name('airs')}{place}",
+            f"profile {quote(first.removeprefix('profile '))}",
+        ]
     elif settings.name == "judge":
         parts = [f"a judge: {quote(first)}"]
     else:

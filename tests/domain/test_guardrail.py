@@ -29,6 +29,11 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
             "AIRS",
         ),
         (
+            ScannerSettings("airs", "airs on this machine, profile sandbox", revision="6 (7a)"),
+            "Measured by AIRS on this machine, profile sandbox, revision 6 (7a).",
+            "AIRS",
+        ),
+        (
             ScannerSettings("judge", "judge, gpt-x, llama, template 1f2e", revision="addresses a1"),
             "Measured by a judge: gpt-x, llama, template 1f2e.",
             "judge",
