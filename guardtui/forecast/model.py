@@ -83,7 +83,8 @@ class Chances:
 
     def slope(self, group: NDArray[np.bool_]) -> Array:
         """Derivative of the mean probability of a group [N] by what all prompts share, [q]."""
-        slope: Array = (self.density * group) @ self.loadings / np.count_nonzero(group)
+        weights = (self.density * group).astype(np.float32)
+        slope: Array = weights @ self.loadings / np.count_nonzero(group)
         return slope
 
     def among(self, group: NDArray[np.bool_]) -> Chances:
@@ -156,7 +157,8 @@ class VerdictModel:
         self._weights, self._weight_covariance = weights, np.linalg.inv(posterior)
         self._solved = solved
         # One row for each scan, so that a forecast is one product with them.
-        self._moved = np.ascontiguousarray(moved.transpose(1, 0, 2)).reshape(moved.shape[1], -1)
+        rows = np.ascontiguousarray(moved.transpose(1, 0, 2), np.float32)
+        self._moved = rows.reshape(moved.shape[1], -1)
         rest = np.where(sites > 0, told - design @ weights, 0.0)
         self._pulled = np.einsum("nkl,nl->nk", solved, rest)
 
@@ -213,25 +215,27 @@ class VerdictModel:
         alike = likenesses([reading], self._readings)[0]
         wanders = np.linalg.solve(self._prior, alike)
         # The last column is what the scans do not tell of this definition's δ.
-        loadings = np.empty((count, len(self._weights) + 1))
+        loadings = np.empty((count, len(self._weights) + 1), np.float32)
         loadings[:, :width] = features
         np.subtract(features, self._usual, out=loadings[:, width : 2 * width])
         loadings[:, 2 * width] = 1.0
         loadings[:, 2 * width + 1 : -1] = wanders
         loadings[:, -1] = 1.0
-        mean = loadings[:, :-1] @ self._weights
+        mean = loadings[:, :-1] @ self._weights.astype(np.float32)
         variance = np.full(count, 1.0 + self._noise)
         toward = LASTING + (1 - LASTING) * alike
         asked = slice(None) if len(self.asked) == count else self.asked
         mean[asked] += self._pulled @ toward
-        loadings[asked, :-1] -= (toward @ self._moved).reshape(-1, len(self._weights))
-        taught = (self._solved @ toward) @ toward
+        moved = toward.astype(np.float32) @ self._moved
+        loadings[asked, :-1] -= moved.reshape(-1, len(self._weights))
+        taught = self._solved.reshape(len(self._solved), -1) @ np.outer(toward, toward).ravel()
         variance[asked] = np.maximum(variance[asked] - taught, 1e-4)
         size = len(self._weights)
         shared = np.zeros((size + 1, size + 1))
         shared[:size, :size] = self._weight_covariance
         shared[size, size] = WANDERING**2 * max(0.0, 1.0 - float(wanders @ alike))
-        scale = np.sqrt(variance + np.einsum("nq,nq->n", loadings @ shared, loadings))
+        spread = np.einsum("nq,nq->n", loadings @ shared.astype(np.float32), loadings)
+        scale = np.sqrt(variance + spread)
         z = mean / scale
         z = np.where(reading.nearest >= SAME, np.maximum(z, _SURE), z)
         density = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * scale)
