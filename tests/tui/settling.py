@@ -11,8 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-SOON = 0.005
-"""Seconds; a timer that is due within them (such as Textual's next frame) is still waited for."""
+SOON = 0.01
+"""Seconds; a timer that is due within them is still waited for.
+
+Textual tells its screens of a new size after 1/120 s.
+"""
 
 HANGS_AFTER = 120.0
 """Seconds after which a test that waits in vain fails."""
