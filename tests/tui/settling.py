@@ -11,10 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-SOON = 0.01
+SOON = 0.009
 """Seconds; a timer that is due within them is still waited for.
 
-Textual tells its screens of a new size after 1/120 s.
+Textual tells its screens of a new size after 1/120 s. An app whose timer is always due sooner
+would never come to rest.
 """
 
 HANGS_AFTER = 120.0
@@ -78,7 +79,8 @@ class SettlingPolicy(asyncio.DefaultEventLoopPolicy):
 
 async def idle(*_: object, **__: object) -> None:
     """Return as soon as the loop would sleep; threads may be at work."""
-    await _resolved(_selector().idle)
+    async with asyncio.timeout(HANGS_AFTER):
+        await _resolved(_selector().idle)
 
 
 async def settle() -> None:

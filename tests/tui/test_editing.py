@@ -159,7 +159,7 @@ def test_another_editor_changes_the_definition(
 async def test_what_another_program_writes_is_taken_over_with_what_is_typed(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 0.01)
+    monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 0.05)
     monkeypatch.setattr("guardtui.app.workspace_sync.CALM", 0.0)
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
