@@ -11,7 +11,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError, note
@@ -158,6 +157,9 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
+    # Not at the top: the model imports scipy, which no other evaluation needs.
+    from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
+
     models = request.options["models"] if request.scanner == "judge" else ()
     part = models[0].rpartition("#")[2] if models else request.profile
     guardrail = recorded_guardrail(request.topic, request.scanner, part)

@@ -24,7 +24,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from guardtui.forecast.definitions import likenesses
 from guardtui.forecast.readings import Reading
@@ -134,6 +133,8 @@ class VerdictModel:
         return design
 
     def _fit(self, design: Array, sign: Array, known: NDArray[np.bool_]) -> None:
+        from scipy.special import ndtri  # beside the screen: it takes long to import
+
         precision, mean = self._beliefs(design.shape[2])
         level = 2 * len(self._centre)
         rate = np.clip((sign[known] > 0).mean(), 0.02, 0.98) if known.any() else 0.5
@@ -186,6 +187,8 @@ class VerdictModel:
         damping: float,
     ) -> tuple[Array, Array]:
         """One parallel round of expectation propagation: new sites and shifts, [N, K]."""
+        from scipy.special import log_ndtr
+
         prior = self._covariance
         solved = _without_prior(prior, sites)
         told = np.where(sites > 0, _ratio(shifts, sites) - expected, 0.0)
@@ -210,6 +213,8 @@ class VerdictModel:
 
     def chances(self, reading: Reading) -> Chances:
         """Forecast a definition; prompts that were never asked get what the others have taught."""
+        from scipy.special import ndtr
+
         features = self._standardised(reading)
         count, width = features.shape
         alike = likenesses([reading], self._readings)[0]

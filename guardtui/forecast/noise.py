@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
 
 from guardtui.forecast.model import NOISE, Chances, Scan
 
@@ -44,6 +42,9 @@ def noise_of(found: Repeats, chances: Chances) -> float:
     """
     if not found.pairs:
         return NOISE
+    from scipy.optimize import brentq  # beside the screen: it takes long to import
+    from scipy.special import ndtr, ndtri
+
     share = (found.differing + NOISE) / (found.pairs + 1)
     # Means of g in units of its own spread; a noiseless probability of the forecast tells them.
     middle = np.clip(chances.match, 1e-6, 1 - 1e-6)

@@ -77,8 +77,8 @@ def test_an_array_of_slurm_and_a_task_that_is_run_again(
     code, _, err = task(2, SLURM_ARRAY_TASK_COUNT="1", SLURM_ARRAY_TASK_MIN="2", SHARDS="3")
     assert code == 0, err
     assert run(here, "merge", "big")[0] == 0
-    # Tasks that see one shard each have the shipped threshold.
-    one = evaluate("--out", "one", "--shards", "1", "--jobs", "1", "--threshold", "shipped")
+    # Tasks that see one shard each have the shipped threshold; the merge fits it to all of them.
+    one = evaluate("--out", "one", "--shards", "1", "--jobs", "1")
     assert run(here, *one)[0] == 0
     assert sayings(here / "big") == sayings(here / "one")
     calls = (here / "srun.log").read_text("utf-8").splitlines()
@@ -118,8 +118,8 @@ def test_an_indexed_job_of_kubernetes(here: Path) -> None:
         assert (code, out) == (0, ""), err
         assert err.startswith(f"shard {index}/{spec['completions']}: ")
     assert run(here, "merge", "big")[0] == 0
-    # Tasks that see one shard each have the shipped threshold.
-    one = evaluate("--out", "one", "--shards", "1", "--jobs", "1", "--threshold", "shipped")
+    # Tasks that see one shard each have the shipped threshold; the merge fits it to all of them.
+    one = evaluate("--out", "one", "--shards", "1", "--jobs", "1")
     assert run(here, *one)[0] == 0
     assert sayings(here / "big") == sayings(here / "one")
 

@@ -16,7 +16,7 @@ from textual.css.stylesheet import Stylesheet
 
 from guardtui.tui.main import window
 from guardtui.tui.widgets import topic_field
-from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle
+from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until
 
 asyncio.set_event_loop_policy(SettlingPolicy())
 # Textual's own waits for a processor at rest, twice for each key, and samples it every 20 ms.
@@ -31,6 +31,18 @@ textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  
 topic_field.PAUSE_ENDS_RUN = 86_400.0
 window.TYPING_PATIENCE = HANGS_AFTER
 textual.pilot.Pilot._wait_for_screen.__defaults__ = (HANGS_AFTER,)
+
+_resize_terminal = textual.pilot.Pilot.resize_terminal
+
+
+async def _resize_whole_app(self: textual.pilot.Pilot[Any], width: int, height: int) -> None:
+    """Resize the terminal, and wait until the screens know: Textual tells them after 1/120 s."""
+    await _resize_terminal(self, width, height)
+    await until(lambda: self.app._resize_timer is None)
+    await self.pause()
+
+
+textual.pilot.Pilot.resize_terminal = _resize_whole_app  # type: ignore[method-assign]
 
 # The rules of a style sheet are parsed once for all apps of a process, and not for each again.
 _parsed: dict[tuple[object, ...], list[RuleSet]] = {}

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-SOON = 0.009
+SOON = 0.005
 """Seconds; a timer that is due within them is still waited for.
 
-Textual tells its screens of a new size after 1/120 s. An app whose timer is always due sooner
-would never come to rest.
+An app whose timer is always due sooner would never come to rest.
 """
 
 HANGS_AFTER = 120.0
