@@ -11,9 +11,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.delivery import deliver
-from guardtui.cli.diagnostics import Exit, InputError, note
+from guardtui.cli.diagnostics import Exit, InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
@@ -78,6 +79,13 @@ def evaluate(request: EvalRequest) -> int:
     report = _report(request, run, epochs, metrics)
 
     def say_incomplete() -> None:
+        metrics = report.evaluation.metrics
+        if request.flips and not metrics.errors:
+            error(
+                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --flips says\n"
+                "  gates need the verdicts on all: run the command without --flips"
+            )
+            return
         allowed = request.gates.max_errors is not None
         run.say_incomplete(report.evaluation, allowed=allowed)
 
@@ -157,9 +165,6 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
-    # Not at the top: the model imports scipy, which no other evaluation needs.
-    from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
-
     models = request.options["models"] if request.scanner == "judge" else ()
     part = models[0].rpartition("#")[2] if models else request.profile
     guardrail = recorded_guardrail(request.topic, request.scanner, part)

@@ -473,6 +473,7 @@ def test_only_prompts_in_doubt_are_asked_and_the_others_stay_open(
     assert 0 < len(asked) < 60
     assert f"{len(asked)} of 60 prompts may change, by the forecast of a judge: m" in result.err
     assert found["open_count"] == 60 - len(asked)
+    assert "run the command without --flips" in result.err
     answered = {row["prompt"] for row in found["results"] if row["outcome"] != "OPEN"}
     assert answered == asked
     assert other.code == 2
