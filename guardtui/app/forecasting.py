@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, replace
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,8 @@ class _Fitted:
         self, scans: tuple[Evaluation, ...], prompts: PromptSet, scanner: LocalScanner
     ) -> bool:
         """Whether nothing that it was fitted to has changed."""
-        same = len(scans) == len(self.scans) and all(map(_is, scans, self.scans))
+        same = len(scans) == len(self.scans) and all(map(is_, scans, self.scans))
         return same and self.prompt_set == prompts.fingerprint and self.scanner is scanner
-
-
-def _is(one: Evaluation, other: Evaluation) -> bool:
-    return one is other
 
 
 class Forecasting:
@@ -123,7 +120,7 @@ class Forecasting:
         def checked() -> Trust | None:
             threshold = scanner.settings.threshold
             assert threshold is not None  # noqa: S101 - the embedded engine has one
-            reader = EngineReader(scanner)
+            reader = self._reader_of(scanner)
             return check_forecasts(
                 evaluations, answered[0], prompts, reader, threshold, stopped=stop.is_set
             )
@@ -162,10 +159,9 @@ class Forecasting:
         stopped: Stopped,
     ) -> _Fitted | None:
         """Fit to these scans; None when stopped."""
-        if self._reader is None or self._reader[0] is not scanner:
-            self._reader = scanner, EngineReader(scanner)
+        reader = self._reader_of(scanner)
         try:
-            forecaster = fit(scans, guardrails(scans)[0], prompts, self._reader[1], stopped=stopped)
+            forecaster = fit(scans, guardrails(scans)[0], prompts, reader, stopped=stopped)
         except ForecastError:
             forecaster = None
         else:
@@ -173,6 +169,13 @@ class Forecasting:
                 return None
         self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
         return self._fitted
+
+    def _reader_of(self, scanner: LocalScanner) -> EngineReader:
+        """The reader of an engine, which knows the prompts that were read last."""
+        known = self._reader
+        if known is None or known[0] is not scanner:
+            known = self._reader = scanner, EngineReader(scanner)
+        return known[1]
 
 
 def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
@@ -183,7 +186,7 @@ def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
     """
     verdicts = replace(
         engine.verdicts,
-        triggered=(forecast.triggers > 0.5).astype(np.int8),
+        triggered=forecast.likelier,
         score=forecast.triggers.astype(np.float32),
     )
     settings = forecast_settings(forecast.grounds.settings)

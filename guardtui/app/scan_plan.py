@@ -124,8 +124,7 @@ def estimate_scan(
     more than the engine does. Raises ScannerError.
     """
     if forecast is not None:
-        likelier = (forecast.triggers > 0.5).astype(np.int8)
-        prediction = Prediction(topic, prompts.fingerprint, likelier)
+        prediction = Prediction(topic, prompts.fingerprint, forecast.likelier)
         order = forecast_order(forecast.changes)
     else:
         order, prediction = _ordered(engine, topic, prompts, before)

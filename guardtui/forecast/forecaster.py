@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import remote_name
@@ -99,6 +100,11 @@ class Forecast:
     last: NDArray[np.int8]
     rates: ExpectedRates
     before: float | None
+
+    @property
+    def likelier(self) -> NDArray[np.int8]:
+        """The likelier verdict of each prompt, int8 [N] (`Triggered`)."""
+        return (self.triggers > 0.5).astype(np.int8)
 
     @property
     def changes(self) -> Array:
@@ -263,7 +269,7 @@ def scans_of(
     Each as its index, and what it says of each prompt: int8 [N] (`Triggered`).
     """
     aligned = (
-        (index, _aligned(evaluation, prompts))
+        (index, answers_for(evaluation, prompts.keys))
         for index, evaluation in enumerate(evaluations)
         if _is_of(evaluation, settings)
     )
@@ -274,18 +280,6 @@ def _is_of(evaluation: Evaluation, settings: ScannerSettings) -> bool:
     """Whether a guardrail made an evaluation, at whatever revision."""
     own = evaluation.settings
     return (own.name, own.identity) == (settings.name, settings.identity)
-
-
-def _aligned(evaluation: Evaluation, prompts: PromptSet) -> NDArray[np.int8]:
-    """What an evaluation says of each prompt of a set, int8 [N]; `NOT_ASKED` where nothing."""
-    order = np.argsort(evaluation.keys, kind="stable")
-    known = evaluation.keys[order]
-    places = np.minimum(np.searchsorted(known, prompts.keys), max(0, len(known) - 1))
-    result = np.full(len(prompts), _ABSENT, np.int8)
-    if len(known):
-        there = known[places] == prompts.keys
-        result[there] = evaluation.verdicts.triggered[order][places[there]]
-    return result
 
 
 def _matched(triggered: NDArray[np.int8], intent: Intent) -> NDArray[np.int8]:

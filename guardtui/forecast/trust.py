@@ -258,7 +258,7 @@ def _check(
         before=coverage(forecast.last, both),
         wrong=Wrong(
             int(both.sum()),
-            wrong(forecast.triggers > 0.5),
+            wrong(forecast.likelier == Triggered.YES),
             wrong(forecast.last == Triggered.YES),
             wrong(engine),
         ),
