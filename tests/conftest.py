@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# One thread for each library that computes, set before numpy and polars are imported: arrays in
+# tests are small, workers have all cores already, and waiting threads spin.
+for _library in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # No deadlines: how long an example takes says how busy the machine is.
 settings.register_profile("fast", deadline=None, max_examples=10)
