@@ -67,13 +67,18 @@ def prompts_csv(intent: str = "block", label: str = "true") -> str:
     return "\n".join(["prompt,expected,intent,category", *rows, ""])
 
 
+def write_inputs(work: Path) -> Path:
+    """Write a topic and its prompts into a folder."""
+    (work / "topic.yaml").write_text(TOPIC, "utf-8")
+    (work / "prompts.csv").write_text(prompts_csv(), "utf-8")
+    return work
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     work.mkdir()
-    (work / "topic.yaml").write_text(TOPIC, "utf-8")
-    (work / "prompts.csv").write_text(prompts_csv(), "utf-8")
-    return work
+    return write_inputs(work)
 
 
 @pytest.fixture(scope="session")

@@ -12,25 +12,35 @@ from guardtui.session.named import Named, find_evaluation
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.store import SessionStore
 
-from .conftest import NEGATIVE, TOPIC, Run
+from .conftest import NEGATIVE, TOPIC, Run, run_here, write_inputs
 
 EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--encoder", "static")
 
 
-@pytest.fixture
-def reports(run: Run, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def evaluations(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Path:
     """a.json with every prompt triggered, b.json with none, airs.json as `airs` tells b.json."""
-    assert run(*EVAL, "--threshold", "0.0001", "-o", "a.json").code == 0
+    folder = write_inputs(tmp_path_factory.mktemp("evaluations"))
+    line: tuple[str, ...] = (*EVAL, "--threshold", "0.0001", "-o", "a.json")
+    assert run_here(line, folder, environment).code == 0
     changed = TOPIC.replace("personal income", "=income").replace("When is", "When on earth is")
     (folder / "other.yaml").write_text(changed, "utf-8")
     line = ("eval", "other.yaml", *EVAL[2:], "--threshold", "0.9999", "-o", "b.json")
-    assert run(*line).code == 0
+    assert run_here(line, folder, environment).code == 0
     told = json.loads((folder / "b.json").read_text("utf-8"))
     airs = {key: told[key] for key in ("profile", "topic", "intent", "metrics")}
     for name in ("false_positives", "false_negatives"):
         keys = ("prompt", "expected", "actual")
         airs[name] = [{key: one[key] for key in keys} for one in told[name]]
     (folder / "airs.json").write_text(json.dumps(airs), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def reports(folder: Path, evaluations: Path) -> Path:
+    """The folder of the test, with the files of the evaluations, which are made once."""
+    for name in ("other.yaml", "a.json", "b.json", "airs.json"):
+        shutil.copy(evaluations / name, folder)
     return folder
 
 

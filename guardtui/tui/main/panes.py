@@ -80,9 +80,13 @@ class Panes:
     def mark_focus(self) -> None:
         """Mark the title of the pane that keys go to; colour alone says too little."""
         for pane in map(self.named, (*STACKED, "detail")):
+            focused = pane in self._focused
+            if pane.has_class("-focused") != focused:
+                pane.set_class(focused, "-focused", update=False)
+                pane.app.stylesheet.apply(pane)  # this widget only, and none inside it
             title = pane.heading if pane is self.metrics else type(pane).BORDER_TITLE
             # Names of profiles and models may be anybody's: no markup is read.
-            pane.border_title = Content(f"▸ {title}" if pane in self._focused else title)
+            pane.border_title = Content(f"▸ {title}" if focused else title)
 
     @property
     def _focused(self) -> Iterable[Widget]:

@@ -53,7 +53,7 @@ from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.too_small import BREAKPOINTS
+from guardtui.tui.widgets.too_small import BREAKPOINTS, classes_for
 
 NEEDS_ALL = frozenset(
     {
@@ -166,6 +166,7 @@ class MainScreen(Screen[None]):
         return self.services.state
 
     def compose(self) -> ComposeResult:
+        self.add_class(*classes_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:

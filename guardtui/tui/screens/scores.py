@@ -40,7 +40,7 @@ from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.score_metrics_pane import ScoreMetricsPane
 from guardtui.tui.widgets.scored_rows_pane import ScoredRowsPane
 from guardtui.tui.widgets.scorer_line import EXAMPLES, ScorerLine
-from guardtui.tui.widgets.too_small import BREAKPOINTS, too_small
+from guardtui.tui.widgets.too_small import BREAKPOINTS, classes_for, too_small
 
 PAUSE = 0.1
 POLL_EVERY = 0.1
@@ -99,6 +99,7 @@ class ScoresScreen(Screen[None]):
         self.detail = DetailPane("score-detail", "score_detail", (_NOTHING, _NOTHING))
 
     def compose(self) -> ComposeResult:
+        self.add_class(*classes_for(self.app.size), update=False)
         yield self._header
         yield self.line
         yield self.metrics_pane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.geometry import Size
 from textual.widgets import Static
 
 SMALLEST = (40, 15)
@@ -12,6 +13,17 @@ BREAKPOINTS = (
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall")],
 )
 """Classes of a screen by its columns and by its lines."""
+
+
+def classes_for(size: Size) -> list[str]:
+    """Return the classes of a screen of this size, for a screen to have them before it is drawn.
+
+    Textual sets them once the screen has been styled, and then styles every widget again.
+    """
+    return [
+        max((least, name) for least, name in names if least <= cells)[1]
+        for names, cells in zip(BREAKPOINTS, size, strict=True)
+    ]
 
 
 def too_small(start: str) -> Static:
