@@ -113,6 +113,28 @@ async def test_the_first_screen_shows_everything(topic_path: Path) -> None:
     await drive(topic_path, run)
 
 
+async def test_the_pane_that_keys_go_to_is_marked(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        names = ("editor", "metrics", "results", "detail")
+
+        def marked() -> tuple[list[str], list[str]]:
+            """The panes with the sign in their title, and those whose frame is not pale."""
+            panes = {name: main.panes.named(name) for name in names}
+            titles = [name for name in names if "▸" in str(panes[name].border_title)]
+            return titles, [name for name in names if panes[name].styles.border_top[1].a == 1]
+
+        for name in (*names, "editor"):
+            assert marked() == ([name], [name])
+            await pilot.press("f5")
+        await pilot.press("shift+tab")
+        assert marked() == (["editor"], ["editor"])  # from one field to another
+        app.screen.set_focus(None)
+        await pilot.pause()
+        assert marked() == ([], [])
+
+    await drive(topic_path, run)
+
+
 async def test_an_edit_moves_the_metrics_and_keep_writes_the_file(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" on money")
