@@ -55,8 +55,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    # A name of our own: to number them, pytest lists all folders that are there.
-    folder = tmp_path_factory.mktemp(f"guardtui-{next(_numbers)}", numbered=False)
+    # Numbered here, and apart: for each `tmp_path` pytest lists all folders that lie beside it.
+    folder = tmp_path_factory.getbasetemp() / "own" / str(next(_numbers))
+    folder.mkdir(parents=True)
     monkeypatch.setenv("GUARDTUI_CACHE", str(folder / "cache"))
     monkeypatch.setenv("GUARDTUI_DATA", str(folder / "data"))
     monkeypatch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
