@@ -24,7 +24,7 @@ from guardtui.scanners.local.scoring import (
 )
 from tests.examples import up_to
 
-pytestmark = pytest.mark.xdist_group("encoders")  # one worker embeds the requests by all of them
+pytestmark = pytest.mark.xdist_group("encoders")  # in every stage one worker embeds the requests
 
 REQUESTS = (WEIGHTS / "background.txt").read_text("utf-8").splitlines()
 EXAMPLES = ["How can I lower my tax bill?", "Is my home office deductible?"]
