@@ -45,15 +45,14 @@ class FlipDialog(Modal[ScanChoice | None]):
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)), markup=False)
             yield Label(
-                f"Coverage is expected at {expected_text(plan.coverage)}, by a forecast from "
-                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are asked, the most telling "
-                "first, until it is known within",
+                f"Coverage is expected at {expected_text(plan.coverage)}, from "
+                f"{count_text(plan.scans, 'scan')}. Prompts in doubt are asked until it is within",
                 markup=False,
             )
             with Horizontal(classes="flip-goal"):
                 yield Label("±", markup=False)
                 yield LineInput(f"{plan.goal.within:g}", id="within", type="number", compact=True)
-                yield Label("or this many calls are made:", markup=False)
+                yield Label("or the calls are made:", markup=False)
                 yield LineInput(str(plan.goal.calls), id="calls", type="integer", compact=True)
             yield Label(self._cost(plan.goal.calls), id="flip-cost", markup=False)
             with Horizontal(classes="buttons"):
@@ -68,12 +67,12 @@ class FlipDialog(Modal[ScanChoice | None]):
     def _cost(self, calls: int) -> str:
         """Return what it costs at most, where so many calls are allowed."""
         plan = self._plan
-        words = f"In doubt are {cost_text(plan.scan.cost, plan.doubtful, plan.known)}"
+        words = f"In doubt: {cost_text(plan.scan.cost, plan.doubtful, plan.known)}"
         most = min(calls, plan.calls)
         if plan.call_cost is not None:
             words += (
-                f"; at most {count_text(most, 'call')} cost about {most * plan.call_cost:.4g}, by "
-                "what calls have cost so far"
+                f"; {count_text(most, 'call')} cost about {most * plan.call_cost:.4g}, as calls "
+                "have so far"
             )
         return f"{words}."
 
