@@ -11,8 +11,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
 from guardtui.domain.figures import count_text
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
@@ -71,6 +73,17 @@ class FlipStatus:
     coverage: Expected
     calls: int
     ended: Ended | None = None
+
+    @property
+    def checked(self) -> CheckedCoverage:
+        """The same for reports."""
+        return CheckedCoverage(
+            RateEstimate(self.coverage.value, self.coverage.low, self.coverage.high),
+            self.goal.within,
+            self.calls,
+            self.goal.calls,
+            "stopped" if self.ended is None else str(self.ended),
+        )
 
     @property
     def text(self) -> str:

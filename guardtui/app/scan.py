@@ -25,6 +25,7 @@ from guardtui.app.flip_check import (
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
+from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.recording import record, recorded_text
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan_plan import (
@@ -89,6 +90,7 @@ class _Run:
     rows: NDArray[np.intp]
     onto: Evaluation | None
     check: FlipCheck | None = None
+    forecast: Forecast | None = None
 
 
 class Scans:
@@ -594,23 +596,23 @@ class Scans:
                 self._refresh()
                 return
         self._result = evaluation
-        await self._record(evaluation, run.onto, check)
+        await self._record(evaluation, run)
         if self.is_current(evaluation):
             # Work on fewer verdicts, or on none, must not be shown after this.
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._show(evaluation)
 
-    async def _record(
-        self, evaluation: Evaluation, onto: Evaluation | None, check: FlipCheck | None
-    ) -> None:
+    async def _record(self, evaluation: Evaluation, run: _Run) -> None:
         if not evaluation.metrics.total:
             reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
             self._step(f"no prompt got a verdict: {reason}", problem=True)
             self._connections.warn(f"No prompt got a verdict: {reason}", error=True)
             return
-        iteration = await record(self._workspace, evaluation, onto)
+        before = None if run.forecast is None else forecast_before(run.forecast, evaluation)
+        iteration = await record(self._workspace, evaluation, run.onto, before)
         self._store.publish(with_session(self._store.state, self._workspace))
+        check = run.check
         if check is None:
             self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
             return
@@ -632,4 +634,4 @@ def _run(
     rows = order.likely_rows if choice.likely else order.rows
     if onto is not None:
         rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
-    return _Run(make, rows, onto)
+    return _Run(make, rows, onto, forecast=estimate.forecast)

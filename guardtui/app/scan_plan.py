@@ -129,7 +129,8 @@ class Prediction:
 class ScanEstimate:
     """The order of a scan, its cost, and the verdicts that are expected of it.
 
-    `known` (bool [N]) are the prompts with a cached verdict, `settings` those of the scanner.
+    `known` (bool [N]) are the prompts with a cached verdict, `settings` those of the scanner,
+    `forecast` what earlier scans by it say.
     """
 
     order: Order
@@ -137,6 +138,7 @@ class ScanEstimate:
     prediction: Prediction
     known: NDArray[np.bool_]
     settings: ScannerSettings
+    forecast: Forecast | None = None
 
 
 def estimate_scan(
@@ -168,7 +170,7 @@ def estimate_scan(
     cost = ScanCost(
         len(prompts), int(known.sum()), len(likely), int(known[likely].sum()), rate, epochs
     )
-    return ScanEstimate(order, cost, prediction, known, settings)
+    return ScanEstimate(order, cost, prediction, known, settings, forecast)
 
 
 def _ordered(
