@@ -19,6 +19,7 @@ from guardtui.scanners.judge.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.session.session import Decision
+from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote
 from tests.app.test_scan import Desk
 from tests.http.server import Received, Server, Step
@@ -329,3 +330,29 @@ async def test_a_check_by_airs_puts_the_definition_into_effect_first(scanned: Sc
     finally:
         await cloud.stop()
     assert cloud.defects == []
+
+
+async def test_a_scan_is_recorded_with_what_was_forecast_before_it(
+    judged: tuple[Desk, Server, Model],
+) -> None:
+    desk, _, _ = judged
+    await checked(desk, check(NARROW, 10))
+    part = desk.recorded[-1]
+    before = part.forecast
+    assert before is not None
+    assert (before.scans, before.verdicts) == (1, COUNT)
+    assert desk.recorded[0].forecast is None
+    coverage = before.rates["coverage"]
+    assert coverage is not None
+    assert coverage.low < coverage.value < coverage.high
+    # Completing it keeps what was expected at first.
+    desk.scans.scan_missing()
+    desk.author.answers.append(ScanChoice(apply=False, likely=False, agreed=False))
+    await desk.jobs.finished()
+    whole = desk.recorded[-1]
+    assert whole.number == part.number
+    assert whole.evaluation.metrics.missing == 0
+    assert whole.forecast is before
+    stored = Workspace.open(desk.workspace.topic_file.path).session.iterations[-1].forecast
+    assert stored is not None
+    assert stored.rates == before.rates
