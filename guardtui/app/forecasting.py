@@ -23,7 +23,7 @@ from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import Session
+from guardtui.session.session import Session, recorded_forecasts
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,8 @@ class Forecasting:
 
         Raises `ForecastError` where nothing can be compared, and `ScannerError`.
         """
-        evaluations = [iteration.evaluation for iteration in self._session.iterations]
+        iterations = tuple(self._session.iterations)
+        evaluations = [iteration.evaluation for iteration in iterations]
         answered = guardrails(evaluations)
         if not answered:
             return None
@@ -147,7 +148,13 @@ class Forecasting:
             assert threshold is not None  # noqa: S101 - the embedded engine has one
             reader = self._reader_of(scanner)
             return check_forecasts(
-                evaluations, answered[0], prompts, reader, threshold, stopped=stop.is_set
+                evaluations,
+                answered[0],
+                prompts,
+                reader,
+                threshold,
+                stopped=stop.is_set,
+                recorded=recorded_forecasts(iterations),
             )
 
         try:

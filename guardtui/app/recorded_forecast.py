@@ -29,7 +29,7 @@ from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recorded import RecordedError, has_session, recorded_topics
-from guardtui.session.session import Iteration
+from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
 _KINDS = {"airs": "AIRS", "judge": "a judge"}
@@ -157,7 +157,15 @@ def check_recorded(
     evaluations = [iteration.evaluation for iteration in guardrail.iterations]
     reader, settings = EngineReader(engine), guardrail.settings
     try:
-        trust = check_forecasts(evaluations, settings, prompts, reader, own.threshold, report)
+        trust = check_forecasts(
+            evaluations,
+            settings,
+            prompts,
+            reader,
+            own.threshold,
+            report,
+            recorded=recorded_forecasts(guardrail.iterations),
+        )
     except ForecastError as error:
         raise explained(error, topic_path, guardrail) from error
     assert trust is not None  # noqa: S101 - nothing stops it

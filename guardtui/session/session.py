@@ -51,6 +51,15 @@ class Iteration:
     forecast: ForecastBefore | None = None
 
 
+def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:
+    """Return the forecasts that were recorded before scans, by index among the iterations."""
+    return {
+        index: iteration.forecast
+        for index, iteration in enumerate(iterations)
+        if iteration.forecast is not None
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     topic: Topic
