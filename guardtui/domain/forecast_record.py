@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.figures import count_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,9 @@ class CheckedCoverage:
     def text(self) -> str:
         """All of it in a line."""
         rate = self.coverage
+        half = (rate.high - rate.low) / 2
+        wanted = f" (wanted ±{self.within:g})" if self.within else ""
         return (
-            f"coverage expected at {rate.value:.3f} [{rate.low:.3f} – {rate.high:.3f}] after "
-            f"{self.calls:,} calls; {self.ended}"
+            f"coverage expected at {rate.value:.3f} [{rate.low:.3f} – {rate.high:.3f}], ±{half:.3f}"
+            f"{wanted} after {count_text(self.calls, 'call')}; {self.ended}"
         )

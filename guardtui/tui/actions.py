@@ -184,7 +184,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "check_flips",
-        "ctrl+f3,ctrl+f11",
+        "ctrl+f11,ctrl+f12",
         "Check the likely flips",
         "Ask for prompts in doubt only, the most telling first, until coverage is known closely",
     ),

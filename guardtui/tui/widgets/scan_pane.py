@@ -67,7 +67,7 @@ def scan_text(state: ScanStatus, width: int) -> Text:
         told.append((f"retries {traffic.retries}", ""))
     if traffic.refused:
         told.append((f"429s {traffic.refused}", "$text-warning"))
-    if traffic.used is not None:
+    if traffic.used is not None and check is None:  # a round would tell its own only
         used = traffic.used
         told.append((f"tokens {used.input_tokens + used.output_tokens}", ""))
         if used.cost:
