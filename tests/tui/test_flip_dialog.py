@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,16 @@ from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
 from guardtui.tui.screens.flip_dialog import FlipDialog
 from guardtui.tui.widgets.scan_pane import scan_text
+from tests.app.test_flip_check import TOPIC
+from tests.http.server import Received, Server, Step
+from tests.scanners.judge.conftest import asked as asked_of
+from tests.scanners.judge.conftest import said
+from tests.sessions import Scanned, answers
+from tests.tui.test_judging import playing
+from tests.tui.test_loop import frame, until
 from tests.tui.test_scan_dialogs import ATTACK, NOTHING, asked, plan
 
 COVERAGE = Expected(0.872, 0.812, 0.921)
@@ -89,3 +98,48 @@ def test_a_check_that_ended_says_why() -> None:
         "Coverage is expected at 0.872 [0.812 – 0.921], ±0.054 after 1 call (wanted ±0.02); "
         "no other prompt is in doubt."
     )
+
+
+async def test_a_check_by_key_asks_and_says_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "topic.yaml").write_text(TOPIC, "utf-8")
+    scanned = Scanned(tmp_path)
+    (tmp_path / "topic.csv").write_bytes((tmp_path / "tax.csv").read_bytes())
+    given = dict(
+        zip(
+            scanned.prompts.prompts.to_list(),
+            answers(scanned.prompts, "Tax, briefly").tolist(),
+            strict=True,
+        )
+    )
+
+    def model(request: Received) -> Step:
+        return said(f"ANSWER: {'yes' if given[asked_of(request)] else 'no'}")
+
+    async with Server(model) as server:
+        settings = JudgeScanner((ModelAddress(f"{server.url}/v1", "mock"),)).settings
+        scanned.scan("Advice on income tax", settings)
+        async with playing(scanned.topic_path, server, monkeypatch) as play:
+            topic = play.main.services.session.topic
+            play.main.services.editing.replace(
+                topic.model_copy(update={"description": "Tax, briefly"})
+            )
+            await play.pilot.press("ctrl+f11")
+            await until(play.pilot, lambda: isinstance(play.app.screen, FlipDialog))
+            await play.pilot.pause()
+            drawn = frame(play.app)
+            assert "Coverage is expected at" in drawn
+            assert not server.received
+            await play.pilot.press("shift+tab", *["backspace"] * 2, "9", "enter")
+            await until(play.pilot, lambda: len(play.main.services.session.iterations) > 1)
+            await until(play.pilot, lambda: not play.main.services.scans.under_way)
+            assert len(server.received) == 9
+            part = play.main.services.session.iterations[-1]
+            assert part.evaluation.metrics.open == 51
+            assert part.forecast is not None
+            await until(play.pilot, lambda: "9 calls" in frame(play.app))
+            # What it found is shown as estimates; to keep it, the others are asked for first.
+            await until(play.pilot, lambda: "51 open" in frame(play.app))
+            await play.pilot.press("f2")
+            await until(play.pilot, lambda: "51 of 60 prompts have no verdict" in frame(play.app))
