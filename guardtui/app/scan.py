@@ -72,11 +72,15 @@ class _Subject:
 
 @dataclass(frozen=True, eq=False)
 class _Doubt:
-    """What is known before a check of the likely flips: its forecast, and what that rests on."""
+    """What is known before a check of the likely flips: its forecast, and what that rests on.
+
+    `onto` is the scan that it goes on from, None where there is none by this very guardrail.
+    """
 
     grounds: FlipGrounds
     first: Forecast
     doubtful: NDArray[np.intp]
+    onto: Evaluation | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,10 +413,12 @@ class Scans:
     ) -> _Doubt:
         """Forecast the definition, as the guardrail that is to be asked. Raises ForecastError."""
         settings = with_epochs(estimate.settings, self._connections.options.epochs)
+        if onto is not None and onto.settings.identity != settings.identity:
+            onto = None  # another judge's
         grounds = self._forecasting.grounds(subject.topic, subject.prompts, settings, onto)
         first = await grounds.forecast_beside(onto)
         answered = None if onto is None else onto.verdicts.triggered
-        return _Doubt(grounds, first, rows_in_doubt(first, subject.prompts, answered))
+        return _Doubt(grounds, first, rows_in_doubt(first, subject.prompts, answered), onto)
 
     def _flip_plan(self, plan: ScanPlan, doubt: _Doubt, estimate: ScanEstimate) -> FlipPlan:
         coverage = doubt.first.rates.coverage
@@ -461,6 +467,7 @@ class Scans:
         make = self._profile_scanner(connection, expected)
         estimate = await self._estimate(make, connection.rate, subject)
         doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        onto = onto if doubt is None else doubt.onto
         choice = await self._chosen(connection, plan, estimate, request, doubt)
         if choice is None:
             self._step("")
@@ -538,6 +545,7 @@ class Scans:
         self._step("works out what is to be asked …")
         estimate = await self._estimate(make, judge.rate, subject)
         doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        onto = onto if doubt is None else doubt.onto
         choice = await self._chosen_for_judge(judge, estimate, request, doubt)
         if choice is None:
             self._step("")

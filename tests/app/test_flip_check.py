@@ -13,6 +13,7 @@ pytest.importorskip("aiohttp")
 from guardtui.app.flip_check import FlipGoal, half_width
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import FlipPlan, ScanChoice
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import Engine as Judging
 from guardtui.scanners.judge.budget import Prices
@@ -356,3 +357,17 @@ async def test_a_scan_is_recorded_with_what_was_forecast_before_it(
     stored = Workspace.open(desk.workspace.topic_file.path).session.iterations[-1].forecast
     assert stored is not None
     assert stored.rates == before.rates
+
+
+async def test_verdicts_of_another_judge_are_not_gone_on_from(
+    judged: tuple[Desk, Server, Model], scanned: Scanned
+) -> None:
+    desk, server, model = judged
+    other = ScannerSettings("judge", "judge, another, template 1a2b")
+    few = [1, 0] * 10 + [int(Triggered.NOT_ASKED)] * (COUNT - 20)
+    scanned.scan(model.description, other, few)
+    desk.session.learn(desk.workspace.store.iterations())
+    await checked(desk, check(NARROW, 10))
+    part = desk.recorded[-1].evaluation
+    assert len(server.received) == part.metrics.total == 10
+    assert part.settings.identity != other.identity
