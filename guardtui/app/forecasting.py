@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.engine import Engine
+from guardtui.app.flip_check import FlipGrounds
+from guardtui.app.recording import iteration_of
 from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -21,7 +23,7 @@ from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import Session
+from guardtui.session.session import Session, recorded_forecasts
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,7 @@ class Forecasting:
         self._fitted: _Fitted | None = None
         self._reader: tuple[LocalScanner, EngineReader] | None = None
         self._one_at_a_time = threading.Lock()
+        self._check: FlipGrounds | None = None
         self.wanted = True
         """Whether forecasts are shown; the author may look at the engine's own view."""
 
@@ -59,9 +62,10 @@ class Forecasting:
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
         """Estimate the rates of a scan of which some rows are open; None where it is no help.
 
-        Where nothing was forecast yet it stays so: beside a scan nobody asked for embedding.
+        Where nothing was forecast yet it stays so: beside a scan nobody asked for embedding. What
+        a check of likely flips has learnt so far is used.
         """
-        known = self._fitted
+        known, check = self._fitted, self._check
         if (
             known is None
             or known.prompt_set != prompts.fingerprint
@@ -69,7 +73,11 @@ class Forecasting:
         ):
             return None
         answered = scan.verdicts.triggered
-        forecast = await self.forecast(scan.topic, prompts, answered)
+        forecaster = None if check is None or not check.is_of(scan) else check.forecaster
+        if forecaster is not None:
+            forecast = await asyncio.to_thread(forecaster.forecast, scan.topic, answered=answered)
+        else:
+            forecast = await self.forecast(scan.topic, prompts, answered)
         if forecast is None or forecast.grounds.settings.name != scan.settings.name:
             return None
         expected = forecast.rates
@@ -105,12 +113,30 @@ class Forecasting:
             stop.set()
             raise
 
+    def grounds(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        settings: ScannerSettings,
+        completed: Evaluation | None,
+    ) -> FlipGrounds:
+        """Return what a check of likely flips is forecast from; rates are estimated from it too.
+
+        `completed` is the scan that the check goes on from.
+        """
+        known = None if completed is None else iteration_of(self._session, completed)
+        recorded = [one.evaluation for one in self._session.iterations if one is not known]
+        reader = self._reader_of(self._engine.scanner)
+        self._check = FlipGrounds(recorded, settings, topic, prompts, reader)
+        return self._check
+
     async def trust(self, prompts: PromptSet) -> Trust | None:
         """Hold each recorded scan against its forecast; None where no guardrail has answered.
 
         Raises `ForecastError` where nothing can be compared, and `ScannerError`.
         """
-        evaluations = [iteration.evaluation for iteration in self._session.iterations]
+        iterations = tuple(self._session.iterations)
+        evaluations = [iteration.evaluation for iteration in iterations]
         answered = guardrails(evaluations)
         if not answered:
             return None
@@ -122,7 +148,13 @@ class Forecasting:
             assert threshold is not None  # noqa: S101 - the embedded engine has one
             reader = self._reader_of(scanner)
             return check_forecasts(
-                evaluations, answered[0], prompts, reader, threshold, stopped=stop.is_set
+                evaluations,
+                answered[0],
+                prompts,
+                reader,
+                threshold,
+                stopped=stop.is_set,
+                recorded=recorded_forecasts(iterations),
             )
 
         try:

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.domain.evaluation import ScannerSettings
+import numpy as np
+
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.estimates import BOUNDED_RATES, RateEstimate
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -24,7 +29,7 @@ from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recorded import RecordedError, has_session, recorded_topics
-from guardtui.session.session import Iteration
+from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
 _KINDS = {"airs": "AIRS", "judge": "a judge"}
@@ -152,11 +157,56 @@ def check_recorded(
     evaluations = [iteration.evaluation for iteration in guardrail.iterations]
     reader, settings = EngineReader(engine), guardrail.settings
     try:
-        trust = check_forecasts(evaluations, settings, prompts, reader, own.threshold, report)
+        trust = check_forecasts(
+            evaluations,
+            settings,
+            prompts,
+            reader,
+            own.threshold,
+            report,
+            recorded=recorded_forecasts(guardrail.iterations),
+        )
     except ForecastError as error:
         raise explained(error, topic_path, guardrail) from error
     assert trust is not None  # noqa: S101 - nothing stops it
     return RecordedTrust(guardrail, trust, prompts, own)
+
+
+def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | None:
+    """Return a forecast that was made before a scan, as it is recorded with it.
+
+    None where it is of another definition, other prompts or another guardrail.
+    """
+    grounds, rates = forecast.grounds, forecast.rates
+    fits = scan.key.same_subject(forecast.topic, forecast.prompt_set)
+    if not fits or grounds.settings.identity != scan.settings.identity:
+        return None
+    expected = (rates.coverage, rates.tpr, rates.tnr, rates.accuracy)
+    return ForecastBefore(
+        {
+            name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
+            for name, rate in zip(BOUNDED_RATES, expected, strict=True)
+        },
+        grounds.scans,
+        grounds.asked,
+        forecast.triggers.astype(np.float32),
+    )
+
+
+def recorded_forecast_before(
+    topic_path: Path, scan: Evaluation, prompts: PromptSet, engine: LocalScanner
+) -> ForecastBefore | None:
+    """Forecast a scan that is not recorded from those that are; None where that cannot be done.
+
+    Blocks.
+    """
+    try:
+        evaluations = [iteration.evaluation for iteration in _iterations(topic_path)]
+        forecaster = fit(evaluations, scan.settings, prompts, EngineReader(engine))
+        forecast = None if forecaster is None else forecaster.forecast(scan.topic)
+    except GuardtuiError:  # a session or an engine that fails must not cost the verdicts
+        return None
+    return None if forecast is None else forecast_before(forecast, scan)
 
 
 def explained(

@@ -10,6 +10,7 @@ import numpy as np
 from guardtui.app.remote import REMOTE
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.workspace import Workspace
 
@@ -37,12 +38,16 @@ def is_recorded(session: Session, evaluation: Evaluation) -> bool:
 
 
 async def record(
-    workspace: Workspace, evaluation: Evaluation, onto: Evaluation | None = None
+    workspace: Workspace,
+    evaluation: Evaluation,
+    onto: Evaluation | None = None,
+    forecast: ForecastBefore | None = None,
 ) -> Iteration:
     """Write a scan to the session; with `onto`, complete the iteration of that earlier scan.
 
-    The first complete scan of the topic file's definition is kept, any other one undecided.
-    Raises StoreError.
+    `forecast` was made before the scan; an iteration that is completed keeps its own. The first
+    complete scan of the topic file's definition is kept, any other one undecided. Raises
+    StoreError.
     """
     session = workspace.session
     known = iteration_of(session, onto) if onto is not None else None
@@ -53,7 +58,7 @@ async def record(
     )
     if known is None:
         decision = Decision.KEEP if keep else Decision.UNDECIDED
-        iteration = await asyncio.to_thread(workspace.write, evaluation, decision)
+        iteration = await asyncio.to_thread(workspace.write, evaluation, decision, forecast)
         session.record(iteration)
         return iteration
     iteration = replace(known, evaluation=evaluation)

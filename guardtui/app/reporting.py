@@ -125,6 +125,7 @@ class Reporting:
             changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
             profile=self._profile_of(evaluation),
             baseline_number=before.number if before else None,
+            before=None if recorded is None else recorded.forecast,
             companions=(measuring.companions if evaluation.settings == measuring.settings else ()),
         )
 

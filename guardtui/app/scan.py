@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,22 @@ from guardtui.app.connections import Connections
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
+from guardtui.app.flip_check import (
+    FlipCheck,
+    FlipGoal,
+    FlipGrounds,
+    call_cost,
+    rows_in_doubt,
+    usual_goal,
+)
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
-from guardtui.app.problems import problems_shown
+from guardtui.app.problems import READING_TIME, problems_shown
+from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.recording import record, recorded_text
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan_plan import (
+    FlipPlan,
     MakeScanner,
     Prediction,
     ScanChoice,
@@ -34,12 +44,13 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import is_answered
+from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.evaluator import RemoteEvaluator
+from guardtui.session.evaluator import RemoteEvaluator, with_epochs
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
@@ -48,6 +59,7 @@ SHOW_EVERY = 0.25
 """Seconds between two evaluations of the verdicts that have arrived."""
 
 _SO_FAR = "so-far"
+_NOT_WHOLE = "The other prompts stay open: to keep the definition takes a full scan."
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +71,30 @@ class _Subject:
 
 
 @dataclass(frozen=True, eq=False)
+class _Doubt:
+    """What is known before a check of the likely flips: its forecast, and what that rests on.
+
+    `onto` is the scan that it goes on from, None where there is none by this very guardrail.
+    """
+
+    grounds: FlipGrounds
+    first: Forecast
+    doubtful: NDArray[np.intp]
+    onto: Evaluation | None
+
+
+@dataclass(frozen=True, eq=False)
 class _Run:
-    """A scan that the author agreed to: `rows` (intp [k]) in order, `onto` an earlier scan."""
+    """A scan that the author agreed to: `rows` (intp [k]) in order, `onto` an earlier scan.
+
+    With a `check` that chooses the rows, in rounds.
+    """
 
     make: MakeScanner
     rows: NDArray[np.intp]
     onto: Evaluation | None
+    check: FlipCheck | None = None
+    forecast: Forecast | None = None
 
 
 class Scans:
@@ -101,6 +131,8 @@ class Scans:
         self._job: Job | None = None
         self._subject: _Subject | None = None
         self._evaluator: RemoteEvaluator | None = None
+        self._check: FlipCheck | None = None
+        self._goal: FlipGoal | None = None
         self._result: Evaluation | None = None
         self._prediction: Prediction | None = None
         self._prefers_preview = False
@@ -185,6 +217,19 @@ class Scans:
                 return
         self._start(ScanRequest(missing=True))
 
+    def check_flips(self) -> None:
+        """Scan the prompts in doubt until coverage is known as closely as the author wants."""
+        scan = self._current_scan()
+        if (
+            not self.under_way
+            and scan is not None
+            and scan.settings.name == self._connections.asked_name
+            and not scan.metrics.missing
+        ):
+            self._author.notify("Every prompt has a verdict, so none is in doubt.")
+            return
+        self._start(ScanRequest(flips=True))
+
     def pause(self) -> None:
         """Send nothing more for now, or go on."""
         evaluator = self._evaluator
@@ -247,7 +292,13 @@ class Scans:
             return
         traffic = progress.traffic() if progress.traffic is not None else None
         self._store.show_scan(
-            ScanStatus(progress.phase, progress, traffic, who=self._connections.who)
+            ScanStatus(
+                progress.phase,
+                progress,
+                traffic,
+                who=self._connections.who,
+                check=None if self._check is None else self._check.status,
+            )
         )
         if traffic is not None and traffic.rate > 0:
             self._rate = traffic.rate
@@ -276,7 +327,7 @@ class Scans:
 
     async def _run(self, request: ScanRequest) -> None:
         async with self._one_at_a_time:  # a cancelled scan ends first
-            self._evaluator = None
+            self._evaluator = self._check = None
             try:
                 await self._scan(request)
             except GuardtuiError as error:
@@ -295,6 +346,8 @@ class Scans:
         else:
             metrics = evaluation.metrics
             step = f"stopped: {metrics.total} of {metrics.prompts} verdicts, kept"
+            if self._check is not None:
+                step += f". {self._check.status.text}"
             self._step(step, problem=True)
         self._refresh()
 
@@ -319,14 +372,15 @@ class Scans:
         if run is not None:
             await self._evaluate(run, subject)
 
-    async def _other(self) -> None:
+    async def _other(self, request: ScanRequest) -> None:
         """Scan with AIRS instead of the judge from now on, or the other way round."""
         self._connections.swap()
-        await self._scan(ScanRequest(ask=True))
+        await self._scan(ScanRequest(ask=True, flips=request.flips))
 
     def _onto(self, request: ScanRequest) -> Evaluation | None:
         """Return the scan to complete: verdicts of two scanners are not mixed."""
-        scan = self.standing_scan() if request.missing else None
+        scan = self._current_scan() if request.flips else None
+        scan = self.standing_scan() if request.missing else scan
         same = scan is not None and scan.settings.name == self._connections.asked_name
         return scan if same else None
 
@@ -352,6 +406,49 @@ class Scans:
         self._prediction = estimate.prediction
         return estimate
 
+    # --- a check of the likely flips ------------------------------------------------------
+
+    async def _doubt(
+        self, subject: _Subject, estimate: ScanEstimate, onto: Evaluation | None
+    ) -> _Doubt:
+        """Forecast the definition, as the guardrail that is to be asked. Raises ForecastError."""
+        settings = with_epochs(estimate.settings, self._connections.options.epochs)
+        if onto is not None and onto.settings.identity != settings.identity:
+            onto = None  # another judge's
+        grounds = self._forecasting.grounds(subject.topic, subject.prompts, settings, onto)
+        first = await grounds.forecast_beside(onto)
+        answered = None if onto is None else onto.verdicts.triggered
+        return _Doubt(grounds, first, rows_in_doubt(first, subject.prompts, answered), onto)
+
+    def _flip_plan(self, plan: ScanPlan, doubt: _Doubt, estimate: ScanEstimate) -> FlipPlan:
+        coverage = doubt.first.rates.coverage
+        assert coverage is not None  # noqa: S101 - `FlipGrounds.forecast` sees to it
+        return FlipPlan(
+            plan,
+            coverage,
+            doubt.first.grounds.scans,
+            len(doubt.doubtful),
+            int(estimate.known[doubt.doubtful].sum()),
+            self._goal or usual_goal(plan.cost.prompts),
+            call_cost([one.evaluation for one in self._session.iterations], doubt.grounds.settings),
+        )
+
+    def _agreed_run(
+        self,
+        make: MakeScanner,
+        estimate: ScanEstimate,
+        choice: ScanChoice,
+        onto: Evaluation | None,
+        doubt: _Doubt | None,
+    ) -> _Run:
+        run = _run(make, estimate, choice, onto)
+        if doubt is None:
+            return run
+        self._goal = choice.goal
+        goal = choice.goal or usual_goal(estimate.cost.prompts)
+        check = FlipCheck(doubt.grounds, doubt.first, goal, estimate.known, estimate.cost.epochs)
+        return replace(run, check=check)
+
     # --- by AIRS --------------------------------------------------------------------------
 
     async def _planned_by_profile(self, subject: _Subject, request: ScanRequest) -> _Run | None:
@@ -369,13 +466,15 @@ class Scans:
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
         estimate = await self._estimate(make, connection.rate, subject)
-        choice = await self._chosen(connection, plan, estimate, request)
+        doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        onto = onto if doubt is None else doubt.onto
+        choice = await self._chosen(connection, plan, estimate, request, doubt)
         if choice is None:
             self._step("")
             self._connections.dismiss()
             return None
         if choice.other:
-            await self._other()
+            await self._other(request)
             return None
         in_effect = connection.in_effect(topic, plan)
         if choice.apply and plan is not None:
@@ -384,7 +483,8 @@ class Scans:
                 return None
             in_effect = connection.in_effect(topic, applied)
         self._connections.use_effect(in_effect)
-        return _run(self._profile_scanner(connection, in_effect), estimate, choice, onto)
+        make = self._profile_scanner(connection, in_effect)
+        return self._agreed_run(make, estimate, choice, onto, doubt)
 
     def _profile_scanner(self, connection: AirsConnection, now: InEffect | None) -> MakeScanner:
         fresh = self._connections.options.fresh
@@ -402,13 +502,17 @@ class Scans:
         plan: Plan | None,
         estimate: ScanEstimate,
         request: ScanRequest,
+        doubt: _Doubt | None,
     ) -> ScanChoice | None:
-        """Return how to scan; asks unless the author agreed and there are no warnings."""
+        """Return how to scan; asks unless the author agreed and there are no warnings.
+
+        A check is asked about each time: how far it goes is part of the question.
+        """
         changes = None if plan is None else plan.changes
         warnings = () if plan is None else plan.warnings
         agreed = self._connections.agreed
         quiet = agreed or (self._connections.was_told(connection) and not changes)
-        if not request.ask and quiet and not warnings:
+        if doubt is None and not request.ask and quiet and not warnings:
             return ScanChoice(bool(changes), likely=False, agreed=agreed)
         revision = "" if plan is None else f", revision {plan.profile.revision}"
         question = ScanPlan(
@@ -419,6 +523,8 @@ class Scans:
             agreed,
             other="" if self._connections.options.judge is None else "Ask the judge",
         )
+        if doubt is not None:
+            return await self._author.ask(self._flip_plan(question, doubt, estimate))
         choice = await self._author.ask(question)
         if choice is not None and not choice.other:
             self._connections.remember(connection, agreed=choice.agreed)
@@ -438,26 +544,37 @@ class Scans:
         onto = self._onto(request)
         self._step("works out what is to be asked …")
         estimate = await self._estimate(make, judge.rate, subject)
-        choice = await self._chosen_for_judge(judge, estimate, request)
+        doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        onto = onto if doubt is None else doubt.onto
+        choice = await self._chosen_for_judge(judge, estimate, request, doubt)
         if choice is None:
             self._step("")
             return None
         if choice.other:
-            await self._other()
+            await self._other(request)
             return None
         # The wording is part of the verdicts: iterations name it, and the session keeps its text.
         template = judge.scanner().template
         with problems_shown(self._author):
             keep_template(self._workspace.store, template.id, template.text)
-        return _run(make, estimate, choice, onto)
+        return self._agreed_run(make, estimate, choice, onto, doubt)
 
     async def _chosen_for_judge(
-        self, judge: JudgeOptions, estimate: ScanEstimate, request: ScanRequest
+        self,
+        judge: JudgeOptions,
+        estimate: ScanEstimate,
+        request: ScanRequest,
+        doubt: _Doubt | None,
     ) -> ScanChoice | None:
-        """Return how to scan; asks only where the author has not seen what this judge does."""
-        if not request.ask and self._connections.was_told_judge(judge):
+        """Return how to scan; asks only where the author has not seen what this judge does.
+
+        A check is asked about each time.
+        """
+        if doubt is None and not request.ask and self._connections.was_told_judge(judge):
             return ScanChoice(apply=False, likely=False, agreed=False)
         question = ScanPlan(judge.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS")
+        if doubt is not None:
+            return await self._author.ask(self._flip_plan(question, doubt, estimate))
         choice = await self._author.ask(question)
         if choice is not None and not choice.other:
             self._connections.remember_judge(judge)
@@ -472,30 +589,45 @@ class Scans:
             self._connections.warn(f"{self._cache.path}: cannot be used, so verdicts are not kept")
         self._evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
         self._shown, self._prefers_preview = None, False
-        evaluation = await evaluator.evaluate_rows(
-            subject.topic,
-            subject.prompts,
-            run.rows,
-            run.onto,
-            epochs=self._connections.options.epochs,
-        )
+        self._check = check = run.check
+        epochs = self._connections.options.epochs
+        if check is None:
+            evaluation = await evaluator.evaluate_rows(
+                subject.topic, subject.prompts, run.rows, run.onto, epochs=epochs
+            )
+        else:
+            evaluation = await evaluator.evaluate_in_rounds(
+                subject.topic, subject.prompts, check.next_rows, run.onto, epochs=epochs
+            )
+            if not check.asked:
+                self._step(check.status.text)
+                self._refresh()
+                return
         self._result = evaluation
-        await self._record(evaluation, run.onto)
+        await self._record(evaluation, run)
         if self.is_current(evaluation):
             # Work on fewer verdicts, or on none, must not be shown after this.
             for group in (_SO_FAR, "preview"):
                 self._jobs.cancel(group)
             await self._show(evaluation)
 
-    async def _record(self, evaluation: Evaluation, onto: Evaluation | None) -> None:
+    async def _record(self, evaluation: Evaluation, run: _Run) -> None:
         if not evaluation.metrics.total:
             reason = next(iter(evaluation.verdicts.errors.values()), "none was asked")
             self._step(f"no prompt got a verdict: {reason}", problem=True)
             self._connections.warn(f"No prompt got a verdict: {reason}", error=True)
             return
-        iteration = await record(self._workspace, evaluation, onto)
+        before = None if run.forecast is None else forecast_before(run.forecast, evaluation)
+        iteration = await record(self._workspace, evaluation, run.onto, before)
         self._store.publish(with_session(self._store.state, self._workspace))
-        self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
+        check = run.check
+        if check is None:
+            self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
+            return
+        self._step(
+            f"{check.status.text} #{iteration.number}", problem=bool(evaluation.metrics.errors)
+        )
+        self._author.notify(f"{check.status.text} {_NOT_WHOLE}", seconds=READING_TIME)
 
     async def close(self) -> None:
         """Close the cache of verdicts."""
@@ -510,4 +642,4 @@ def _run(
     rows = order.likely_rows if choice.likely else order.rows
     if onto is not None:
         rows = order.rows[~is_answered(onto.verdicts.triggered[order.rows])]
-    return _Run(make, rows, onto)
+    return _Run(make, rows, onto, forecast=estimate.forecast)

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.engine import Engine
+from guardtui.app.flip_check import FlipGoal
 from guardtui.app.ports import Question
 from guardtui.domain.comparison import ABSENT, answers_for, codes_for
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_answered
+from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
@@ -32,11 +34,12 @@ class ScanRequest:
     """What the author asked for.
 
     With `ask` the plan is shown in any case; with `missing` only rows without a verdict are
-    scanned.
+    scanned, with `flips` only those in doubt, in rounds.
     """
 
     ask: bool = False
     missing: bool = False
+    flips: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,14 @@ class ScanChoice:
     """How to scan: deploy the definition first or not, all rows or the likely changes only.
 
     With `agreed` definitions are deployed without a question from now on; with `other` the other
-    guardrail (AIRS or the judge) is to scan.
+    guardrail (AIRS or the judge) is to scan. `goal` is when a check of the likely flips ends.
     """
 
     apply: bool
     likely: bool
     agreed: bool
     other: bool = False
+    goal: FlipGoal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,29 @@ class ScanPlan(Question[ScanChoice]):
     other: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FlipPlan(Question[ScanChoice]):
+    """What a check of the likely flips would do: `scan` says where, and what it changes there.
+
+    `coverage` is as it is expected before it, from `scans` recorded ones. `doubtful` prompts are in
+    doubt, `known` of them cached. `call_cost` is what a call has cost so far, None where no price
+    is known; `goal` is what is offered.
+    """
+
+    scan: ScanPlan
+    coverage: Expected
+    scans: int
+    doubtful: int
+    known: int
+    goal: FlipGoal
+    call_cost: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """The calls for every prompt in doubt."""
+        return self.scan.cost.calls(self.doubtful, self.known)
+
+
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """The verdicts expected of a definition on a prompt set: Triggered codes, int8 [N]."""
@@ -100,11 +127,18 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class ScanEstimate:
-    """The order of a scan, its cost, and the verdicts that are expected of it."""
+    """The order of a scan, its cost, and the verdicts that are expected of it.
+
+    `known` (bool [N]) are the prompts with a cached verdict, `settings` those of the scanner,
+    `forecast` what earlier scans by it say.
+    """
 
     order: Order
     cost: ScanCost
     prediction: Prediction
+    known: NDArray[np.bool_]
+    settings: ScannerSettings
+    forecast: Forecast | None = None
 
 
 def estimate_scan(
@@ -130,12 +164,13 @@ def estimate_scan(
         order, prediction = _ordered(engine, topic, prompts, before)
     # A connection of SQLite belongs to one thread.
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-        known = make(cache).known(topic, prompts)
+        scanner = make(cache)
+        known, settings = scanner.known(topic, prompts), scanner.settings
     likely = order.likely_rows
     cost = ScanCost(
         len(prompts), int(known.sum()), len(likely), int(known[likely].sum()), rate, epochs
     )
-    return ScanEstimate(order, cost, prediction)
+    return ScanEstimate(order, cost, prediction, known, settings, forecast)
 
 
 def _ordered(

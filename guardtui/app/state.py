@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
+from guardtui.app.flip_check import FlipStatus
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BetterThreshold, ThresholdFit
@@ -40,7 +41,8 @@ class EditKind(Enum):
 class ScanStatus:
     """What is known of a remote scan: a step in words, or its progress.
 
-    `who` names the scanner, or the engine or model that works for the author.
+    `who` names the scanner, or the engine or model that works for the author. `check` is how far a
+    check of the likely flips is.
     """
 
     step: str
@@ -48,6 +50,7 @@ class ScanStatus:
     traffic: Traffic | None = None
     problem: bool = False
     who: str = "AIRS"
+    check: FlipStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,14 +78,15 @@ class AirsRun:
 
             async def evaluate() -> Evaluation:
                 scanner = await self._scanner(topic, cache, [one.name for one in companions])
-                say_work(
-                    scanner,
-                    topic,
-                    repetition.asked_of(prompts),
-                    rate=self.rate,
-                    fresh=self.fresh,
-                    batches=self.batches,
-                )
+                if repetition.begin is None:
+                    say_work(
+                        scanner,
+                        topic,
+                        repetition.asked_of(prompts),
+                        rate=self.rate,
+                        fresh=self.fresh,
+                        batches=self.batches,
+                    )
                 return await evaluated(scanner, topic, prompts, repetition)
 
             return asyncio.run(evaluate())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,8 @@ class EvalRequest:
     plugins: tuple[Path, ...]
     cluster: str | None
     flips: bool
+    within: float | None
+    max_calls: int | None
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
@@ -58,6 +61,12 @@ class EvalRequest:
         require_fitting(values["scanner"], options)
         if values["flips"] and values["scanner"] == "local":
             raise click.UsageError("--flips asks a guardrail: add --scanner airs or judge")
+        if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
+            raise click.UsageError("--within and --max-calls are for --flips: add it")
+        if values["within"] is not None and math.isnan(values["within"]):
+            raise click.UsageError("--within is a number between 0 and 1, such as 0.02")
+        if values["within"] is not None and repeats.repeat is not None:
+            raise click.UsageError("--within asks in all epochs: leave --repeat out")
         companion_paths = options.pop("companion_paths")
         return cls(
             options=options,
@@ -103,6 +112,19 @@ class EvalRequest:
     is_flag=True,
     help="Ask AIRS or the judge only about prompts whose verdict is in doubt after the edit, by "
     "the forecast from the session; the others stay open, so the exit code is 3.",
+)
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="X",
+    help="With --flips: in rounds, the most telling prompts first, until the 95 % interval of "
+    "coverage is at most ± X (0.02, say).",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --flips: in rounds, and no more than N calls.",
 )
 @profile_option
 @scanner_options

@@ -11,13 +11,19 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.recorded_forecast import forecast_recorded, recorded_guardrail
+from guardtui.app.flip_check import FlipGoal
+from guardtui.app.recorded_forecast import (
+    forecast_recorded,
+    recorded_forecast_before,
+    recorded_guardrail,
+)
 from guardtui.cli.airs_scans import AirsRun, say_notes
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
 from guardtui.cli.eval import EvalRequest
 from guardtui.cli.expressions import own_metrics
+from guardtui.cli.flip_rounds import FlipRounds
 from guardtui.cli.gates import Gates
 from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
 from guardtui.cli.judge_scans import JudgeRun
@@ -76,7 +82,7 @@ def evaluate(request: EvalRequest) -> int:
     run = RUNS[request.scanner](request.options, request.profile)
     if in_shards:
         return _evaluate_in_shards(request, run, outputs, files)
-    report = _report(request, run, epochs, metrics)
+    report = _report(request, run, epochs, metrics, outputs)
 
     def say_incomplete() -> None:
         metrics = report.evaluation.metrics
@@ -121,7 +127,11 @@ def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[Output]:
 
 
 def _report(
-    request: EvalRequest, run: ScanRun, epochs: Epochs | None, metrics: Sequence[OwnMetric]
+    request: EvalRequest,
+    run: ScanRun,
+    epochs: Epochs | None,
+    metrics: Sequence[OwnMetric],
+    outputs: Sequence[Output],
 ) -> ReportInput:
     """Evaluate, and return what a report may show. Raises InputError and ScannerError."""
     topic, prompts = load_inputs(request.topic, request.prompts)
@@ -133,10 +143,17 @@ def _report(
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
     if isinstance(run, LocalRun):
         run = run.settled(request.topic, topic, prompts, before)
-    rows = _rows_in_doubt(request, topic, prompts)
-    evaluation = run.evaluate(topic, prompts, companions, Repetition(epochs, repeated, rows))
+    rounds = _flip_rounds(request, topic, prompts)
+    rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
+    begin = None if rounds is None else rounds.begin
+    repetition = Repetition(epochs, repeated, rows, begin)
+    evaluation = run.evaluate(topic, prompts, companions, repetition)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
+    forecast = None
+    if run.remote and any(output.format_name == "json" for output in outputs):
+        # Nothing of this scan is in the session, so it is what was to be expected before.
+        forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
     return ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -153,7 +170,17 @@ def _report(
         prompt_path=path_from_here(Path(prompts.source)),
         every_mistake=request.every_mistake,
         fit=run.fit if isinstance(run, LocalRun) else None,
+        checked=None if rounds is None else rounds.checked,
+        before=forecast,
     )
+
+
+def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:
+    """Return a check in rounds, where --flips has a goal; None where it has none."""
+    if request.within is None and request.max_calls is None:
+        return None
+    goal = FlipGoal(request.within or 0.0, request.max_calls or len(prompts))
+    return FlipRounds(request.topic, topic, prompts, goal)
 
 
 def _rows_in_doubt(

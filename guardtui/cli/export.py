@@ -86,6 +86,7 @@ def command(
         iterations=iterations,
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
+        before=chosen.forecast,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
     )
     if any(one.format_name == "html" for one in wanted):

@@ -65,7 +65,8 @@ class JudgeRun:
             scanner = self.options.scanner(cache, fresh=self.fresh)
             count = 1 if repetition.epochs is None else repetition.epochs.count
             models = len({model.full for model in self.options.models})
-            say_work(scanner, topic, repetition.asked_of(prompts), models, epochs=count)
+            if repetition.begin is None:
+                say_work(scanner, topic, repetition.asked_of(prompts), models, epochs=count)
             return asyncio.run(evaluated(scanner, topic, prompts, repetition))
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:

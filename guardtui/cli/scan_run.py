@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.cli.progress import watched
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner
 from guardtui.session.epochs import Epochs
-from guardtui.session.evaluator import Evaluator, RemoteEvaluator
+from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
+
+if TYPE_CHECKING:
+    from guardtui.app.flip_check import FlipCheck
+
+
+BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
     """Which prompts are scanned (intp, None: all), how often, and which again after that.
 
-    `repeated` gives the rows that are asked again after the first epoch, None all of them.
+    `repeated` gives the rows that are asked again after the first epoch, None all of them. With a
+    `begin`, which gets the scanner's settings, the cached prompts (bool [N]) and the number of
+    epochs, a check of the likely flips chooses the rows in rounds.
     """
 
     epochs: Epochs | None = None
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
     rows: NDArray[np.intp] | None = None
+    begin: BeginCheck | None = None
 
     def asked_of(self, prompts: PromptSet) -> PromptSet:
         """The prompts that are scanned."""
@@ -73,7 +82,16 @@ async def evaluated(
     """Evaluate with progress on standard error. Raises ScannerError."""
     epochs = repetition.epochs
     if not scanner.live:
-        remote = RemoteEvaluator(cast("RemoteScanner", scanner))
+        asked = cast("RemoteScanner", scanner)
+        remote = RemoteEvaluator(asked)
+        if repetition.begin is not None:
+            check = await repetition.begin(
+                with_epochs(asked.settings, epochs),
+                asked.known(topic, prompts),
+                1 if epochs is None else epochs.count,
+            )
+            rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
+            return await watched(rounds, lambda: remote.progress)
         run = remote.evaluate_rows(
             topic, prompts, repetition.rows, epochs=epochs, repeated=repetition.repeated
         )

@@ -78,6 +78,7 @@ def _scan(found: RecordedTrust, check: Check) -> dict[str, Any]:
         "iteration": _number(found, check.index),
         "definition": definition_of(check.topic),
         "scanned_before": check.repeated,
+        "forecast_recorded": check.stored,
         "prompts": check.prompts,
         "coverage": {
             "before": check.before,
@@ -129,6 +130,8 @@ def _table(found: RecordedTrust) -> Iterator[str]:
         yield f"#{_number(found, one.index):<8} no forecast: {one.reason}"
     if any(check.repeated for check in trust.checks):
         yield "= the definition had been scanned before"
+    if any(check.stored for check in trust.checks):
+        yield "* this forecast was recorded before the scan; the others are made now"
     yield ""
     yield "probability   prompts  expected to trigger  triggered"
     for group in trust.calibration:
@@ -141,7 +144,7 @@ def _table(found: RecordedTrust) -> Iterator[str]:
 
 
 def _scan_name(found: RecordedTrust, check: Check) -> str:
-    return f"#{_number(found, check.index)}{' =' * check.repeated}"
+    return f"#{_number(found, check.index)}{' =' * check.repeated}{' *' * check.stored}"
 
 
 def _expected(figure: Expected | None) -> str:

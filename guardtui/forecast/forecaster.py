@@ -13,6 +13,7 @@ from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import remote_name
+from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
@@ -48,7 +49,8 @@ class Grounds:
     """What a forecast rests on.
 
     `asked` prompts of `prompts` have a verdict of at least one scan; `lost` is the share of the
-    questions put to the guardrail that got no verdict.
+    questions put to the guardrail that got no verdict. `by_others` prompts were stopped by other
+    topics of the profile alone.
     """
 
     settings: ScannerSettings
@@ -57,6 +59,7 @@ class Grounds:
     asked: int
     lost: float
     repeats: Repeats
+    by_others: int = 0
 
     @property
     def never_asked(self) -> int:
@@ -79,6 +82,8 @@ class Grounds:
                 f"{name} contradicts itself: {again.differing:,} of {again.pairs:,} answers "
                 "differed when the same definition was scanned again."
             )
+        if self.by_others:
+            found.append(others_text(self.by_others))
         if self.lost > _LOST:
             found.append(f"{self.lost:.0%} of the prompts that were asked got no verdict.")
         return tuple(found)
@@ -246,6 +251,7 @@ def fit(
         asked=asked,
         lost=1 - int(known.sum()) / put,
         repeats=again,
+        by_others=stopped_by_others([evaluation for evaluation, _ in answered]),
     )
     last = np.full(len(prompts), Triggered.NOT_ASKED, np.int8)
     for _, triggered in answered:
@@ -259,6 +265,24 @@ def fit(
 
 
 _ABSENT = int(Triggered.NOT_ASKED)
+
+
+def stopped_by_others(evaluations: Sequence[Evaluation]) -> int:
+    """Count the prompts that other topics of the profile alone have stopped in any of these."""
+    keys: set[int] = set()
+    for evaluation in evaluations:
+        rows = np.flatnonzero(stopped_only_by_others(evaluation.topic, evaluation.verdicts))
+        keys.update(evaluation.keys[rows].tolist())
+    return len(keys)
+
+
+def others_text(count: int) -> str:
+    """Return what it means for figures that other topics have stopped so many prompts."""
+    were = "prompt was" if count == 1 else "prompts were"
+    return (
+        f"{count:,} {were} stopped by other topics of the profile: the figures count that, and do "
+        "not tell it apart."
+    )
 
 
 def scans_of(

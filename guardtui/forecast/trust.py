@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,13 +11,21 @@ from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, ScannerSettings, should_trigger
 from guardtui.domain.figures import count_text
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, outcomes
 from guardtui.forecast.expected import Expected
-from guardtui.forecast.forecaster import Forecast, ForecastError, fit, scans_of
+from guardtui.forecast.forecaster import (
+    Forecast,
+    ForecastError,
+    fit,
+    others_text,
+    scans_of,
+    stopped_by_others,
+)
 from guardtui.forecast.readings import EngineReader
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import Stopped
@@ -62,7 +70,8 @@ class Check:
     `index` is the scan's among the evaluations, `prompts` counts those with a verdict in it:
     `coverage`, which came true, and `expected` are of these. `before` is the coverage of their last
     verdicts, and `wrong` is of those that have one. `triggers` are the probabilities, `triggered`
-    the verdicts, [prompts]. `repeated` says that the definition had been scanned before.
+    the verdicts, [prompts]. `repeated` says that the definition had been scanned before, `stored`
+    that the forecast is the one that was recorded before the scan, not one fitted now.
     """
 
     index: int
@@ -75,6 +84,7 @@ class Check:
     triggers: Array
     triggered: NDArray[np.bool_]
     repeated: bool
+    stored: bool = False
 
     @property
     def inside(self) -> bool | None:
@@ -109,6 +119,8 @@ class Trust:
     settings: ScannerSettings
     checks: tuple[Check, ...]
     unchecked: tuple[Unchecked, ...]
+    by_others: int = 0
+    """Prompts that other topics of the profile alone have stopped in one of the scans."""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
@@ -172,6 +184,11 @@ class Trust:
         if repeated:
             scans = count_text(repeated, "scan")
             text += f" Easier ones among them: {scans} of a definition that was scanned before."
+        stored = sum(check.stored for check in self.checks)
+        if stored:
+            text += f" The forecast of {count_text(stored, 'scan')} was recorded before the scan."
+        if self.by_others:
+            text += f" {others_text(self.by_others)}"
         return text
 
 
@@ -183,11 +200,14 @@ def check_forecasts(
     threshold: float,
     report: Report = lambda _: None,
     stopped: Stopped = lambda: False,
+    recorded: Mapping[int, ForecastBefore] | None = None,
 ) -> Trust | None:
     """Forecast each scan of a guardrail from those before it, and compare; None when stopped.
 
-    `evaluations` are oldest first, labels are those of `prompts`, and `threshold` is the engine's,
-    a score. Raises `ForecastError` where no scan can be checked.
+    Where a forecast was `recorded` before a scan of all these prompts (by the evaluation's index),
+    its coverage and probabilities are taken in place of a new one's. `evaluations` are oldest
+    first, labels are those of `prompts`, and `threshold` is the engine's, a score.
+    Raises `ForecastError` where no scan can be checked.
     """
     name = remote_name(settings.name)
     scans = scans_of(evaluations, settings, prompts)
@@ -215,18 +235,39 @@ def check_forecasts(
         reading = reader.read(topic, prompts, stopped=stopped)
         if forecast is None or reading is None:
             return None
+        before = (recorded or {}).get(index)
+        scan = evaluations[index]
+        same = scan.prompt_set == prompts.fingerprint and np.array_equal(scan.keys, prompts.keys)
+        stored = before is not None and same and bool(answered.all())
+        if before is not None and stored:
+            forecast = _as_recorded(forecast, before)
         matches = probability(reading.columns[:, 0]) >= np.float32(threshold)
         engine = matches == (topic.intent is Intent.BLOCK)
         repeated = any(evaluations[other].topic == topic for other, _ in scans if other < index)
         checks.append(
-            _check(index, forecast, triggered, engine, prompts.expected, repeated=repeated)
+            replace(
+                _check(index, forecast, triggered, engine, prompts.expected, repeated=repeated),
+                stored=stored,
+            )
         )
     if not checks:
         raise ForecastError(
             f"no forecast can be checked: before the last scan there were too few verdicts. "
             f"{unchecked[-1].reason}"
         )
-    return Trust(settings, tuple(checks), tuple(unchecked))
+    by_others = stopped_by_others([evaluations[index] for index, _ in scans])
+    return Trust(settings, tuple(checks), tuple(unchecked), by_others)
+
+
+def _as_recorded(forecast: Forecast, before: ForecastBefore) -> Forecast:
+    """Return a forecast with the coverage and the probabilities of one recorded before."""
+    rate = before.rates.get("coverage")
+    coverage = None if rate is None else Expected(rate.value, rate.low, rate.high)
+    return replace(
+        forecast,
+        triggers=before.triggers.astype(np.float64),
+        rates=replace(forecast.rates, coverage=coverage),
+    )
 
 
 def _check(

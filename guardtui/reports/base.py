@@ -18,6 +18,7 @@ from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
 from guardtui.domain.figures import threshold_text
+from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
 from guardtui.domain.own_figure import OwnFigure
@@ -100,7 +101,8 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is what made one verdict of several epochs, as the author named it, or "".
-    `fit` is what the threshold was fitted by, None where it was not.
+    `fit` is what the threshold was fitted by, None where it was not. `checked` is coverage as a
+    check of the likely flips left it, `before` what was forecast of the scan before it was made.
     `figures` are what metrics of the user's own say. With `every_mistake` the lists of a table do
     not end early.
     `survey` is what is known of groups of alike prompts, None where nobody looked.
@@ -131,6 +133,8 @@ class ReportInput:
     figures: tuple[OwnFigure, ...] = ()
     every_mistake: bool = False
     fit: ThresholdFit | None = None
+    checked: CheckedCoverage | None = None
+    before: ForecastBefore | None = None
 
     @property
     def baseline_name(self) -> str:

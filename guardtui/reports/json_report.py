@@ -68,6 +68,8 @@ def _document(report: ReportInput) -> dict[str, Any]:
             {"name": one.name, "value": one.value, "error": one.problem or None}
             for one in report.figures
         ],
+        "flip_check": _checked(report),
+        "forecast_before": _forecast_before(report),
         "coverage_bounds": bounds and {"low": bounds.low, "high": bounds.high},
         "examples_in_prompts": _examples_in_prompts(report),
         "errors": [
@@ -110,6 +112,38 @@ def _operating_point(report: ReportInput) -> dict[str, Any] | None:
         "kept": bool(fit.prompts),
         "prompts": fit.prompts or None,
         "cross_validated": None if report.held_out is None else rates_of(report.held_out),
+    }
+
+
+def _checked(report: ReportInput) -> dict[str, Any] | None:
+    """What a check of the likely flips came to; None where there was none."""
+    checked = report.checked
+    if checked is None:
+        return None
+    return {
+        "coverage": asdict(checked.coverage),
+        "within": checked.within,
+        "calls": checked.calls,
+        "most_calls": checked.most_calls,
+        "ended": checked.ended,
+    }
+
+
+def _forecast_before(report: ReportInput) -> dict[str, Any] | None:
+    """What was forecast before the scan; None where nothing was, or it is not known."""
+    before = report.before
+    if before is None:
+        return None
+    keys = {name: RATE_KEYS[name] for name in before.rates}
+    return {
+        "rates": {
+            key: rate and asdict(rate)
+            for name, key in keys.items()
+            for rate in (before.rates[name],)
+        },
+        "scans": before.scans,
+        "verdicts": before.verdicts,
+        "triggers": [round(float(one), 4) for one in before.triggers],
     }
 
 

@@ -91,6 +91,8 @@ def _metrics(report: ReportInput) -> Iterator[str]:
     yield from (f"caution: {caution}" for caution in report.cautions)
     if missing := missing_text(report):
         yield missing
+    if report.checked is not None:
+        yield f"likely flips checked: {report.checked.text}"
     if used := usage_text(report.evaluation.verdicts.used):
         yield f"asked: {used}"
     if report.epochs_text:

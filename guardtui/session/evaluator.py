@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import VerdictColumns, Verdicts
 from guardtui.scanners.base import Progress, RemoteScanner, Report, Scanner
 from guardtui.session.epochs import Epochs
 
 Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
 """Chooses rows by an evaluation."""
+
+NextRows: TypeAlias = "Callable[[Evaluation], Awaitable[NDArray[np.intp]]]"
+"""Chooses the rows of the next round by the evaluation so far; none end the run."""
 
 
 class Evaluator:
@@ -105,6 +108,7 @@ class RemoteEvaluator(Evaluator):
         self._latest: Progress | None = None
         self._epochs: Epochs | None = None
         self._finished: list[Verdicts] = []
+        self._earlier: Evaluation | None = None
         self.held = False
 
     def hold(self, held: bool) -> None:
@@ -132,11 +136,32 @@ class RemoteEvaluator(Evaluator):
         stay where no newer one is asked for. Raises as `evaluate`, and ValueError when `onto` is
         of other prompts.
         """
+        self._begin(topic, prompts, onto, epochs)
+        return await self._newest(self._run_rows(topic, prompts, rows, onto, report, repeated))
+
+    async def evaluate_in_rounds(
+        self,
+        topic: Topic,
+        prompts: PromptSet,
+        next_rows: NextRows,
+        onto: Evaluation | None = None,
+        *,
+        epochs: Epochs | None = None,
+    ) -> Evaluation:
+        """Evaluate rows in rounds: `next_rows` chooses each by what came of those before.
+
+        `onto` and `epochs` are as of `evaluate_rows`, and so is what it raises.
+        """
+        self._begin(topic, prompts, onto, epochs)
+        return await self._newest(self._run_rounds(topic, prompts, next_rows, onto))
+
+    def _begin(
+        self, topic: Topic, prompts: PromptSet, onto: Evaluation | None, epochs: Epochs | None
+    ) -> None:
         if onto is not None and onto.prompt_set != prompts.fingerprint:
             raise ValueError("the earlier evaluation is of other prompts")
         self._asked, self._latest = (topic, prompts, onto), None
-        self._epochs, self._finished = epochs, []
-        return await self._newest(self._run_rows(topic, prompts, rows, onto, report, repeated))
+        self._epochs, self._finished, self._earlier = epochs, [], None
 
     @property
     def asked(self) -> tuple[Topic, PromptSet] | None:
@@ -150,21 +175,40 @@ class RemoteEvaluator(Evaluator):
         if progress is not None and progress.partial is not None:
             epochs.append(progress.partial())
         if not epochs or asked is None:
-            return None
+            return self._earlier
         topic, prompts, onto = asked
         return _joined(topic, prompts, self._settings, self._combined(epochs), onto)
 
     @property
     def _settings(self) -> ScannerSettings:
-        """Those of the scanner; verdicts made of epochs do not compare with others unnoticed."""
-        settings = self._remote.settings
-        if self._epochs is None:
-            return settings
-        epochs = f", {self._epochs.count} epochs by {self._epochs.name}"
-        return replace(settings, identity=settings.identity + epochs)
+        return with_epochs(self._remote.settings, self._epochs)
 
     def _combined(self, epochs: Sequence[Verdicts]) -> Verdicts:
         return epochs[-1] if self._epochs is None else self._epochs.combine(epochs)
+
+    async def _run_rounds(
+        self, topic: Topic, prompts: PromptSet, next_rows: NextRows, onto: Evaluation | None
+    ) -> Evaluation:
+        nothing = VerdictColumns(len(prompts)).verdicts()
+        known = onto or _evaluation(topic, prompts, self._settings, nothing)
+        finished = Progress("scanning", 0, 0)
+
+        def add(progress: Progress) -> None:
+            """Store the progress of a round as that of all rounds so far."""
+            self.progress = replace(
+                progress,
+                done=finished.done + progress.done,
+                total=finished.done + progress.total,
+                errors=finished.errors + progress.errors,
+                known=finished.known + progress.known,
+            )
+
+        while len(rows := await next_rows(known)):
+            self._asked, self._latest, self._finished = (topic, prompts, known), None, []
+            known = await self._run_rows(topic, prompts, rows, known, add, None)
+            self._earlier = known
+            finished = self.progress or finished
+        return known
 
     async def _run_rows(
         self,
@@ -197,6 +241,14 @@ class RemoteEvaluator(Evaluator):
                 if not len(rows):
                     break
         return _joined(topic, prompts, settings, self._combined(self._finished), onto)
+
+
+def with_epochs(settings: ScannerSettings, epochs: Epochs | None) -> ScannerSettings:
+    """Return the settings of a scanner that asks in epochs, which compare with no others."""
+    if epochs is None:
+        return settings
+    identity = f"{settings.identity}, {epochs.count} epochs by {epochs.name}"
+    return replace(settings, identity=identity)
 
 
 def _joined(

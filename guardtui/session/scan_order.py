@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,3 +120,36 @@ def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Orde
     part = np.where(doubtful, 0, np.where(new, 1, 2))
     rows = np.lexsort((-np.nan_to_num(changes), part)).astype(np.intp, copy=False)
     return Order(rows, int(np.count_nonzero(doubtful | new)))
+
+
+IN_DOUBT = 0.01
+"""Probability of another verdict from which on a check of the likely flips may ask for a row."""
+
+
+def teaching_order(
+    changes: NDArray[np.floating], right: NDArray[np.floating], belongs: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """Return the rows in doubt, intp [k], first those whose verdict narrows coverage most.
+
+    `changes` [N] is as for `forecast_order`, `right` [N] the probability of a right verdict,
+    `belongs` (bool [N]) the label. A verdict tells as much as its own variance adds to that of
+    coverage, the smaller of two rates: rows of a small class count for more, and so do those of
+    the class whose rate is likely to be the smaller one.
+    """
+    variances = right * (1 - right)
+    rates, spreads, counts = [], [], []
+    for group in (belongs, ~belongs):
+        count = max(1, int(np.count_nonzero(group)))
+        rates.append(float(right[group].sum()) / count)
+        spreads.append(float(variances[group].sum()) / count**2)
+        counts.append(count)
+    first = _probability_below(rates[0] - rates[1], math.sqrt(sum(spreads)))
+    weights = np.where(belongs, first / counts[0], (1 - first) / counts[1])
+    rows = np.flatnonzero(np.isnan(changes) | (changes >= IN_DOUBT))
+    order = np.argsort(-(variances * weights**2)[rows], kind="stable")
+    return rows[order].astype(np.intp, copy=False)
+
+
+def _probability_below(mean: float, spread: float) -> float:
+    """Return the probability that a normal variable is below 0."""
+    return 0.5 * math.erfc(mean / (math.sqrt(2) * max(spread, _SMALLEST)))

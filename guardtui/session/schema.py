@@ -62,7 +62,19 @@ CREATE TABLE judge_template (
   PRIMARY KEY (session, id));
 """
 
-MIGRATIONS: tuple[str, ...] = (_SCHEMA_1, _SCHEMA_2, _SCHEMA_3, _SCHEMA_4, _SCHEMA_5)
+# What was forecast before a scan: compressed, as it has a probability for each prompt.
+_SCHEMA_6 = """
+ALTER TABLE iteration ADD COLUMN forecast BLOB NOT NULL DEFAULT x'';
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _SCHEMA_1,
+    _SCHEMA_2,
+    _SCHEMA_3,
+    _SCHEMA_4,
+    _SCHEMA_5,
+    _SCHEMA_6,
+)
 """One script for each version of the schema; its version is the number of scripts that have run."""
 
 

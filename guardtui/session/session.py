@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Alignment, align, codes_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
@@ -38,12 +39,25 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """An evaluation recorded in the session. `number` counts from 0, the first baseline."""
+    """An evaluation recorded in the session. `number` counts from 0, the first baseline.
+
+    `forecast` is what was expected of a scan before it was made, None where nothing was.
+    """
 
     number: int
     created: str
     decision: Decision
     evaluation: Evaluation
+    forecast: ForecastBefore | None = None
+
+
+def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:
+    """Return the forecasts that were recorded before scans, by index among the iterations."""
+    return {
+        index: iteration.forecast
+        for index, iteration in enumerate(iterations)
+        if iteration.forecast is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)

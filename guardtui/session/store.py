@@ -19,7 +19,7 @@ from guardtui.domain.topic import Topic
 from guardtui.session.claims import Claim, forget, is_held
 from guardtui.session.schema import MIGRATIONS, migrate
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.stored import COLUMNS, read_iteration, values_of
+from guardtui.session.stored import COLUMNS, pack_forecast, read_iteration, values_of
 
 FOLDER = ".guardtui"
 """Name of the folder beside a topic file."""
@@ -181,6 +181,7 @@ class SessionStore:
             "topic": iteration.evaluation.topic.model_dump_json(),
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
+            "forecast": pack_forecast(iteration.forecast),
         }
         with self.transaction() as database:
             (number,) = database.execute(

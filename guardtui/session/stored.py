@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage, Verdicts
 from guardtui.session.session import Decision, Iteration
@@ -42,7 +44,7 @@ def values_of(evaluation: Evaluation) -> dict[str, Any]:
 
 COLUMNS = (
     "number, created, decision, topic, scanner, prompt_set, columns, errors, notes, stopped_by, "
-    "judged"
+    "judged, forecast"
 )
 """Names of the columns that `read_iteration` takes, in their order."""
 
@@ -104,6 +106,31 @@ def _read_judged(packed: bytes) -> _Judged:
         Usage(**told["used"]) if "used" in told else None,
         tuple(map(str, told.get("epochs", ()))),
     )
+
+
+def pack_forecast(forecast: ForecastBefore | None) -> bytes:
+    """Pack what was forecast before a scan; nothing for None."""
+    if forecast is None:
+        return b""
+    packed = {
+        "rates": {name: rate and asdict(rate) for name, rate in forecast.rates.items()},
+        "scans": forecast.scans,
+        "verdicts": forecast.verdicts,
+        "triggers": [round(float(chance), 4) for chance in forecast.triggers],
+    }
+    return zlib.compress(json.dumps(packed).encode(), 1)
+
+
+def _read_forecast(packed: bytes, count: int) -> ForecastBefore | None:
+    """Read a forecast of `count` prompts. Raises ValueError unless it has as many."""
+    if not packed:
+        return None
+    found = json.loads(zlib.decompress(packed))
+    triggers = np.array(found["triggers"], np.float32)
+    if triggers.shape != (count,):
+        raise ValueError("a forecast has not a probability for every prompt")
+    rates = {name: rate and RateEstimate(**rate) for name, rate in found["rates"].items()}
+    return ForecastBefore(rates, int(found["scans"]), int(found["verdicts"]), triggers)
 
 
 def _texts_to_json(verdicts: Verdicts) -> tuple[str, str, str]:
@@ -210,6 +237,7 @@ def read_iteration(
     notes: str,
     stopped_by: str,
     judged: bytes,
+    forecast: bytes,
 ) -> Iteration:
     """An iteration from the values of `COLUMNS`. Raises ValueError and the like, and zlib.error."""
     count = int.from_bytes(columns[:8], "little")
@@ -236,4 +264,5 @@ def read_iteration(
             repeats=of_judge.answers(count),
         ),
     )
-    return Iteration(number, created, Decision(decision), evaluation)
+    before = _read_forecast(forecast, count)
+    return Iteration(number, created, Decision(decision), evaluation, before)

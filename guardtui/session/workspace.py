@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
@@ -187,13 +188,16 @@ class Workspace:
         origin = baseline.evaluation.topic if baseline else self.topic_file.topic
         return describe_changes(origin, self.session.topic)
 
-    def write(self, evaluation: Evaluation, decision: Decision) -> Iteration:
+    def write(
+        self, evaluation: Evaluation, decision: Decision, forecast: ForecastBefore | None = None
+    ) -> Iteration:
         """Write an iteration to the session's file, durably; the session itself is not changed.
 
-        May run beside the screen. Raises StoreError.
+        `forecast` is what was expected of a scan before it. May run beside the screen. Raises
+        StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
-        return self.store.add_iteration(planned)
+        return self.store.add_iteration(replace(planned, forecast=forecast))
 
     def complete(self, iteration: Iteration) -> None:
         """Write an iteration again, which has more verdicts now. As `write`; raises StoreError."""

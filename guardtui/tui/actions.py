@@ -182,6 +182,12 @@ ACTIONS: tuple[Action, ...] = (
         "Scan what is missing",
         "Ask for the prompts without a verdict only",
     ),
+    Action(
+        "check_flips",
+        "ctrl+f11,ctrl+f12",
+        "Check the likely flips",
+        "Ask for prompts in doubt only, the most telling first, until coverage is known closely",
+    ),
     Action("pause_scan", "shift+f5,ctrl+f5", "Pause the scan", "Send nothing more, or go on"),
     Action("stop_scan", "shift+f6,alt+z", "Stop the scan", "The verdicts that came are kept"),
     Action(

@@ -22,6 +22,26 @@ kept, and the next scan asks for what is missing only.""",
         (),
         (("Tab, Shift+Tab", "The next button"), ("Enter", "Press it"), ("Esc", "Send nothing")),
     ),
+    "flips": PaneHelp(
+        "Check the likely flips",
+        """\
+After an edit a forecast says which verdicts may have changed, and how closely it knows coverage:
+the brackets hold the figure in 19 of 20 cases. A check asks for prompts in doubt only, those first
+whose verdict narrows the brackets most. The forecast is fitted again as answers come, so order and
+end follow what was learnt. It ends as soon as the brackets are as narrow as you say here (± half of
+their width), when the calls are made, or when no prompt is in doubt.
+
+For AIRS the definition must be in effect, as for a scan. What comes is recorded as a scan that is
+not complete: rates are estimates, and to keep the definition takes the verdicts on all prompts. An
+edit stops the check; the verdicts that came are kept.""",
+        ("verdict", "coverage", "iteration"),
+        (),
+        (
+            ("Tab, Shift+Tab", "The next field or button"),
+            ("Enter, g", "Check"),
+            ("Esc", "Send nothing"),
+        ),
+    ),
     "agreement": PaneHelp(
         "AIRS and the embedded engine",
         """\

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from guardtui.domain.comparison import ABSENT, Change, Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.filter_language import FilterError
+from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import Rows, parse_filter
@@ -353,7 +354,9 @@ def _sorted(
     comparison: Comparison | None,
 ) -> NDArray[np.intp]:
     if view.sort == "change":
-        if comparison is not None:
+        if comparison is not None and evaluation.settings.name == FORECAST:
+            order = _by_probability(order, evaluation, comparison)
+        elif comparison is not None:
             changes = comparison.changes.take(order)
             broken, same = changes == int(Change.REGRESSION), changes == int(Change.SAME)
             first, last = order[broken], order[same]
@@ -368,6 +371,23 @@ def _sorted(
         column = _sort_column(view.sort, prompts, evaluation, comparison)
         place = np.argsort(column[order], kind="stable")
     return order[place[::-1]] if view.descending else order[place]
+
+
+def _by_probability(
+    order: NDArray[np.intp], evaluation: Evaluation, comparison: Comparison
+) -> NDArray[np.intp]:
+    """Rows of a forecast: likely regressions, likely fixes, others, each the likeliest flip first.
+
+    A flip is another verdict than the baseline's; the scores are probabilities to trigger.
+    """
+    changes = comparison.changes[order]
+    surest = np.abs(evaluation.verdicts.score[order] - 0.5) + 0.5
+    flipped = (changes == int(Change.REGRESSION)) | (changes == int(Change.FIX))
+    probability = np.where(flipped, surest, 1 - surest)
+    rank = np.full(len(order), 2, np.int8)
+    for place, change in ((0, Change.REGRESSION), (1, Change.FIX), (3, Change.SAME)):
+        rank[changes == int(change)] = place
+    return order[np.lexsort((-probability, rank))]
 
 
 def _sort_column(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.cli.judge_scans import judge_options
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.scanners.judge.attacks import attacks
 from tests.scanners.judge.conftest import fenced_in
@@ -484,3 +485,88 @@ def test_flips_are_asked_of_a_guardrail(run: Run, folder: Path) -> None:
     result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
     assert result.code == 2
     assert "--flips asks a guardrail: add --scanner airs or judge" in result.err
+
+
+def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(
+    run: Run, folder: Path, home: dict[str, str]
+) -> None:
+    scanned = Scanned(folder)
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge", "--flips")
+    judge = Judge()
+    with serving(judge) as server:
+        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        scanned.scan("Advice on income tax", settings)
+        first = run(*command, *named(server), "--max-calls", "8", "--format", "json", **home)
+        assert len(judge.prompts) == 8
+        # What is known costs no call: it goes on from there.
+        within = "0.03"
+        result = run(*command, *named(server), "--within", within, "--format", "json", **home)
+        answered = list(judge.prompts)
+        table = run(*command, *named(server), "--within", within, **home)
+    found, before = json.loads(result.out), json.loads(first.out)
+    assert (first.code, result.code) == (3, 3)
+    assert before["flip_check"]["ended"] == "the calls are spent"
+    assert (before["flip_check"]["calls"], before["flip_check"]["most_calls"]) == (8, 8)
+    check = found["flip_check"]
+    assert check["ended"] == "that is as close as was wanted"
+    assert check["coverage"]["high"] - check["coverage"]["low"] <= 2 * float(within)
+    assert check["within"] == float(within)
+    assert check["calls"] == len(answered) - 8
+    assert found["open_count"] <= 60 - check["calls"]
+    assert len(set(answered)) == len(answered)
+    assert "prompts are in doubt, by the forecast of a judge: m" in result.err
+    assert "run the command without --flips" in result.err
+    assert "likely flips checked: coverage expected at " in table.out
+    assert "that is as close as was wanted" in table.out
+
+
+def test_a_report_has_what_was_forecast_before_the_scan(
+    run: Run, folder: Path, home: dict[str, str]
+) -> None:
+    scanned = Scanned(folder)
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge")
+    with serving(Judge()) as server:
+        scanned.scan("Tax", ScannerSettings("judge", "judge, another, template 1a2b"))
+        none = run(*command, *named(server), "--format", "json", **home)
+        settings = judge_options({"models": named(server)[1:]}).scanner().settings
+        scanned.scan("Advice on income tax", settings)
+        result = run(*command, *named(server), "--format", "json", **home)
+    assert json.loads(none.out)["forecast_before"] is None
+    found = json.loads(result.out)
+    before = found["forecast_before"]
+    assert (before["scans"], before["verdicts"]) == (1, 60)
+    assert len(before["triggers"]) == len(found["results"])
+    coverage = before["rates"]["coverage"]
+    assert coverage["low"] <= coverage["value"] <= coverage["high"]
+    wrong = sum(
+        (chance > 0.5) != row["triggered"]
+        for chance, row in zip(before["triggers"], found["results"], strict=True)
+    )
+    assert wrong < 20
+
+
+def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
+    run: Run, folder: Path, home: dict[str, str]
+) -> None:
+    scanned = Scanned(folder)
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--scanner", "judge")
+    judge = Judge()
+    with serving(judge) as server:
+        flips = (*command, *named(server), "--flips", "--within", "0.02")
+        nothing = run(*flips, **home)
+        scanned.scan("Tax", ScannerSettings("judge", "judge, m, template 1a2b"))
+        other = run(*flips, **home)
+        for wrong, told in (
+            (("--within", "0.02"), "--within and --max-calls are for --flips"),
+            (("--max-calls", "9"), "--within and --max-calls are for --flips"),
+            (("--flips", "--within", "0"), "--within"),
+            (("--flips", "--within", "nan"), "--within"),
+            (("--flips", "--max-calls", "0"), "--max-calls"),
+        ):
+            result = run(*command, *named(server), *wrong, **home)
+            assert result.code == 2
+            assert told in result.err
+    assert (nothing.code, other.code) == (2, 2)
+    assert "no verdicts of a judge: m, template" in other.err
+    assert "recorded are those of: a judge: m, template 1a2b" in other.err
+    assert judge.prompts == []

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
+from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import ForecastError, fit
 from guardtui.forecast.readings import EngineReader
 from guardtui.forecast.trust import MOVED, Trust, check_forecasts
@@ -207,3 +211,44 @@ def test_a_check_can_be_stopped(reader: EngineReader) -> None:
     scans = [scan(prompts, description) for description in DESCRIPTIONS]
     found = check_forecasts(scans, AIRS, prompts, reader, THRESHOLD, stopped=lambda: True)
     assert found is None
+
+
+def test_a_forecast_that_was_recorded_before_the_scan_is_the_one_that_is_checked(
+    reader: EngineReader,
+) -> None:
+    prompts = prompt_set()
+    scans = [scan(prompts, description) for description in DESCRIPTIONS[:3]]
+    part = scans[2].verdicts.triggered.copy()
+    part[:5] = -2
+    scans[2] = scan(prompts, DESCRIPTIONS[2], part)
+    before = ForecastBefore(
+        {"coverage": RateEstimate(0.31, 0.3, 0.32)}, 1, 60, np.full(60, 0.75, np.float32)
+    )
+    trust = check_forecasts(
+        scans, AIRS, prompts, reader, THRESHOLD, recorded={1: before, 2: before}
+    )
+    assert trust is not None
+    # That of a scan which is not complete is not of the prompts that have a verdict.
+    assert [check.stored for check in trust.checks] == [True, False]
+    first = trust.checks[0]
+    assert first.expected == Expected(0.31, 0.3, 0.32)
+    assert first.inside is False
+    assert set(first.triggers.tolist()) == {0.75}
+    assert "The forecast of 1 scan was recorded before the scan." in trust.summary
+    assert "recorded" not in checked(scans, prompts, reader).summary
+
+
+def test_prompts_stopped_by_other_topics_are_counted_and_told(reader: EngineReader) -> None:
+    prompts = prompt_set()
+    scans = [scan(prompts, description) for description in DESCRIPTIONS[:2]]
+    rows = np.flatnonzero(scans[0].verdicts.triggered == 1)[:4].tolist()
+    names = dict.fromkeys(rows[:3], ("Fraud",)) | {rows[3]: ("Fraud", TOPIC.name)}
+    scans[0] = replace(scans[0], verdicts=replace(scans[0].verdicts, stopped_by=names))
+    told = "3 prompts were stopped by other topics of the profile"
+    assert told in checked(scans, prompts, reader).summary
+    forecaster = fit(scans, AIRS, prompts, reader)
+    assert forecaster is not None
+    assert any(doubt.startswith(told) for doubt in forecaster.grounds.doubts)
+    alone = fit(scans[1:], AIRS, prompts, reader)
+    assert alone is not None
+    assert alone.grounds.doubts == ()

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import ABSENT
 from guardtui.domain.verdicts import Outcome
-from guardtui.session.scan_order import LIKELY_MOVE, forecast_order, movement, scan_order
+from guardtui.session.scan_order import (
+    LIKELY_MOVE,
+    forecast_order,
+    movement,
+    scan_order,
+    teaching_order,
+)
 
 SCORES = st.floats(0, 1, width=32) | st.just(float("nan"))
 MOVES = st.floats(-1, 1, width=32) | st.just(float("nan"))
@@ -144,3 +150,35 @@ def test_a_forecast_without_doubt_leaves_nothing_that_is_likely_to_change() -> N
     order = forecast_order(np.zeros(4))
     assert order.rows.tolist() == [0, 1, 2, 3]
     assert order.likely == 0
+
+
+def test_a_check_asks_first_what_narrows_coverage_most() -> None:
+    belongs = np.array([True] * 4 + [False] * 8)
+    right = np.full(12, 0.995)
+    right[[0, 1]] = 0.5, 0.9
+    right[[4, 5]] = 0.5, 0.9
+    changes = 1 - right
+    order = teaching_order(changes, right, belongs)
+    # Of the smaller class, whose rate is likely the smaller one, a prompt tells more.
+    assert order[0] == 0
+    assert set(order.tolist()) == {0, 1, 4, 5}
+    assert order.tolist().index(4) < order.tolist().index(5)
+    # Where the other rate is the smaller one beyond doubt, only its prompts tell anything.
+    right[6:] = 0.1
+    order = teaching_order(np.full(12, 0.5), right, belongs)
+    assert order[0] == 4
+    assert set(order[:8].tolist()) == set(range(4, 12))
+
+
+def test_a_row_without_a_verdict_is_in_doubt_whatever_is_expected() -> None:
+    changes = np.array([np.nan, 0.0, 0.009, 0.011])
+    right = np.array([1.0, 1.0, 0.991, 0.989])
+    order = teaching_order(changes, right, np.array([True, True, False, False]))
+    assert sorted(order.tolist()) == [0, 3]
+
+
+@pytest.mark.parametrize("belongs", [True, False])
+def test_one_class_has_an_order_too(belongs: bool) -> None:
+    changes = np.array([0.5, 0.2, 0.4])
+    order = teaching_order(changes, 1 - changes, np.full(3, belongs))
+    assert sorted(order.tolist()) == [0, 1, 2]

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.profile import StoppedBy
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage
@@ -23,11 +25,37 @@ from guardtui.session.applied import AppliedLog
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import FILE, FOLDER, Draft, SessionStore, StoreError
+from guardtui.session.stored import pack_forecast
 from tests.session.test_session import TOPIC, evaluation
 
 
 def iteration(hits: int = 5):  # type: ignore[no-untyped-def]
     return Session(TOPIC).next_iteration(evaluation(TOPIC, hits), Decision.KEEP, "2026-01-01")
+
+
+FORECAST_OF_TWO = pack_forecast(
+    ForecastBefore({"coverage": None}, 1, 2, np.array([0.5, 0.25], np.float32))
+)
+"""Too few for the prompts of `iteration`."""
+
+
+def test_what_was_forecast_before_a_scan_comes_back(tmp_path: Path) -> None:
+    given = iteration()
+    count = len(given.evaluation.keys)
+    rates = {"coverage": RateEstimate(0.8, 0.7, 0.9), "true_positive_rate": None}
+    chances = np.linspace(0, 1, count).astype(np.float32)
+    before = ForecastBefore(rates, 3, count - 1, chances)
+    store = SessionStore(tmp_path / "tax.yaml")
+    store.add_iteration(replace(given, forecast=before))
+    store.add_iteration(given)
+    # More verdicts change nothing of what was expected before them.
+    store.complete_iteration(replace(given, number=0))
+    first, second = SessionStore(tmp_path / "tax.yaml").iterations()
+    assert second.forecast is None
+    assert first.forecast is not None
+    assert (first.forecast.rates, first.forecast.scans) == (rates, 3)
+    assert first.forecast.verdicts == count - 1
+    np.testing.assert_allclose(first.forecast.triggers, chances, atol=1e-4)
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:
@@ -249,6 +277,8 @@ def test_a_draft_of_the_first_schema_is_still_offered(tmp_path: Path) -> None:
         'UPDATE iteration SET stopped_by = \'[[["a"],["b"]]]\'',
         "UPDATE iteration SET stopped_by = '[3]'",
         "UPDATE iteration SET judged = x'00ff'",
+        "UPDATE iteration SET forecast = x'00ff'",
+        f"UPDATE iteration SET forecast = x'{FORECAST_OF_TWO.hex()}'",
         "UPDATE iteration SET topic = CAST(x'ff00' AS TEXT)",
         "UPDATE iteration SET columns = x'00'",
         "UPDATE iteration SET created = CAST(x'ff' AS TEXT)",

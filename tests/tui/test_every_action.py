@@ -21,13 +21,15 @@ from textual.widgets._footer import FooterKey
 
 from guardtui.advice.suggest import Suggestion
 from guardtui.app.agreement import EngineAgreement
+from guardtui.app.flip_check import FlipGoal
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
-from guardtui.app.scan_plan import ScanCost, ScanPlan
+from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.files.output_files import load_outputs
+from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.shards.large_set import cut
 from guardtui.shards.sample import draw
@@ -54,6 +56,7 @@ from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, LineDialog, ScannerDialog, TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
+from guardtui.tui.screens.flip_dialog import FlipDialog
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
@@ -282,6 +285,7 @@ CASES: dict[str, Case] = {
     "scan": tells("AIRS needs an API key"),
     "scan_options": tells("AIRS needs an API key"),
     "scan_missing": tells("was not scanned yet"),
+    "check_flips": tells("AIRS needs an API key"),
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("was not scanned: what is shown is the preview"),
@@ -511,6 +515,14 @@ async def scan_dialog(stage: Stage) -> None:
     await pushed(stage, ScanDialog(ScanPlan("Profile sandbox", ("a change",), (), cost, False)))
 
 
+async def flip_dialog(stage: Stage) -> None:
+    cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
+    scan = ScanPlan("Profile sandbox", ("a change",), (), cost, False)
+    await pushed(
+        stage, FlipDialog(FlipPlan(scan, Expected(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
+    )
+
+
 async def agreement_dialog(stage: Stage) -> None:
     answers = np.array([0, 1, 1], np.int8)
     held = agreement(answers, answers)
@@ -623,6 +635,7 @@ OPENED: dict[str, Prepare] = {
     "panel": by_letter("p"),
     "suspects": by_letter("l"),
     "scan": scan_dialog,
+    "flips": flip_dialog,
     "agreement": agreement_dialog,
     "whole_set": whole_set,
     "companions": by_key("ctrl+f9"),

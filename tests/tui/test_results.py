@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import Change, Comparison, compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -187,3 +188,25 @@ def test_prompts_that_are_picked_out_are_what_is_left_in_the_same_order(
     found = build_results(prompts, now, comparison, replace(view, picked=Picked("some", keys)))
     assert found.order.tolist() == [row for row in every.order.tolist() if row in rows]
     assert found.counts == every.counts
+
+
+def test_a_forecast_is_sorted_by_the_probability_of_a_flip(prompts: PromptSet) -> None:
+    before = evaluation(prompts, 0)
+    chances = np.random.default_rng(3).random(COUNT).astype(np.float32)
+    verdicts = Verdicts((chances > 0.5).astype(np.int8), chances, before.verdicts.matched)
+    settings = ScannerSettings(FORECAST, "airs, profile prod")
+    now = replace(before, settings=settings, verdicts=verdicts)
+    comparison = compare(before, now)
+    results = build_results(prompts, now, comparison, View("all"))
+    changes = comparison.changes[results.order]
+    assert len(np.unique(changes)) > 2
+    first = [Change.REGRESSION] * comparison.regressions + [Change.FIX] * comparison.fixes
+    assert changes[: len(first)].tolist() == first
+    assert set(changes[len(first) :].tolist()).isdisjoint({Change.REGRESSION, Change.FIX})
+    surest = np.maximum(chances, 1 - chances)[results.order]
+    for change in (Change.REGRESSION, Change.FIX):
+        assert (np.diff(surest[changes == change]) <= 0).all()
+    # Of those that are likely to stay, the most doubtful come first.
+    assert (np.diff(surest[changes == Change.SAME]) >= 0).all()
+    turned = build_results(prompts, now, comparison, View("all", descending=True))
+    assert turned.order.tolist() == results.order.tolist()[::-1]

@@ -9,10 +9,11 @@ from rich.text import Text
 from textual.screen import ModalScreen
 
 from guardtui.app.ports import Answers, Choose, Confirm, Question
-from guardtui.app.scan_plan import ScanPlan
+from guardtui.app.scan_plan import FlipPlan, ScanPlan
 from guardtui.domain.text import display_text
 from guardtui.tui.airs import dialogs as airs_dialogs
 from guardtui.tui.screens import dialogs
+from guardtui.tui.screens.flip_dialog import FlipDialog
 from guardtui.tui.screens.scan_dialogs import Answers as AnswersDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 
@@ -43,5 +44,6 @@ DIALOGS: Mapping[type[Question[Any]], Callable[[Any], ModalScreen[Any]]] = {
     Answers: _answers,
     Choose: _choose,
     ScanPlan: ScanDialog,
+    FlipPlan: FlipDialog,
     **airs_dialogs.DIALOGS,
 }

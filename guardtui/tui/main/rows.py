@@ -95,6 +95,7 @@ class Rows:
             note=verdicts.notes.get(row, ""),
             stopped_by=verdicts.stopped_by.get(row, ()),
             forecast=evaluation.settings.name == FORECAST,
+            with_others=self._with_others(),
             reason=verdicts.reasons.get(row, ""),
             topic=evaluation.topic,
             history=[
@@ -102,6 +103,12 @@ class Rows:
                 for iteration in self._services.state.iterations[-HISTORY_SHOWN:]
             ],
         )
+
+    def _with_others(self) -> bool:
+        """Whether other topics of the profile stop prompts as well."""
+        state = self._services.state
+        by_others = state.forecast is not None and state.forecast.grounds.by_others > 0
+        return by_others or bool(state.companions is not None and state.companions.topics)
 
     async def _explain(self, detail: PromptDetail) -> None:
         await asyncio.sleep(EXPLAIN_AFTER)

@@ -20,6 +20,7 @@ class Scanning:
             "scan": scans.scan,
             "scan_options": scans.scan_options,
             "scan_missing": scans.scan_missing,
+            "check_flips": scans.check_flips,
             "pause_scan": scans.pause,
             "stop_scan": scans.stop,
             "swap_preview": scans.swap_preview,

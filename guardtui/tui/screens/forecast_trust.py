@@ -31,7 +31,7 @@ def trust_text(trust: Trust, numbers: Mapping[int, int]) -> Text:
         text.append(f"#{numbers[left.index]:<5}{left.reason}\n", "$text-muted")
     text.append(
         "Wrong are verdicts: the forecast's, each prompt's last one kept, the engine's. = is a "
-        "definition that was scanned before.\n\n",
+        "definition that was scanned before, * a forecast that was recorded before the scan.\n\n",
         "$text-muted",
     )
     text.append("triggers with   prompts  forecast         came true\n", "$text-muted")
@@ -42,7 +42,8 @@ def trust_text(trust: Trust, numbers: Mapping[int, int]) -> Text:
 
 
 def _check_line(check: Check, iteration: int) -> Text:
-    line = Text(f"#{iteration:<3}{'= ' if check.repeated else '  '}")
+    signs = f"{'=' if check.repeated else ' '}{'*' if check.stored else ' '}"
+    line = Text(f"#{iteration:<3}{signs}")
     expected = check.expected
     if expected is None:
         line.append(f"{'n/a':<21}")

@@ -26,6 +26,28 @@ def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
     return words
 
 
+def plan_text(plan: ScanPlan) -> Text:
+    """Return where a scan asks, what it changes there, and what is doubtful about that."""
+    text = Text(display_text(plan.place))
+    if plan.judge:
+        text.append("\nEach prompt is sent to the model, with the definition as it is here.")
+    elif plan.changes is None:
+        text.append(
+            "\nNo service account is set, so the definition is not put into effect: verdicts "
+            "are on what the profile has now.",
+            "$text-warning",
+        )
+    elif not plan.changes:
+        text.append("\nThe profile has this definition in effect.")
+    else:
+        text.append("\nTo have this definition in effect:")
+        for change in plan.changes:
+            text.append(f"\n  + {display_text(change)}")
+    for warning in plan.warnings:
+        text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
+    return text
+
+
 class ScanDialog(Modal[ScanChoice | None]):
     """Shows what a scan would change and cost, before anything is sent."""
 
@@ -55,7 +77,7 @@ class ScanDialog(Modal[ScanChoice | None]):
             dialog.border_title = "Scan with a judge" if plan.judge else "Scan with AIRS"
             dialog.border_subtitle = "Esc leaves, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
-                yield Static(themed(self._told()), markup=False)
+                yield Static(themed(plan_text(plan)), markup=False)
             yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
             if cost.likely < cost.prompts:
                 likely = cost_text(cost, cost.likely, cost.likely_known)
@@ -72,27 +94,6 @@ class ScanDialog(Modal[ScanChoice | None]):
                 if plan.other:
                     yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
                 yield Button(Text("Leave (Esc)"), id="leave", compact=True)
-
-    def _told(self) -> Text:
-        plan = self._plan
-        text = Text(display_text(plan.place))
-        if plan.judge:
-            text.append("\nEach prompt is sent to the model, with the definition as it is here.")
-        elif plan.changes is None:
-            text.append(
-                "\nNo service account is set, so the definition is not put into effect: verdicts "
-                "are on what the profile has now.",
-                "$text-warning",
-            )
-        elif not plan.changes:
-            text.append("\nThe profile has this definition in effect.")
-        else:
-            text.append("\nTo have this definition in effect:")
-            for change in plan.changes:
-                text.append(f"\n  + {display_text(change)}")
-        for warning in plan.warnings:
-            text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
-        return text
 
     def on_mount(self) -> None:
         self.query_one("#all", Button).focus()

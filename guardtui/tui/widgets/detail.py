@@ -87,7 +87,7 @@ class PromptDetail:
 
     `note` says what is doubtful about the verdict, `stopped_by` which topics stopped the prompt,
     `reason` what a judge said. With `forecast` the score is the probability that the guardrail
-    triggers.
+    triggers, `with_others` says that other topics of the profile may be the reason.
     """
 
     prompt: str
@@ -105,6 +105,7 @@ class PromptDetail:
     stopped_by: Sequence[str] = ()
     reason: str = ""
     forecast: bool = False
+    with_others: bool = False
 
     signs_name: ClassVar[str] = "Signs behind the words"
 
@@ -247,6 +248,8 @@ def _verdict(detail: PromptDetail) -> Text:
         line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
     elif detail.score is not None and detail.forecast:
         line.append(f"  forecast: triggers with probability {detail.score:.2f}")
+        if detail.with_others:
+            line.append(" (by whichever topic of the profile)", "$text-muted")
     if detail.explanation is not None and detail.explanation.unknown_language:
         language = detail.explanation.unknown_language
         line.append(f"  ? {language}, which the engine has not learnt", "bold $text-warning")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import Static
 
+from guardtui.app.flip_check import half_width
 from guardtui.app.state import ScanStatus
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
@@ -38,16 +39,25 @@ def scan_text(state: ScanStatus, width: int) -> Text:
         return text.append(display_text(state.step))
     wide = width >= _NARROW
     cells = max(8, min(24, width // 6))
-    filled = int(cells * progress.done / max(progress.total, 1))
+    done, total = progress.done, progress.total
+    check = state.check
+    if check is not None:
+        # What the round has not answered yet is asked for, but no call that was made.
+        done, total = max(0, check.calls - (total - done)), check.goal.calls
+    filled = int(cells * done / max(total, 1))
     if progress.phase.startswith("epoch"):
         text.append(f"{progress.phase.partition(':')[0]} ")
-    text.append(f"{'█' * filled}{'░' * (cells - filled)} {progress.done}/{progress.total}")
+    text.append(f"{'█' * filled}{'░' * (cells - filled)} {done}/{total}")
+    if check is not None:
+        text.append(
+            f" calls  coverage ±{half_width(check.coverage):.3f}, wanted ±{check.goal.within:g}"
+        )
     traffic = state.traffic or Traffic()
     if traffic.held:
         text.append("  ⏸ paused", "bold $text-warning")
     elif traffic.paused >= 1:
         text.append(f"  waits {traffic.paused:.0f} s, as asked", "$text-warning")
-    elif traffic.rate > 0:
+    elif traffic.rate > 0 and check is None:
         left = (progress.total - progress.done) / traffic.rate
         text.append(f"  {traffic.rate:.0f}/s  {duration(left)} left")
     told = [(f"in flight {traffic.in_flight}", "")] if wide else []
@@ -57,7 +67,7 @@ def scan_text(state: ScanStatus, width: int) -> Text:
         told.append((f"retries {traffic.retries}", ""))
     if traffic.refused:
         told.append((f"429s {traffic.refused}", "$text-warning"))
-    if traffic.used is not None:
+    if traffic.used is not None and check is None:  # a round would tell its own only
         used = traffic.used
         told.append((f"tokens {used.input_tokens + used.output_tokens}", ""))
         if used.cost:

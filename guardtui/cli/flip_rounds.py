@@ -1,0 +1,76 @@
+"""`eval --flips` in rounds: prompts in doubt, until coverage is known closely enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.app.flip_check import (
+    FlipCheck,
+    FlipGoal,
+    FlipGrounds,
+    expected_text,
+    rows_in_doubt,
+)
+from guardtui.app.recorded_forecast import explained, names_of, recorded_guardrail
+from guardtui.cli.diagnostics import note
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.forecast_record import CheckedCoverage
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import ForecastError
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.local.scanner import LocalScanner
+
+
+@dataclass(eq=False)
+class FlipRounds:
+    """A check of the likely flips from the session of a topic file; `check` is made by `begin`."""
+
+    topic_path: Path
+    topic: Topic
+    prompts: PromptSet
+    goal: FlipGoal
+    check: FlipCheck | None = None
+
+    async def begin(
+        self, settings: ScannerSettings, known: NDArray[np.bool_], epochs: int
+    ) -> FlipCheck:
+        """Begin with a guardrail whose cached verdicts are `known`, bool [N]; says what it does.
+
+        Raises ForecastError where the session has too few verdicts of this very guardrail.
+        """
+        recorded = recorded_guardrail(self.topic_path, settings.name)
+        if settings.identity not in [one.identity for one in (recorded.settings, *recorded.others)]:
+            of_kind = [
+                one for one in (recorded.settings, *recorded.others) if one.name == settings.name
+            ]
+            raise ForecastError(
+                f"{self.topic_path}: no verdicts of {guardrail_text(settings)} are recorded in its "
+                f"session\n  recorded are those of: {names_of(of_kind)}"
+            )
+        evaluations = [iteration.evaluation for iteration in recorded.iterations]
+        grounds = FlipGrounds(
+            evaluations, settings, self.topic, self.prompts, EngineReader(LocalScanner())
+        )
+        try:
+            first = await grounds.forecast_beside(None)
+        except ForecastError as error:
+            raise explained(error, self.topic_path, recorded) from error
+        self.check = check = FlipCheck(grounds, first, self.goal, known, epochs)
+        doubtful = rows_in_doubt(first, self.prompts, None)
+        note(
+            f"{len(doubtful):,} of {len(self.prompts):,} prompts are in doubt, by the forecast of "
+            f"{guardrail_text(settings)}: coverage {expected_text(check.status.coverage)}; at most "
+            f"{self.goal.calls:,} calls"
+        )
+        return check
+
+    @property
+    def checked(self) -> CheckedCoverage | None:
+        """What the check came to; None before it began."""
+        return None if self.check is None else self.check.status.checked
