@@ -38,7 +38,7 @@ from guardtui.app.scan_plan import (
     ScanRequest,
     estimate_scan,
 )
-from guardtui.app.state import AppState, ScanStatus, Store, with_session
+from guardtui.app.state import AppState, ScanStatus, StoppedBy, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
@@ -57,6 +57,9 @@ from guardtui.session.workspace import Workspace
 
 SHOW_EVERY = 0.25
 """Seconds between two evaluations of the verdicts that have arrived."""
+
+NO_SCAN = "No scan is under way."
+UNDER_WAY = "A scan is under way."
 
 _SO_FAR = "so-far"
 _NOT_WHOLE = "The other prompts stay open: to keep the definition takes a full scan."
@@ -130,6 +133,7 @@ class Scans:
         self._one_at_a_time = asyncio.Lock()
         self._job: Job | None = None
         self._subject: _Subject | None = None
+        self._stopped_by = StoppedBy.AUTHOR
         self._evaluator: RemoteEvaluator | None = None
         self._check: FlipCheck | None = None
         self._goal: FlipGoal | None = None
@@ -207,15 +211,20 @@ class Scans:
 
     def scan_missing(self) -> None:
         """Scan the prompts that have no verdict yet."""
+        if refusal := self.missing_refusal:
+            self._author.notify(refusal)
+        else:
+            self._start(ScanRequest(missing=True))
+
+    @property
+    def missing_refusal(self) -> str:
+        """Why there is nothing to scan that is missing; "" where there is something."""
         scan = self.standing_scan()
-        if not self.under_way:
-            if scan is None or scan.settings.name != self._connections.asked_name:
-                self._author.notify("This definition was not scanned yet.")
-                return
-            if not scan.metrics.missing:
-                self._author.notify("Every prompt has a verdict.")
-                return
-        self._start(ScanRequest(missing=True))
+        if self.under_way:
+            return UNDER_WAY
+        if scan is None or scan.settings.name != self._connections.asked_name:
+            return "This definition was not scanned yet."
+        return "" if scan.metrics.missing else "Every prompt has a verdict."
 
     def check_flips(self) -> None:
         """Scan the prompts in doubt until coverage is known as closely as the author wants."""
@@ -234,7 +243,7 @@ class Scans:
         """Send nothing more for now, or go on."""
         evaluator = self._evaluator
         if evaluator is None or not evaluator.busy:
-            self._author.notify("No scan is under way.")
+            self._author.notify(NO_SCAN)
             return
         evaluator.hold(not evaluator.held)
         self._author.notify(
@@ -246,7 +255,7 @@ class Scans:
         if self._job is not None and self.under_way:
             self._job.cancel()
         else:
-            self._author.notify("No scan is under way.")
+            self._author.notify(NO_SCAN)
 
     def swap_preview(self) -> None:
         """Show the engine's preview instead of the scan or the forecast, or that again."""
@@ -283,6 +292,7 @@ class Scans:
         if subject is not None and (
             subject.topic != new.topic or subject.prompts.fingerprint != new.prompts.fingerprint
         ):
+            self._stopped_by = StoppedBy.EDIT
             self.stop()
 
     def poll(self) -> None:
@@ -311,18 +321,19 @@ class Scans:
         if evaluation is not None and self.scanning:
             await self._show(evaluation)
 
-    def _step(self, step: str, *, problem: bool = False) -> None:
+    def _step(self, step: str, *, problem: bool = False, stopped: StoppedBy | None = None) -> None:
         """Publish what the scan does now; "" for nothing."""
-        status = ScanStatus(step, problem=problem, who=self._connections.who)
+        status = ScanStatus(step, problem=problem, who=self._connections.who, stopped=stopped)
         self._store.show_scan(status if step else None)
 
     # --- one scan -------------------------------------------------------------------------
 
     def _start(self, request: ScanRequest) -> None:
         if self.under_way:
-            self._author.notify("A scan is under way.")
+            self._author.notify(UNDER_WAY)
             return
         self._subject = None
+        self._stopped_by = StoppedBy.AUTHOR
         self._job = self._jobs.start(self._run(request), group="scan")
 
     async def _run(self, request: ScanRequest) -> None:
@@ -340,15 +351,16 @@ class Scans:
                 raise
 
     def _stopped(self) -> None:
-        evaluation = self._keep_partial()
+        evaluation, by = self._keep_partial(), self._stopped_by
+        cause = " by your edit" if by is StoppedBy.EDIT else ""
         if evaluation is None:
-            self._step("stopped before anything was scanned", problem=True)
+            self._step(f"stopped{cause} before anything was scanned", problem=True, stopped=by)
         else:
             metrics = evaluation.metrics
-            step = f"stopped: {metrics.total} of {metrics.prompts} verdicts, kept"
+            step = f"stopped{cause}: {metrics.total} of {metrics.prompts} verdicts, kept"
             if self._check is not None:
                 step += f". {self._check.status.text}"
-            self._step(step, problem=True)
+            self._step(step, problem=True, stopped=by)
         self._refresh()
 
     def _keep_partial(self) -> Evaluation | None:

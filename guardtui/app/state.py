@@ -37,12 +37,20 @@ class EditKind(Enum):
     """By undo or redo: the cursor goes to where it changed."""
 
 
+class StoppedBy(Enum):
+    """What ended a scan before it was complete."""
+
+    AUTHOR = auto()
+    EDIT = auto()
+    """The definition or the prompts changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanStatus:
     """What is known of a remote scan: a step in words, or its progress.
 
     `who` names the scanner, or the engine or model that works for the author. `check` is how far a
-    check of the likely flips is.
+    check of the likely flips is, `stopped` what ended the scan before it was complete.
     """
 
     step: str
@@ -51,6 +59,7 @@ class ScanStatus:
     problem: bool = False
     who: str = "AIRS"
     check: FlipStatus | None = None
+    stopped: StoppedBy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,18 @@ ADVICE = "advice"
 """A list that is opened by one key; these have a letter in it, and stand in the palette."""
 SCORES = "scores"
 """A screen of its own: scored outputs."""
+LETTERS = "letters"
+"""No scope of actions: the first part of the ids of keys that work outside of text fields."""
+
+MENU_GROUPS: Mapping[str, str] = {
+    "s": "Scan",
+    "r": "AIRS",
+    "t": "Threshold",
+    "a": "Advice",
+    "f": "File",
+    "v": "View",
+}
+"""Submenus of the menu, by their letters. Advice has its own letters in there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +38,10 @@ class Action:
     """One thing an author can do.
 
     `name` is the method `action_<name>` of the widget in whose `scope` it works; `keys` are
-    Textual key names, the second for terminals that swallow the first. `shown` puts it into the
-    footer, in a few words.
+    Textual key names, the second for terminals that swallow the first. `letters` are more keys,
+    which work on every screen but not in text fields. `shown` puts it into the footer, in a few
+    words; of those of one pane, the lower `rank` is the more useful. `menu` is where the menu has
+    it: the letters that lead there ("s m"), or several such paths with commas between them.
     """
 
     name: str
@@ -37,6 +51,24 @@ class Action:
     scope: str = SCREEN
     shown: bool = False
     footer: str = ""
+    letters: str = ""
+    rank: int = 50
+    menu: str = ""
+
+    @property
+    def letter_binding(self) -> Binding | None:
+        """The keys that work outside of text fields only, if it has any."""
+        if not self.letters:
+            return None
+        text, tooltip = self.footer or self.title, self.tooltip
+        return Binding(
+            self.letters,
+            self.name,
+            text,
+            show=self.shown,
+            tooltip=tooltip,
+            id=f"{LETTERS}.{self.name}",
+        )
 
     @property
     def binding(self) -> Binding:
@@ -60,6 +92,18 @@ ACTIONS: tuple[Action, ...] = (
         "Help",
         "What this pane shows, its keys and words; then every key",
         shown=True,
+        letters="question_mark",
+        rank=2,
+        menu="question_mark",
+    ),
+    Action(
+        "open_menu",
+        "ctrl+space,ctrl+@",
+        "Menu",
+        "The next keys with what they do; in text fields by ^Space only",
+        shown=True,
+        letters="comma",
+        rank=1,
     ),
     Action(
         "keep",
@@ -67,6 +111,8 @@ ACTIONS: tuple[Action, ...] = (
         "Keep",
         "Record this definition as kept, and save it to the topic file",
         shown=True,
+        rank=10,
+        menu="k",
     ),
     Action(
         "discard",
@@ -74,6 +120,8 @@ ACTIONS: tuple[Action, ...] = (
         "Discard",
         "Record this definition as discarded, and go back to the best one",
         shown=True,
+        rank=11,
+        menu="d",
     ),
     Action(
         "show_history",
@@ -81,6 +129,8 @@ ACTIONS: tuple[Action, ...] = (
         "History",
         "All iterations as list and chart: compare two, restore one, pin one, import others",
         shown=True,
+        rank=30,
+        menu="h,f h",
     ),
     Action(
         "next_pane",
@@ -89,6 +139,8 @@ ACTIONS: tuple[Action, ...] = (
         "Go to the next pane; on a small screen, show it",
         shown=True,
         footer="Pane",
+        rank=12,
+        menu="p",
     ),
     Action(
         "show_check",
@@ -96,6 +148,9 @@ ACTIONS: tuple[Action, ...] = (
         "Check the data",
         "Limits, duplicates, contradictory labels, leakage, imbalance; rates by category",
         footer="Check",
+        shown=True,
+        rank=36,
+        menu="c",
     ),
     Action(
         "pin_baseline",
@@ -103,6 +158,8 @@ ACTIONS: tuple[Action, ...] = (
         "Pin or unpin the baseline",
         "Compare with the last iteration from now on, or with the last kept one again",
         footer="Pin",
+        rank=60,
+        menu="b",
     ),
     Action(
         "export",
@@ -110,18 +167,22 @@ ACTIONS: tuple[Action, ...] = (
         "Export",
         "Write a report: HTML, Markdown, JSON, CSV and more; it says where, and opens it",
         shown=True,
+        rank=34,
+        menu="f e",
     ),
     Action(
         "screenshot",
         "ctrl+f8,ctrl+f6",
         "Screenshot",
         "Write what is on the screen as a picture (SVG), beside the topic file",
+        menu="f p",
     ),
     Action(
         "scanner_settings",
         "f9,alt+e",
         "Scanner",
         "Threshold (shipped, by hand, fitted) and encoder",
+        menu="t t",
     ),
     Action(
         "fit_threshold",
@@ -129,39 +190,62 @@ ACTIONS: tuple[Action, ...] = (
         "Fit the threshold",
         "Fit the engine's threshold to the labels again, at the definition as it is now",
         footer="Fit",
+        menu="t f",
     ),
     Action(
         "show_difference",
         "f12,alt+d",
         "Difference",
         "What the edit changes against the baseline, word by word",
+        shown=True,
+        footer="Diff",
+        rank=22,
+        menu="v d",
     ),
     Action(
         "open_editor",
         "f11,alt+o",
         "Your editor",
         "Edit the definition in $VISUAL or $EDITOR, and come back with it",
+        menu="f o",
     ),
-    Action("to_regression(1)", "f10,alt+r", "To the next regression", "From any pane"),
-    Action("to_regression(-1)", "shift+f10,alt+t", "To the previous regression", "From any pane"),
+    Action("to_regression(1)", "f10,alt+r", "To the next regression", "From any pane", menu="n"),
+    Action(
+        "to_regression(-1)",
+        "shift+f10,alt+t",
+        "To the previous regression",
+        "From any pane",
+        menu="N",
+    ),
     Action(
         "jump",
         "alt+g,ctrl+underscore",
         "Jump",
         "Show a letter on every place in sight; pressing it goes there",
+        shown=True,
+        rank=40,
+        menu="v j",
     ),
-    Action("tour", "alt+i,ctrl+backslash", "Tour", "Six short steps over the app, or leave them"),
+    Action(
+        "tour",
+        "alt+i,ctrl+backslash",
+        "Tour",
+        "Six short steps over the app, or leave them",
+        menu="v i",
+    ),
     Action(
         "settings",
         "shift+f9,alt+u",
         "Settings",
         "Theme, keys, pause before the preview and all else that can be set",
+        menu="v s",
     ),
     Action(
         "choose_theme",
         "shift+f8,alt+c",
         "Theme",
         "Choose the colours; the screen shows them while you look through the list",
+        menu="v t",
     ),
     Action(
         "scan",
@@ -169,32 +253,53 @@ ACTIONS: tuple[Action, ...] = (
         "Scan",
         "Have AIRS or a judge say of every prompt; in AIRS the definition is put into effect first",
         shown=True,
+        rank=20,
+        menu="s s",
     ),
     Action(
         "scan_options",
         "shift+f2,ctrl+f2",
         "Scan, but ask first",
         "What it changes and costs; all prompts, or only the likely changes",
+        menu="s a",
     ),
     Action(
         "scan_missing",
-        "shift+f3,alt+m",
+        "alt+m,shift+f3",
         "Scan what is missing",
         "Ask for the prompts without a verdict only",
+        footer="Resume",
+        menu="s m",
+    ),
+    Action(
+        "pause_scan",
+        "shift+f5,ctrl+f5",
+        "Pause the scan",
+        "Send nothing more, or go on",
+        footer="Pause",
+        menu="s p",
+    ),
+    Action(
+        "stop_scan",
+        "shift+f6,alt+z",
+        "Stop the scan",
+        "The verdicts that came are kept",
+        footer="Stop",
+        menu="s x",
     ),
     Action(
         "check_flips",
         "ctrl+f11,ctrl+f12",
         "Check the likely flips",
         "Ask for prompts in doubt only, the most telling first, until coverage is known closely",
+        menu="s f",
     ),
-    Action("pause_scan", "shift+f5,ctrl+f5", "Pause the scan", "Send nothing more, or go on"),
-    Action("stop_scan", "shift+f6,alt+z", "Stop the scan", "The verdicts that came are kept"),
     Action(
         "swap_preview",
         "shift+f4,alt+v",
         "Preview or scan",
         "Show the embedded engine's verdicts instead of AIRS's, or the other way round",
+        menu="s v",
     ),
     Action(
         "advice",
@@ -202,35 +307,66 @@ ACTIONS: tuple[Action, ...] = (
         "Advice",
         "What to change next, what is doubtful and how sure: a list that opens each",
         shown=True,
+        rank=32,
+        menu="a",
     ),
     Action(
         "remote_topics",
         "shift+f11,ctrl+right_square_bracket",
         "Topics in AIRS",
         "All of the tenant: look, take one over, apply, take back, create, delete",
+        menu="r t",
     ),
     Action(
         "revert_remote",
         "shift+f12,ctrl+circumflex_accent",
         "Take back in AIRS",
         "Go back to what was in effect before the last apply",
+        menu="r r",
     ),
     Action(
         "companions",
         "ctrl+f9,ctrl+f7",
         "Topics measured together",
         "Other topics of the profile: every verdict is then that of the whole profile",
+        menu="r c",
     ),
-    Action("undo", "ctrl+z,super+z", "Undo", "Take back the last edit of the definition"),
-    Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone"),
-    Action("save", "ctrl+s,alt+s", "Save", "Write the definition to the topic file"),
+    Action(
+        "recent_messages",
+        "ctrl+f1",
+        "Recent messages",
+        "What was said in the line at the top, newest first",
+        menu="m",
+    ),
+    Action(
+        "undo",
+        "ctrl+z,super+z",
+        "Undo",
+        "Take back the last edit of the definition",
+        shown=True,
+        rank=21,
+        menu="u",
+    ),
+    Action("redo", "ctrl+y,super+y", "Redo", "Do again what was undone", menu="U"),
+    Action(
+        "save",
+        "ctrl+s,alt+s",
+        "Save",
+        "Write the definition to the topic file",
+        shown=True,
+        rank=24,
+        menu="f s",
+    ),
     Action(
         "score_outputs",
         "shift+f7,alt+a",
         "Score outputs",
         "Open a file of a model's outputs and try scorers on it",
+        menu="f c",
     ),
-    Action("quit", "ctrl+q,alt+q", "Quit", "Leave; everything is kept", shown=True),
+    Action(
+        "quit", "ctrl+q,alt+q", "Quit", "Leave; everything is kept", shown=True, rank=33, menu="q"
+    ),
     Action(
         "search",
         "slash,ctrl+f",
@@ -238,6 +374,8 @@ ACTIONS: tuple[Action, ...] = (
         "Find prompts by words, outcome, category, score and more",
         RESULTS,
         shown=True,
+        rank=1,
+        menu="slash",
     ),
     Action(
         "next_hit", "n", "Next hit", "Go to the next prompt that the filter lets through", RESULTS
@@ -258,33 +396,117 @@ ACTIONS: tuple[Action, ...] = (
         "Next filter",
         "Show the next group: mistakes, FP, FN, regressions, fixes, errors, all",
         RESULTS,
+        shown=True,
+        rank=6,
+        footer="Group",
     ),
-    Action("next_category", "c", "Next category", "Show one category only, then the next", RESULTS),
-    Action("next_sort", "s", "Sort", "Sort by the next column that is shown", RESULTS),
+    Action(
+        "next_category",
+        "c",
+        "Next category",
+        "Show one category only, then the next",
+        RESULTS,
+        shown=True,
+        rank=8,
+        footer="Category",
+    ),
+    Action(
+        "next_sort",
+        "s",
+        "Sort",
+        "Sort by the next column that is shown",
+        RESULTS,
+        shown=True,
+        rank=7,
+    ),
     Action("reverse_sort", "S", "Reverse the order", "Sort the other way round", RESULTS),
-    Action("next_regression", "r", "Next regression", "Go to the next prompt that broke", RESULTS),
+    Action(
+        "next_regression",
+        "r",
+        "Next regression",
+        "Go to the next prompt that broke",
+        RESULTS,
+        shown=True,
+        rank=14,
+        footer="Regression",
+    ),
     Action("previous_regression", "R", "Previous regression", "Go to the prompt before", RESULTS),
     Action(
-        "use_as_example", "e", "Use as example", "Add the marked prompts to the examples", RESULTS
+        "use_as_example",
+        "e",
+        "Use as example",
+        "Add the marked prompts to the examples",
+        RESULTS,
+        shown=True,
+        rank=2,
+        footer="Example",
     ),
-    Action("copy_prompt", "y", "Copy", "Copy the marked prompts to the clipboard", RESULTS),
+    Action(
+        "copy_prompt",
+        "y",
+        "Copy",
+        "Copy the marked prompts to the clipboard",
+        RESULTS,
+        shown=True,
+        rank=9,
+    ),
     Action("copy_rows", "Y", "Copy as a table", "Copy the marked rows with all columns", RESULTS),
     Action("copy_list", "A", "Copy the list", "All rows that are shown, as a table", RESULTS),
     Action("mark_all", "m,ctrl+a", "Mark all", "Mark every row that is shown", RESULTS),
     Action("clear_marks", "U", "Clear the marks", "Mark no row any more", RESULTS),
-    Action("relabel", "t", "Turn the label", "Relabel the marked prompts, or this one", RESULTS),
-    Action("add_prompt", "i,insert", "Add a prompt", "Write one more prompt of the set", RESULTS),
+    Action(
+        "relabel",
+        "t",
+        "Turn the label",
+        "Relabel the marked prompts, or this one",
+        RESULTS,
+        shown=True,
+        rank=3,
+        footer="Label",
+    ),
+    Action(
+        "add_prompt",
+        "i,insert",
+        "Add a prompt",
+        "Write one more prompt of the set",
+        RESULTS,
+        shown=True,
+        rank=4,
+        footer="Add",
+    ),
     Action(
         "add_like_this", "I", "Add one like this", "Begin with the text of this prompt", RESULTS
     ),
     Action("duplicate_prompts", "d", "Duplicate", "Copy the marked rows in the file", RESULTS),
-    Action("remove_prompts", "x,delete", "Remove", "Take the marked rows out", RESULTS),
+    Action(
+        "remove_prompts",
+        "x,delete",
+        "Remove",
+        "Take the marked rows out",
+        RESULTS,
+        shown=True,
+        rank=13,
+    ),
     Action("undo_prompts", "u", "Undo in the prompts", "Take the last of these back", RESULTS),
-    Action("choose_columns", "C", "Columns", "Which to show, their order and width", RESULTS),
+    Action(
+        "choose_columns",
+        "C",
+        "Columns",
+        "Which to show, their order and width",
+        RESULTS,
+        menu="v c",
+    ),
     Action("resize_column(-2)", "less_than_sign", "Narrower", "The column sorted by", RESULTS),
     Action("resize_column(2)", "greater_than_sign", "Wider", "The column sorted by", RESULTS),
-    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS),
-    Action("save_view", "V", "Save the view", "Filter, sorting and columns under a name", RESULTS),
+    Action("show_views", "v", "Saved views", "Apply or remove one", RESULTS, menu="v v"),
+    Action(
+        "save_view",
+        "V",
+        "Save the view",
+        "Filter, sorting and columns under a name",
+        RESULTS,
+        menu="v V",
+    ),
     Action(
         "step_back",
         "escape",
@@ -292,15 +514,66 @@ ACTIONS: tuple[Action, ...] = (
         "Leave the filter line; clear the marks, the filter, the category",
         RESULTS,
     ),
-    Action("move_example(-1)", "alt+up,alt+k", "Move the example up", "Change places", EDITOR),
-    Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
-    Action("remove_example", "alt+x", "Remove the example", "Undo brings it back", EDITOR),
     Action(
-        "toggle_marks", "m", "Signs behind the words", "Show or hide them in the prompt", DETAIL
+        "move_example(-1)",
+        "alt+up,alt+k",
+        "Move the example up",
+        "Change places",
+        EDITOR,
+        shown=True,
+        rank=23,
+        footer="Move up",
     ),
-    Action("copy_shown", "y", "Copy the prompt shown", "Whole, and without the signs", DETAIL),
-    Action("leave_detail", "escape", "Back to the results", "From the detail", DETAIL),
-    Action("toggle_mark", "space", "Mark", "Mark the row, or take its mark away; go down", TABLE),
+    Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
+    Action(
+        "remove_example",
+        "alt+x",
+        "Remove the example",
+        "Undo brings it back",
+        EDITOR,
+        shown=True,
+        rank=25,
+        footer="Remove",
+    ),
+    Action(
+        "toggle_marks",
+        "m",
+        "Signs behind the words",
+        "Show or hide them in the prompt",
+        DETAIL,
+        shown=True,
+        rank=2,
+        footer="Signs",
+    ),
+    Action(
+        "copy_shown",
+        "y",
+        "Copy the prompt shown",
+        "Whole, and without the signs",
+        DETAIL,
+        shown=True,
+        rank=1,
+        footer="Copy",
+    ),
+    Action(
+        "leave_detail",
+        "escape",
+        "Back to the results",
+        "From the detail",
+        DETAIL,
+        shown=True,
+        rank=0,
+        footer="Results",
+    ),
+    Action(
+        "toggle_mark",
+        "space",
+        "Mark",
+        "Mark the row, or take its mark away; go down",
+        TABLE,
+        shown=True,
+        rank=5,
+    ),
     Action("extend_up", "shift+up", "Mark upwards", "Mark the row and the one above", TABLE),
     Action("extend_down", "shift+down", "Mark downwards", "Mark the row and the one below", TABLE),
     Action("move_in_list('down')", "j", "Down", "To the next row, entry or line", LISTS),
@@ -350,6 +623,7 @@ ACTIONS: tuple[Action, ...] = (
         "Threshold",
         "TPR and TNR against the threshold, curves; move it by keys while the table follows",
         ADVICE,
+        menu="t s",
     ),
     Action(
         "suggest",
@@ -400,6 +674,7 @@ ACTIONS: tuple[Action, ...] = (
         "Score by the line now, also when that asks a model",
         SCORES,
         shown=True,
+        rank=13,
     ),
     Action(
         "pin_scorer",
@@ -409,6 +684,7 @@ ACTIONS: tuple[Action, ...] = (
         SCORES,
         shown=True,
         footer="Pin",
+        rank=12,
     ),
     Action(
         "list_scorers",
@@ -417,6 +693,7 @@ ACTIONS: tuple[Action, ...] = (
         "All of them with what they take; one is written into the line",
         SCORES,
         shown=True,
+        rank=10,
     ),
     Action(
         "next_score_pane",
@@ -426,6 +703,7 @@ ACTIONS: tuple[Action, ...] = (
         SCORES,
         shown=True,
         footer="Pane",
+        rank=10,
     ),
     Action(
         "score_groups",
@@ -435,6 +713,7 @@ ACTIONS: tuple[Action, ...] = (
         SCORES,
         shown=True,
         footer="Groups",
+        rank=14,
     ),
     Action("pinned_scorers", "f7,alt+p", "Pinned scorers", "Take one back into the line", SCORES),
     Action(
@@ -445,6 +724,7 @@ ACTIONS: tuple[Action, ...] = (
         SCORES,
         shown=True,
         footer="Export",
+        rank=15,
     ),
     Action(
         "choose_reducer",
@@ -462,19 +742,34 @@ ACTIONS: tuple[Action, ...] = (
         SCORES,
         shown=True,
         footer="Filter",
+        rank=11,
     ),
     Action("next_value", "f,alt+v", "Next value", "Show the rows of one value only", SCORES),
     Action("show_differing", "d,alt+d", "Where scorers differ", "Those rows, or all again", SCORES),
     Action("sort_scores", "s,alt+s", "Sort the rows", "By the next column", SCORES),
     Action("reverse_scores", "S,alt+r", "The other way round", "Turn the order", SCORES),
     Action("copy_output", "y,alt+y", "Copy the output", "Of the chosen row", SCORES),
-    Action("leave_scores", "escape", "A step back", "Stop, unfilter, leave the scores", SCORES),
+    Action(
+        "leave_scores",
+        "escape",
+        "A step back",
+        "Stop, unfilter, leave the scores",
+        SCORES,
+        letters="q",
+    ),
 )
+
+
+def _bindings(scope: str) -> Iterable[Binding]:
+    for action in in_scope(scope):
+        yield action.binding
+        if action.letter_binding is not None:
+            yield action.letter_binding
 
 
 def bindings(scope: str) -> list[BindingType]:
     """The bindings of one scope, in the order of the registry."""
-    return [action.binding for action in ACTIONS if action.scope == scope]
+    return list(_bindings(scope))
 
 
 def call_of(name: str) -> str:
@@ -485,19 +780,48 @@ def call_of(name: str) -> str:
 
 def performed(scope: str) -> list[BindingType]:
     """Return the bindings of a scope whose actions the features of the main screen perform."""
-    return [
-        replace(action.binding, action=call_of(action.name))
-        for action in ACTIONS
-        if action.scope == scope
-    ]
+    return [replace(binding, action=call_of(binding.action)) for binding in _bindings(scope)]
+
+
+def binding_ids(action: Action) -> tuple[str, ...]:
+    """The ids that the setting `keys` knows the keys of an action by."""
+    both = (action.binding, action.letter_binding)
+    return tuple(binding.id or "" for binding in both if binding is not None)
 
 
 def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
     """The keys of an action as an author reads them; `keymap` holds others by the binding's id."""
-    return " or ".join(
-        "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
-        for key in (keymap or {}).get(action.binding.id or "", action.keys).split(",")
-    )
+    shipped = zip(binding_ids(action), (action.keys, action.letters), strict=False)
+    keys = [key for id_, keys in shipped for key in (keymap or {}).get(id_, keys).split(",")]
+    return " or ".join(dict.fromkeys(map(key_name, keys)))
+
+
+def first_key(name: str, keymap: Mapping[str, str] | None = None) -> str:
+    """Return the first key of an action by its name, as an author reads it."""
+    return key_names(action_named(name), keymap).partition(" or ")[0]
+
+
+def action_named(name: str) -> Action:
+    """Return the action of this name."""
+    return next(action for action in ACTIONS if action.name == name)
+
+
+def menu_paths(
+    action: Action, keymap: Mapping[str, str] | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the letters by which the menu leads to an action, for each way."""
+    paths = [tuple(path.split()) for path in action.menu.split(",") if path]
+    if action.scope == ADVICE:
+        keys = (keymap or {}).get(action.binding.id or "", action.keys).split(",")
+        paths += [("a", key) for key in keys if len(key) == 1]
+    return tuple(paths)
+
+
+def key_name(key: str) -> str:
+    """A key of Textual's as an author reads it: "^r" for "ctrl+r"."""
+    if key == "ctrl+@":  # what most terminals send for it
+        return key_name("ctrl+space")
+    return "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
 
 
 _NAMES = {
@@ -507,6 +831,7 @@ _NAMES = {
     "circumflex_accent": "^",
     "underscore": "_",
     "comma": ",",
+    "question_mark": "?",
     "escape": "Esc",
     "delete": "Del",
     "insert": "Ins",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 
 from textual.app import SystemCommand
+from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
+from textual.events import Event, Key
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
@@ -16,19 +19,35 @@ from textual.widget import Widget
 from guardtui.config import Config, Value, find_setting
 from guardtui.domain.text import display_text
 from guardtui.files.problems import FileError
-from guardtui.tui.actions import ACTIONS, LISTS, bindings, key_names
+from guardtui.tui.actions import (
+    ACTIONS,
+    LISTS,
+    action_named,
+    bindings,
+    first_key,
+    key_name,
+    key_names,
+)
 from guardtui.tui.delivering import Delivering
 from guardtui.tui.inert import InertFilter
 from guardtui.tui.keymap import check_config, usable_keymap
 from guardtui.tui.list_motions import Motion, move
+from guardtui.tui.message_log import MessageLog, SaidMessage, messages_text, reading_time, shortened
 from guardtui.tui.terminal import on_leaving
 from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
+    forget_notifications,
     keymap_of,
     start_with_theme,
 )
 from guardtui.tui.theme import DARK, THEMES
+
+_MARGIN = 4
+"""Cells at both sides of a message."""
+
+_UNTIL_A_KEY = 24 * 3600.0
+"""Seconds for which an error stays when no key is pressed."""
 
 _EVERYWHERE = ("show_help", "jump", "screenshot")
 
@@ -48,12 +67,15 @@ class BaseApp(Delivering):
     # Here, and not on the main screen only, so that they work in dialogs too.
     BINDINGS = [
         *(one.binding for one in ACTIONS if one.name in _EVERYWHERE),
+        *filter(None, [action_named("show_help").letter_binding]),
         *bindings(LISTS),
     ]
 
     def __init__(self, config: Config | None = None) -> None:
         super().__init__()
         self.config = config or Config()
+        self.said = MessageLog()
+        self._error_read_at: float | None = None
         add_line_filter(self, InertFilter())
         end_crashes_silently(
             self
@@ -121,14 +143,35 @@ class BaseApp(Delivering):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Tell something in a corner, inert: problems name files and quote what others wrote."""
-        super().notify(
-            display_text(message, newlines=True),
-            title=display_text(title),
-            severity=severity,
-            timeout=timeout,
-            markup=False,
-        )
+        """Say something in the area of messages, inert: problems quote what others wrote.
+
+        It takes the place of what was said before, but an error stays until a key is pressed after
+        it could be read.
+        """
+        said = SaidMessage(display_text(message, newlines=True), severity, display_text(title))
+        self.said.add(said)
+        more = f"… ({first_key('recent_messages', keymap_of(self))} shows all)"
+        shown = shortened(said.line, self.size.width - _MARGIN, more)
+        lasting = reading_time(shown)
+        forget_notifications(self, keep_errors=severity != "error")
+        if severity == "error":
+            self._error_read_at = time.monotonic() + lasting
+            timeout = _UNTIL_A_KEY
+        super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
+
+    async def on_event(self, event: Event) -> None:
+        """Take an error that could be read away at the next key."""
+        read_at = self._error_read_at
+        if isinstance(event, Key) and read_at is not None and time.monotonic() >= read_at:
+            self._error_read_at = None
+            self.clear_notifications()
+        await super().on_event(event)
+
+    def action_recent_messages(self) -> None:
+        """Show what was said last."""
+        from guardtui.tui.screens.dialogs import TextPage
+
+        self.push_screen(TextPage("Recent messages", messages_text(self.said.messages)))
 
     def action_show_help(self) -> None:
         """Help of what has the focus."""
@@ -145,6 +188,10 @@ class BaseApp(Delivering):
     def action_move_in_list(self, motion: Motion) -> None:
         """Move in the table, list or page that has the focus."""
         move(self.focused, motion)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """A key as help, palette and documentation write it."""
+        return key_name(binding.key)
 
     # --- leaving --------------------------------------------------------------------------
 

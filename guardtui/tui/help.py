@@ -280,6 +280,17 @@ alone: a letter or a sign stands beside it in every theme.""",
 Every action under its name. Type part of the name, choose with the arrows.""",
         keys=(("↑ ↓", "Choose"), ("Enter", "Do it"), CLOSE),
     ),
+    "menu": PaneHelp(
+        "The menu",
+        """\
+The next keys, each with what it does. A letter does it, or opens the menu named behind it. What
+cannot be done now is dim, and says why when it is chosen. Every other key goes on working.""",
+        keys=(
+            ("↑ ↓", "Scroll, where there is no room for all"),
+            ("Backspace", "Back to the menu before"),
+            ("Esc", "Close it"),
+        ),
+    ),
     "tour": PaneHelp(
         "The tour",
         """\

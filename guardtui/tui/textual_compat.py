@@ -26,6 +26,7 @@ __all__ = [
     "crash_of",
     "drawn_strips",
     "end_crashes_silently",
+    "forget_notifications",
     "key_of_character",
     "keymap_of",
     "restart_blink",
@@ -91,6 +92,13 @@ def end_crashes_silently(app: App[Any]) -> None:
 def crash_of(app: App[Any]) -> Exception | None:
     """Return the error that ended an app, which `App.run` does not raise; None without one."""
     return app._exception
+
+
+def forget_notifications(app: App[Any], *, keep_errors: bool) -> None:
+    """Take away what was notified before; Textual clears all notifications, or none."""
+    for said in list(app._notifications):
+        if not (keep_errors and said.severity == "error"):
+            app._unnotify(said, refresh=False)
 
 
 def drawn_strips(app: App[Any]) -> tuple[Any, list[Strip]]:

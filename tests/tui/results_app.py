@@ -99,4 +99,4 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
 
 def notes(app: GuardtuiApp) -> str:
     """All toasts so far, one after the other."""
-    return "\n".join(one.message for one in app._notifications)
+    return "\n".join(one.message for one in app.said.messages)

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.main.screen import NEEDS_ALL
+from guardtui.tui.main.availability import NEEDS_ALL
 from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
 from tests.app.held import COUNT, FIRST, Held, write_many
 from tests.tui.test_loop import frame, main_screen, until

@@ -318,7 +318,7 @@ async def test_the_screen_goes_on_while_a_report_is_written(
         await pilot.press("tab", *" x")
         await until(pilot, lambda: main.services.session.topic.description.endswith(" x"))
         let.set()
-        await until(pilot, lambda: any("Written" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("Written" in one.message for one in app.said.messages))
 
     await drive(topic_path, run)
     assert len([*topic_path.parent.glob("tax-report-0*")]) == 1
@@ -419,14 +419,15 @@ async def test_the_list_of_the_results_is_copied_as_it_is_filtered(topic_path: P
         rows = [*csv.reader(app.clipboard.splitlines(), delimiter="\t")]
         assert len(rows) == 4
         assert all("tax" in row[1] for row in rows[1:])
-        assert any("3 rows" in one.message for one in app._notifications)
+        assert any("3 rows" in one.message for one in app.said.messages)
         app._clipboard = ""
         monkey = "guardtui.tui.widgets.prompt_actions.TERMINAL_CHARACTERS"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(monkey, 10)
             await pilot.press("A")
             await until(
-                pilot, lambda: any("it takes 10" in one.message for one in app._notifications)
+                pilot,
+                lambda: any("it takes 10" in one.message for one in app.said.messages),
             )
         assert app.clipboard == ""
 

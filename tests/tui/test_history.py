@@ -82,7 +82,7 @@ async def history_of(
 
 
 def told(app: GuardtuiApp) -> list[str]:
-    return [one.message for one in app._notifications]
+    return [one.message for one in app.said.messages]
 
 
 async def test_chart_and_table_tell_the_same(topic_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_lines_names_and_messages(
             main.services.engine.evaluator.evaluate = failing  # type: ignore[method-assign, assignment]
             main.services.preview.request()
             await shown(pilot, app, "a scan that failed")
-            await until(pilot, lambda: any(one.title for one in app._notifications))
+            await until(pilot, lambda: any(one.title for one in app.said.messages))
             await shown(pilot, app, "a scan that failed")
 
     asyncio.run(play())
@@ -283,7 +283,7 @@ def test_a_file_of_which_the_name_is_no_text(tmp_path: Path) -> None:
             await opened(pilot, app, main, "f8")
             main.services.session.edit(topic.model_copy(update={"name": "Other"}))
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: bool(app._notifications))
+            await until(pilot, lambda: bool(app.said.messages))
             await shown(pilot, app, "saved")
 
     asyncio.run(play())

@@ -178,5 +178,5 @@ async def test_without_a_model_nothing_is_proposed(
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("suggest")
-        await until(pilot, lambda: bool(app._notifications))
-        assert any("No model is named" in one.message for one in app._notifications)
+        await until(pilot, lambda: bool(app.said.messages))
+        assert any("No model is named" in one.message for one in app.said.messages)

@@ -124,7 +124,7 @@ async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) ->
     app = app_with(topic_path, keys)
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        assert not list(app._notifications)
+        assert not list(app.said.messages)
         await pilot.press("f1")
         assert app.screen is main
         await pilot.press("f13")
@@ -194,7 +194,7 @@ async def test_at_the_start_a_clash_is_told_and_that_entry_alone_left_out(
     app = app_with(topic_path, {"screen.keep": "f3", "screen.undo": "f13", "x\x1b]52;": "f14"})
     async with app.run_test() as pilot:
         await ready(pilot, app)
-        told = [one.message for one in app._notifications if one.severity == "error"]
+        told = [one.message for one in app.said.messages if one.severity == "error"]
         assert len(told) == 2
         assert any("screen.keep: 'f3' is taken by screen.discard" in text for text in told)
         assert all(text.replace("\n", "").isprintable() for text in told)

@@ -69,7 +69,7 @@ class Stage:
 
     @property
     def told(self) -> list[str]:
-        return [one.message for one in self.app._notifications]
+        return [one.message for one in self.app.said.messages]
 
     @property
     def workspace(self) -> Workspace:

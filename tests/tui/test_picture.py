@@ -30,10 +30,10 @@ def words(path: Path) -> str:
 
 async def taken(pilot: Pilot[int], app: GuardtuiApp, *keys: str) -> str:
     """Press keys; what is told of the picture then."""
-    app._notifications.clear()
+    app.said.messages.clear()
     await pilot.press(*keys)
-    await until(pilot, lambda: any("icture" in one.message for one in app._notifications))
-    return next(one.message for one in app._notifications if "icture" in one.message)
+    await until(pilot, lambda: any("icture" in one.message for one in app.said.messages))
+    return next(one.message for one in app.said.messages if "icture" in one.message)
 
 
 async def test_a_picture_stands_beside_the_topic_and_none_is_written_over(

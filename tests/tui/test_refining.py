@@ -152,7 +152,7 @@ def edit(main: MainScreen, **changes: str) -> Topic:
 
 
 def told(app: GuardtuiApp) -> str:
-    return "\n".join(one.message for one in app._notifications)
+    return "\n".join(one.message for one in app.said.messages)
 
 
 async def test_a_proposal_on_top_of_a_change_from_outside_says_so(sample: Path) -> None:
@@ -175,7 +175,7 @@ async def test_where_no_edit_is_possible_that_is_said(sample: Path) -> None:
         main = await ready(pilot, app)
         edit(main, name="x" * 300)
         for action in ("what_if", "refine"):
-            app._notifications.clear()
+            app.said.messages.clear()
             main.perform(action)
             await until(pilot, lambda: "There is no edit to try" in told(app))
 

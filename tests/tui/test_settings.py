@@ -190,7 +190,7 @@ async def test_values_of_others_are_inert(topic_path: Path) -> None:
             shown = frame(app)
             assert not [one for one in shown if one != "\n" and not one.isprintable()]
             assert "\u202e" not in shown
-        told = [one.message for one in app._notifications]
+        told = [one.message for one in app.said.messages]
         assert any("there is no theme" in text for text in told)
         assert all(text.replace("\n", "").isprintable() for text in told)
 
@@ -265,7 +265,7 @@ async def test_a_theme_chosen_against_the_environment_is_kept_for_later(
         await pilot.press("enter")
         await until(pilot, lambda: not isinstance(app.screen, ThemeScreen))
         assert app.theme == "guardtui-light"
-        assert ["environment" in one.message for one in app._notifications] == [True]
+        assert ["environment" in one.message for one in app.said.messages] == [True]
     assert "theme: guardtui-light" in path.read_text("utf-8")
 
 

@@ -104,7 +104,7 @@ async def follows(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None
 
 
 def told(app: GuardtuiApp) -> list[str]:
-    return [one.message for one in app._notifications]
+    return [one.message for one in app.said.messages]
 
 
 async def test_the_table_behind_is_of_the_threshold_that_is_moved(topic_path: Path) -> None:

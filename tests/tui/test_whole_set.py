@@ -117,7 +117,7 @@ class Stage:
 
     @property
     def told(self) -> list[str]:
-        return [one.message for one in self.app._notifications]
+        return [one.message for one in self.app.said.messages]
 
 
 Play = Callable[[Stage], Awaitable[None]]

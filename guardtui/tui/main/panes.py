@@ -95,13 +95,21 @@ class Panes:
 
     def show_next(self) -> None:
         """Go to the next pane; where there is room for all, the detail is one of them."""
-        names: tuple[str, ...] = STACKED
-        shown = self.shown
-        if self._focused and self.side_by_side:
-            names = (*STACKED, "detail")
-            within = self._focused
-            shown = next((name for name in names if self.named(name) in within), "editor")
+        names, shown = self._round
         self.show(names[(names.index(shown) + 1) % len(names)])
+
+    def steps_to(self, name: str) -> int:
+        """How often one goes to the next pane until this one is reached; 0 where never."""
+        names, shown = self._round
+        return (names.index(name) - names.index(shown)) % len(names) if name in names else 0
+
+    @property
+    def _round(self) -> tuple[tuple[str, ...], str]:
+        """The panes that follow each other, and which of them it is now."""
+        if not (self._focused and self.side_by_side):
+            return STACKED, self.shown
+        names, within = (*STACKED, "detail"), self._focused
+        return names, next((name for name in names if self.named(name) in within), "editor")
 
     def show(self, name: str, *, keep_focus: bool = False) -> None:
         """Show a pane and focus it; with `keep_focus` only where the focus is elsewhere."""

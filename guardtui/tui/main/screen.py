@@ -9,6 +9,7 @@ from typing import Any
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Button
 
@@ -25,9 +26,11 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui import messages
 from guardtui.tui.actions import SCREEN, performed
 from guardtui.tui.airs.feature import TopicsInAirs
+from guardtui.tui.main.availability import Availability
 from guardtui.tui.main.dashboard import Header, Metrics
 from guardtui.tui.main.definition import Definition
 from guardtui.tui.main.feature import ActionMethod, Feature
+from guardtui.tui.main.key_hints import hint_of
 from guardtui.tui.main.leaving import leaving_text
 from guardtui.tui.main.panes import Panes
 from guardtui.tui.main.progress import POLL_EVERY, EngineProgress
@@ -54,22 +57,6 @@ from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.too_small import BREAKPOINTS, classes_for
-
-NEEDS_ALL = frozenset(
-    {
-        "refine",
-        "show_agreement",
-        "show_effects",
-        "show_lint",
-        "show_panel",
-        "show_prompt_set",
-        "show_suspects",
-        "show_sweep",
-        "suggest",
-        "what_if",
-    }
-)
-"""Actions that measure all prompts: they say so while some are still being embedded."""
 
 
 class Greeting(Enum):
@@ -110,6 +97,7 @@ class MainScreen(Screen[None]):
             resumed=resumed,
             threshold=threshold,
         )
+        self.availability = Availability(services)
         self.definition = Definition(services, window)
         self.header = Header(services, window)
         self.rows = Rows(services, window)
@@ -174,11 +162,29 @@ class MainScreen(Screen[None]):
         self.services.preview.pause = config.preview_pause / 1000
         self.panes.editor.vim = config.vim
 
-    # --- actions --------------------------------------------------------------------------
+    # --- keys and actions -----------------------------------------------------------------
+
+    @property
+    def footer_first(self) -> tuple[str, ...]:
+        """What the footer shows first: while a scan runs what concerns it, and how to resume it."""
+        scans = self.services.scans
+        if scans.under_way:
+            return ("pause_scan", "stop_scan") if scans.scanning else ("stop_scan",)
+        stopped = self.state.scan is not None and self.state.scan.stopped is not None
+        return ("scan_missing",) if stopped and not scans.missing_refusal else ()
+
+    def on_key(self, event: Key) -> None:
+        """Say where a key works that does nothing here; in fields, letters never come here."""
+        if event.key not in self.active_bindings:
+            hint = hint_of(event.key, self.panes, self.window.keymap)
+            if hint:
+                event.stop()
+                self.window.notify(hint)
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
         """Run an action of a feature by its name in the registry."""
-        if name in NEEDS_ALL and not self.services.preview.has_all():
+        if refusal := self.availability.refusal(name):
+            self.window.notify(refusal)
             return None
         return self.actions[name](*arguments)
 

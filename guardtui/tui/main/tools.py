@@ -25,6 +25,8 @@ class Tools:
             "show_help": lambda: show_help(window.app),
             "jump": lambda: show_jump(window.app),
             "screenshot": lambda: window.app.run_action("screenshot"),
+            "open_menu": lambda: window.app.run_action("open_menu"),
+            "recent_messages": lambda: window.app.run_action("recent_messages"),
             "settings": lambda: window.app.run_action("open_settings"),
             "choose_theme": lambda: window.app.run_action("change_theme"),
             "score_outputs": self.score_outputs,

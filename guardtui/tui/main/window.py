@@ -15,7 +15,7 @@ from textual.worker import Worker
 
 from guardtui.app.ports import Answer, Question, Severity
 from guardtui.domain.topic import Topic
-from guardtui.tui.actions import ACTIONS, call_of, key_names
+from guardtui.tui.actions import action_named, call_of, first_key, key_names
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.panes import Panes
 from guardtui.tui.main.questions import answer_of
@@ -143,5 +143,12 @@ class Window:
 
     def keys_of(self, name: str) -> str:
         """Return the keys of an action of the registry, as an author reads them."""
-        action = next(action for action in ACTIONS if action.name == name)
-        return key_names(action, self.keymap)
+        return key_names(action_named(name), self.keymap)
+
+    def first_key(self, name: str) -> str:
+        """Return the first key of an action of the registry."""
+        return first_key(name, self.keymap)
+
+    def refresh_keys(self) -> None:
+        """Have the footer show the keys that are useful now."""
+        self._screen.refresh_bindings()

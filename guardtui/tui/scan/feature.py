@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from guardtui.app.services import Services
-from guardtui.app.state import AppState
+from guardtui.app.state import AppState, ScanStatus, StoppedBy
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
@@ -16,6 +16,7 @@ class Scanning:
     def __init__(self, services: Services, window: Window) -> None:
         self._window, self._scans = window, services.scans
         scans = services.scans
+        self._known = (False, False)
         self.actions: Mapping[str, ActionMethod] = {
             "scan": scans.scan,
             "scan_options": scans.scan_options,
@@ -28,9 +29,34 @@ class Scanning:
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show what is known of the scan."""
-        if new.scan is not old.scan and self._window.is_running:
-            self._window.panes.scan.show(new.scan)
+        if new.scan is old.scan or not self._window.is_running:
+            return
+        stopped = None if new.scan is None else new.scan.stopped
+        resumable = stopped is StoppedBy.AUTHOR and not self._scans.missing_refusal
+        keys = self._window.first_key("scan_missing") if resumable else ""
+        self._window.panes.scan.show(new.scan, f"{keys} scans what is missing" if keys else "")
+        if stopped is StoppedBy.EDIT and new.scan is not None:
+            again = self._window.first_key("scan"), self._window.first_key("undo")
+            self._window.notify(
+                f"{new.scan.who} {new.scan.step}. {again[0]} scans the definition as it is now; "
+                f"{again[1]} goes back to the one that was scanned.",
+                severity="warning",
+            )
+        if _keys_of(new.scan) != _keys_of(old.scan):
+            self._window.refresh_keys()
 
     def poll(self) -> None:
         """Read how far the scan is."""
         self._scans.poll()
+        now = self._scans.under_way, self._scans.scanning
+        if now != self._known:
+            self._known = now
+            self._window.refresh_keys()
+
+
+def _keys_of(scan: ScanStatus | None) -> object:
+    """What the keys shown for a scan depend on."""
+    if scan is None:
+        return None
+    held = scan.traffic is not None and scan.traffic.held
+    return scan.progress is not None, held, scan.stopped

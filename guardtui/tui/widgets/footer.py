@@ -1,65 +1,117 @@
-"""The footer: keys that work here, as many as there is room for."""
+"""The footer: keys of the focused pane, the most useful first, as many as there is room for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
-from textual.widget import Widget
-from textual.widgets import Footer
+from textual.binding import Binding
+from textual.widgets import Footer, Static
 
-from guardtui.tui.actions import call_of
+from guardtui.tui.actions import ACTIONS, Action, binding_ids
 from guardtui.tui.textual_compat import FooterKey
 
-LEFT_OUT = (
-    *("export", "show_history", "discard", "keep", "search", "next_pane"),
-    *("export_scores", "score_groups", "run_scorer", "pin_scorer", "filter_scores"),
-    "next_score_pane",
-)
-"""Actions in the order in which a narrow screen leaves them out; the others always stay."""
+AT_THE_END = ("open_menu", "show_help")
+"""Actions that are always shown, at the right: they lead to all others."""
+
+_ACTIONS = {name: action for action in ACTIONS for name in binding_ids(action)}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key of the footer: its action, its binding in force, and how the key is displayed."""
+
+    action: Action
+    binding: Binding
+    display: str
+    enabled: bool = True
+
+    @property
+    def text(self) -> str:
+        """What it does, in a word or two."""
+        return self.binding.description
+
+    @property
+    def cells(self) -> int:
+        """Its width, with the blank behind it."""
+        return cell_len(f"{self.display} {self.text} ")
 
 
 class FittingFooter(Footer):
-    """A compact footer in which no key is cut: those without room are left out whole."""
+    """A compact footer in which no key is cut: those without room are left out whole.
+
+    A screen may name actions that come first (`footer_first`), such as those of a running scan.
+    """
 
     _composed: tuple[object, ...] = ()
 
     async def recompose(self) -> None:
         """Rebuild the keys only when they changed; Textual asks at every change of focus."""
-        keys = (
-            self.app.size.width,
-            *(
-                (binding, self.app.get_key_display(binding), enabled, tooltip)
-                for _, binding, enabled, tooltip in self.screen.active_bindings.values()
-            ),
-        )
+        keys = (self.app.size.width, *self._entries())
         if keys != self._composed:
             self._composed = keys
             await super().recompose()
 
     def compose(self) -> ComposeResult:
-        yield from fitting(list(super().compose()), self.app.size.width)
+        if not self._bindings_ready:
+            return
+        shown, at_the_end = fitting(self._entries(), self.app.size.width)
+        yield from map(self._key, shown)
+        yield Static("", classes="footer-gap")
+        yield from map(self._key, at_the_end)
+
+    def _key(self, entry: Entry) -> FooterKey:
+        binding = entry.binding
+        key = FooterKey(
+            binding.key, entry.display, entry.text, binding.action, tooltip=binding.tooltip
+        )
+        return key.data_bind(compact=Footer.compact)
+
+    def _entries(self) -> list[Entry]:
+        first: Sequence[str] = getattr(self.screen, "footer_first", ())
+        return ordered(self.screen.active_bindings, self.app.get_key_display, first)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self.recompose)
 
 
-def fitting(keys: Sequence[Widget], room: int) -> list[Widget]:
-    """The keys that fit into so many cells, in their order."""
-    left = [(key, _cells(key)) for key in keys]
-    for name in LEFT_OUT:
-        if sum(cells for _, cells in left) - 1 <= room:
-            break
-        # Keys of the main screen call its features.
-        calls = (name, call_of(name))
-        left = [(key, cells) for key, cells in left if getattr(key, "action", "") not in calls]
-    return [key for key, _ in left]
+def ordered(
+    active: Mapping[str, tuple[object, Binding, bool, str]],
+    display: Callable[[Binding], str],
+    first: Sequence[str] = (),
+) -> list[Entry]:
+    """Return a key of each action that works now, the most useful first.
+
+    Those of `first` come first, the others by their rank. Of an action that has a letter here the
+    letter is shown.
+    """
+    entries: dict[str, Entry] = {}
+    for _, binding, enabled, _ in active.values():
+        action = _ACTIONS.get(binding.id or "")
+        if action is None or not enabled or not (binding.show or action.name in first):
+            continue
+        letter = binding.id != action.binding.id
+        if action.name not in entries or letter:
+            entries[action.name] = Entry(action, binding, display(binding))
+
+    def place(entry: Entry) -> tuple[int, int]:
+        name = entry.action.name
+        return (0, first.index(name)) if name in first else (1, entry.action.rank)
+
+    return sorted(entries.values(), key=place)
 
 
-def _cells(key: Widget) -> int:
-    """Cells of a key in the compact footer, with the blank behind it."""
-    if not isinstance(key, FooterKey):
-        return 0
-    return cell_len(f"{key.key_display} {key.description} ")
+def fitting(entries: Iterable[Entry], room: int) -> tuple[list[Entry], list[Entry]]:
+    """Return the entries that fit into so many cells, and those at the right end."""
+    entries = list(entries)
+    at_the_end = [entry for entry in entries if entry.action.name in AT_THE_END]
+    room -= sum(entry.cells for entry in at_the_end)
+    shown = []
+    for entry in entries:
+        if entry.action.name not in AT_THE_END and entry.cells <= room:
+            shown.append(entry)
+            room -= entry.cells
+    return shown, at_the_end

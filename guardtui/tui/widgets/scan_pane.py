@@ -21,11 +21,13 @@ class ScanPane(Static):
     def __init__(self) -> None:
         super().__init__("", id="scan", markup=False)
 
-    def show(self, state: ScanStatus | None) -> None:
-        """Tell this; None hides the line."""
+    def show(self, state: ScanStatus | None, keys: str = "") -> None:
+        """Tell this, and which key goes on from here; None hides the line."""
         self.set_class(state is not None, "told")
         if state is not None:
             text = scan_text(state, self.app.size.width)
+            if keys:
+                text.append(f"  {keys}", "bold $text-accent")
             self.update(themed(text), layout=False)
 
 

@@ -1,0 +1,82 @@
+"""Why an action of the main screen cannot be done now, for the menu, the footer and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from guardtui.app.preview import needs_all
+from guardtui.app.remote import REMOTE
+from guardtui.app.scan import NO_SCAN, UNDER_WAY
+from guardtui.app.services import Services
+
+NEEDS_ALL = frozenset(
+    {
+        "refine",
+        "show_agreement",
+        "show_effects",
+        "show_lint",
+        "show_panel",
+        "show_prompt_set",
+        "show_suspects",
+        "show_sweep",
+        "suggest",
+        "what_if",
+    }
+)
+"""Actions that measure all prompts: they wait until every prompt is embedded."""
+
+
+class Availability:
+    """Says of an action by its name in the registry what is missing for it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._refusals: Mapping[str, Callable[[], str]] = {
+            "scan": lambda: UNDER_WAY if services.scans.under_way else "",
+            "scan_options": lambda: UNDER_WAY if services.scans.under_way else "",
+            "scan_missing": lambda: services.scans.missing_refusal,
+            "pause_scan": lambda: "" if services.scans.scanning else NO_SCAN,
+            "stop_scan": lambda: "" if services.scans.under_way else NO_SCAN,
+            "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
+            "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
+            "to_regression": self._no_regressions,
+            "suggest": self._no_model,
+            "show_whole": self._no_sample,
+            "show_agreement": self._nothing_judged,
+            "show_forecast_trust": self._nothing_judged,
+        }
+
+    def refusal(self, name: str) -> str:
+        """Return why an action cannot be done now; "" where it can."""
+        method = name.partition("(")[0]
+        known = self._refusals.get(method)
+        refusal = known() if known is not None else ""
+        return refusal or (self._still_embedding() if method in NEEDS_ALL else "")
+
+    def _still_embedding(self) -> str:
+        waiting = self._services.engine.waiting(self._services.workspace.prompts)
+        return needs_all(waiting) if waiting else ""
+
+    def _no_regressions(self) -> str:
+        comparison = self._services.state.comparison
+        if comparison is not None and comparison.regressions:
+            return ""
+        return "No regressions: nothing that was right is wrong now."
+
+    def _no_model(self) -> str:
+        if self._services.connections.options.judge is not None:
+            return ""
+        return "No model is named: start with --model URL#NAME, as for a judge."
+
+    def _no_sample(self) -> str:
+        if self._services.workspace.large is not None:
+            return ""
+        prompts = len(self._services.workspace.prompts)
+        return f"All {prompts} prompts are here already: this is no sample of a large set."
+
+    def _nothing_judged(self) -> str:
+        recorded = self._services.session.iterations
+        judged = any(iteration.evaluation.settings.name in REMOTE for iteration in recorded)
+        if judged or self._services.scans.last_scan() is not None:
+            return ""
+        return "No guardrail has judged anything here yet: scan first."

@@ -1,0 +1,40 @@
+"""What is said of a key that works in another pane than the one that has the focus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from guardtui.tui.actions import (
+    DETAIL,
+    RESULTS,
+    TABLE,
+    Action,
+    first_key,
+    in_scope,
+    key_name,
+)
+from guardtui.tui.main.panes import Panes
+
+_PANES = {RESULTS: "results", TABLE: "results", DETAIL: "detail"}
+"""Scopes in which letters are keys, and the name of the pane where they work."""
+
+
+def hint_of(key: str, panes: Panes, keymap: Mapping[str, str]) -> str:
+    """Return where a key works that does nothing where the focus is; "" for a key of no pane."""
+    if key == "q":
+        return f"{first_key('quit', keymap)} quits; q closes pages and dialogs."
+    found = next(_actions_of(key, keymap), None)
+    if found is None:
+        return ""
+    pane = _PANES[found.scope]
+    there = f"{key_name(key)} ({found.title}) works in the {pane}"
+    steps = panes.steps_to(pane)
+    times = {1: "", 2: " twice", 3: " three times"}.get(steps)
+    return f"{there}." if times is None else f"{there}: {first_key('next_pane', keymap)}{times}."
+
+
+def _actions_of(key: str, keymap: Mapping[str, str]) -> Iterator[Action]:
+    for scope in _PANES:
+        for action in in_scope(scope):
+            if key in keymap.get(action.binding.id or "", action.keys).split(","):
+                yield action

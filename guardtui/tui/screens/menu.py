@@ -1,0 +1,144 @@
+"""The menu: a panel with the next keys; one letter runs an action or opens a submenu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Static
+
+from guardtui.tui.content import themed
+from guardtui.tui.menu import Command, MenuItem, Path, menu_items, title_of
+from guardtui.tui.modal import Modal
+
+_KEYS = "a letter chooses · Esc closes"
+_KEYS_BELOW = "a letter chooses · Backspace goes back · Esc closes"
+_GAP = 2  # cells between columns
+_WIDEST = 34  # cells of a column, its gap included
+
+
+class MenuScreen(Modal[Command | None]):
+    """Gives the command that was chosen, or None."""
+
+    help_pane = "menu"
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        keymap: Mapping[str, str],
+        opens: Callable[[str], bool],
+    ) -> None:
+        """`opens` says of a key whether it is one of those that open the menu."""
+        super().__init__()
+        self._commands, self._keymap, self._opens = commands, keymap, opens
+        self._path: Path = ()
+        self._items: list[MenuItem] = []
+        self._lines = 1
+        self._column = _WIDEST
+        self._list = Static("", id="menu-items", markup=False)
+        self._said = Static("", id="menu-said", markup=False)
+        self._frame = Vertical(VerticalScroll(self._list), self._said, id="menu")
+
+    def compose(self) -> ComposeResult:
+        yield self._frame
+
+    def on_mount(self) -> None:
+        self._go(())
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    # --- what is shown --------------------------------------------------------------------
+
+    def _go(self, path: Path) -> None:
+        self._path = path
+        self._items = menu_items(path, self._commands, self._keymap)
+        self._frame.border_title = title_of(path)
+        self._frame.border_subtitle = _KEYS_BELOW if path else _KEYS
+        self._say("")
+        self._draw()
+
+    def _say(self, text: str) -> None:
+        self._said.update(themed(Text(text, "bold $text-warning")))
+        self._said.display = bool(text)
+
+    def _draw(self) -> None:
+        """Lay the lines out in columns that are read from top to bottom."""
+        room = max(20, self.app.size.width - 4)
+        lines = [_line(item) for item in self._items]
+        widest = max((line.cell_len for line in lines), default=0) + _GAP
+        self._column = min(room, widest, _WIDEST if len(lines) > 1 else room)
+        columns = max(1, room // self._column)
+        # With why it cannot be done, a line is longer than a column: those have the room there is.
+        self._lines = count = -(-len(lines) // columns)
+        columns = -(-len(lines) // max(1, count))
+        self._column = room // max(1, columns)
+        text = Text()
+        for row in range(count):
+            for line in lines[row::count]:
+                text.append_text(_in_cells(line, self._column))
+            text.append("\n" if row < count - 1 else "")
+        self._list.update(themed(text))
+
+    # --- keys -----------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key == "escape" or self._opens(event.key):
+            self.dismiss(None)
+        elif event.key == "backspace":
+            self._go(self._path[:-1])
+        elif event.key in ("up", "down"):
+            self.query_one(VerticalScroll).scroll_relative(y=1 if event.key == "down" else -1)
+        else:
+            item = next((one for one in self._items if one.letter == event.key), None)
+            if item is None:
+                shown = event.character if event.is_printable else event.key
+                self._say(f"{shown} is none of these letters.")
+            else:
+                self._choose(item)
+
+    def _choose(self, item: MenuItem) -> None:
+        if item.action is None:
+            self._go((*self._path, item.letter))
+        elif item.refusal:
+            self._say(f"{item.title}: {item.refusal}")
+        else:
+            action = item.action
+            self.dismiss(next(one for one in self._commands if one.action is action))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose by the mouse; a click beside the panel closes it."""
+        if not self._frame.region.contains(event.screen_x, event.screen_y):
+            self.dismiss(None)
+            return
+        place = self._list.region.offset
+        row, column = event.screen_y - place.y, (event.screen_x - place.x) // self._column
+        index = column * self._lines + row
+        if self._list.region.contains(event.screen_x, event.screen_y) and index < len(self._items):
+            self._choose(self._items[index])
+
+
+def _line(item: MenuItem) -> Text:
+    if item.refusal:
+        why = item.refusal.rstrip(".")
+        return Text().append(f"{item.display} {item.title} ({why})", "$text-disabled")
+    line = Text().append(f"{item.display} ", "bold $text-accent")
+    return (
+        line.append(f"{item.title} …", "bold") if item.action is None else line.append(item.title)
+    )
+
+
+def _in_cells(line: Text, cells: int) -> Text:
+    """A line in exactly so many cells, the last of which is a blank; "…" where it is cut."""
+    if line.cell_len < cells:
+        line.append(" " * (cells - line.cell_len))
+        return line
+    cut = line.copy()
+    cut.truncate(cells - 1, overflow="ellipsis")
+    return cut.append(" " * (cells - cell_len(cut.plain)))
