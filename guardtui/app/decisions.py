@@ -191,7 +191,7 @@ class Decisions:
             first = ("m", "missing", "Scan those first")
         else:
             return True
-        answer = await self._author.ask(Answers(text, (first, ("k", "keep", "Keep all the same"))))
+        answer = await self._author.ask(Answers(text, (first, ("k", "keep", "Keep anyway"))))
         if answer == "scan":
             self._scans.scan()
         elif answer == "missing":

@@ -100,6 +100,6 @@ def _not_live(live: Live) -> Answers:
     wait = ("w", "wait", "Wait on")
     if live.revision_seen:
         text += "\nThe probe was an example of the topic's own. Verdicts would count."
-        return Answers(text, (wait, ("s", "scan", "Scan all the same")))
+        return Answers(text, (wait, ("s", "scan", "Scan anyway")))
     text += "\nVerdicts of an older revision would not be counted."
     return Answers(text, (wait,))

@@ -178,7 +178,7 @@ class RemoteTopics:
             if any(topic.name == other.topic_name for other in known):
                 return f"There is a topic {name} already: p gives it your text."
             text = f"Make the topic {name} of your definition? No profile uses it then."
-            if not await self._author.ask(Confirm(text, "Create", "Leave")):
+            if not await self._author.ask(Confirm(text, "Create", "Cancel")):
                 return ""
             show("makes the topic …")
 
@@ -205,7 +205,7 @@ class RemoteTopics:
                     return ""
             else:
                 text = f"Delete topic {name}, revision {topic.revision}? No way leads back."
-                if not await self._author.ask(Confirm(text, "Delete", "Leave")):
+                if not await self._author.ask(Confirm(text, "Delete", "Cancel")):
                     return ""
             show("deletes the topic …")
 
@@ -275,7 +275,7 @@ class RemoteTopics:
 
         async def wait_on(live: Live) -> bool:
             text = f"After {live.seconds:.0f} s scans are not judged by it: {live.reason}."
-            answer = await self._author.ask(Confirm(text, "Wait on", "Leave it"))
+            answer = await self._author.ask(Confirm(text, "Keep waiting", "Stop waiting"))
             return answer is True
 
         try:

@@ -64,8 +64,8 @@ class WorkspaceSync:
             except FileError as problem:
                 if not problem.can_force:
                     raise
-                text = f"{problem}\n\nWrite it all the same? What is there is kept as a backup."
-                if not await self._author.ask(Confirm(text, "Write", "Leave the file")):
+                text = f"{problem}\n\nWrite it anyway? What is there is kept as a backup."
+                if not await self._author.ask(Confirm(text, "Write", "Cancel")):
                     return
                 await asyncio.to_thread(workspace.save, topic, force=True)
         if not workspace.unsaved:
@@ -128,7 +128,7 @@ class WorkspaceSync:
         self._publish()
         if changes:
             self._author.notify(
-                f"The topic file was changed by another program: {changes}. Undo is yours.",
+                f"The topic file was changed by another program: {changes}. Undo restores yours.",
                 seconds=NOTE_TIME,
             )
 

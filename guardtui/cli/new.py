@@ -75,7 +75,7 @@ class _Answers:
 @click.option(
     "--intent",
     type=click.Choice(["block", "allow"]),
-    help="Stop what is of the topic (block), or what is not (allow).",
+    help="Stop prompts on the topic (block), or all others (allow).",
 )
 @click.option(
     "--example",
@@ -175,7 +175,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> None:
             lambda text: _broken(answers.topic(description=text), "description"),
         )
     if answers.intent is None:
-        answer = _ask("\nStop what is of the topic (block), or what is not (allow)?", _no_intent)
+        answer = _ask("\nStop prompts on the topic (block), or all others (allow)?", _no_intent)
         answers.intent = "block" if "block".startswith(answer.lower()) else "allow"
     if not answers.examples:
         _ask_examples(answers)

@@ -83,11 +83,11 @@ class Comparison:
 
     `changes` are codes of `Change`, int8 [N]; `before` the baseline's outcomes, int8 [N], ABSENT
     for prompts it did not have. `deltas` are differences of rates, None where one is undefined;
-    they are of the prompts that both have, by the labels of now, so that they tell what the edit
+    they are of the prompts that both have, with current labels, so that they tell what the edit
     of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
     why the two cannot be compared without care. `no_verdict` counts prompts that got none in one
     of the two, `open` those that one of them did not ask. `then` and `now` are the outcomes of both
-    by the labels of now, int8 [N]. `evaluations` are the two, the baseline first, and `alignment`
+    with current labels, int8 [N]. `evaluations` are the two, the baseline first, and `alignment`
     is that of their prompts.
     """
 
@@ -109,7 +109,7 @@ class Comparison:
 
     @cached_property
     def separation(self) -> SeparationChange | None:
-        """The change of separation on the prompts of both, by the labels of now.
+        """The change of separation on the prompts of both, with current labels.
 
         None where a scanner has no scores, where the two are not one engine, and for tiny classes.
         """
@@ -309,7 +309,7 @@ def _caveats(
     if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:
         shared = len(current.keys) - counts[Change.ADDED]
         caveats.append(
-            f"differences of rates are of the {shared} prompts in both, by the labels of now"
+            f"differences of rates are of the {shared} prompts in both, with current labels"
             if shared
             else "no prompt is in both: there are no differences of rates"
         )

@@ -100,7 +100,7 @@ class Significance:
     """What a comparison is worth. Everything that takes long is worked out when first asked for.
 
     `fixes` against `regressions` of `compared` prompts with the same label and a verdict in both;
-    `pairs` counts by class, by the labels of now.
+    `pairs` counts by class, with current labels.
     """
 
     fixes: int

@@ -138,7 +138,7 @@ label, look at the label: you can take over what they say, and are asked before 
             ("u", "Take the last edit of the prompts back"),
             ("w", "Go on to the labels in doubt"),
             MOVE,
-            ("Esc, q", "Leave"),
+            ("Esc, q", "Close it"),
         ),
     ),
     "suspects": PaneHelp(
@@ -166,7 +166,7 @@ is right: the session remembers it, and does not list the prompt again.""",
             ("Enter", "Read the prompt, and why each scanner said so"),
             ("Space", "Mark the prompt"),
             MOVE,
-            ("Esc, q", "Leave"),
+            ("Esc, q", "Close it"),
         ),
     ),
 }

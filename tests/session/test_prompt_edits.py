@@ -334,7 +334,7 @@ def test_a_baseline_of_other_prompts_is_compared_on_those_in_both(workspace: Wor
         "1 prompt added",
         "1 prompt removed",
         "1 prompt relabelled",
-        "differences of rates are of the 7 prompts in both, by the labels of now",
+        "differences of rates are of the 7 prompts in both, with current labels",
     )
     assert (found.regressions, found.fixes) == (0, 0)
     assert found.changes.tolist().count(Change.RELABELLED) == 1

@@ -81,7 +81,7 @@ def test_what_cannot_be_is_said(binding: str, keys: str, problem: str, remedy: s
     [
         ({"screen.keep": "f3", "screen.discard": "f2"}, None),
         ({"screen.keep": " f13 , ctrl+g"}, {"screen.keep": "f13,ctrl+g"}),
-        ({"results.next_hit": "?"}, {"results.next_hit": "question_mark"}),
+        ({"results.next_hit": "!"}, {"results.next_hit": "exclamation_mark"}),
         ({"results.next_hit": "alt+x"}, None),  # the editor's: never at the same moment
         ({"editor.remove_example": "f13", "results.next_sort": "f13"}, None),
         ({"table.cursor_down": "down,j"}, None),
@@ -171,14 +171,14 @@ async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> No
         def shown() -> dict[str, str]:
             return {key.action: key.key_display for key in main.query(FooterKey)}
 
-        await until(pilot, lambda: shown().get("perform('keep')") == "f13")
+        await until(pilot, lambda: shown().get("perform('keep')") == "F13")
         said = {one.title: one.help for one in app.get_system_commands(main)}
         assert said["Keep"].endswith("(F13)")
         assert said["Discard"].endswith("(F3 or ^b)")
         assert app.change_setting("keys", {"screen.keep": "f14"}) == ""
-        await until(pilot, lambda: shown().get("perform('keep')") == "f14")
+        await until(pilot, lambda: shown().get("perform('keep')") == "F14")
         assert app.change_setting("keys", None) == ""
-        await until(pilot, lambda: shown().get("perform('keep')") == "f2")
+        await until(pilot, lambda: shown().get("perform('keep')") == "F2")
 
 
 def test_names_of_keys_follow_the_keymap() -> None:

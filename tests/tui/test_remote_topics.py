@@ -552,5 +552,5 @@ async def test_it_fits_a_small_screen(cloud: Cloud, topic_path: Path) -> None:
         await play.press("p")
         frame = await shows(play, ChangesDialog, "Apply (y)")
         await play.press("escape", "d")
-        frame = await shows(play, LineDialog, "Delete all the same (Enter)")
+        frame = await shows(play, LineDialog, "Delete anyway (Enter)")
         assert "your e-mail address" in frame

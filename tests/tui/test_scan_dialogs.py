@@ -121,7 +121,7 @@ async def test_a_judge_has_nothing_to_apply() -> None:
     assert answer == ScanChoice(apply=False, likely=False, agreed=False)
     answer, shown = await asked(ScanDialog(one), "o", size=(60, 20))
     assert "Ask AIRS (o)" in shown
-    assert "Leave (Esc)" in shown
+    assert "Cancel (Esc)" in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=False, other=True)
     assert (await asked(ScanDialog(plan()), "o"))[0] is NOTHING
 
@@ -138,7 +138,7 @@ async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> Non
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
     shown_plan = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
     _, shown = await asked(ScanDialog(shown_plan), size=size)
-    for words in ("Apply and scan (g)", "Likely changes (l)", "As it is (s)", "Leave (Esc)"):
+    for words in ("Apply and scan (g)", "Likely changes (l)", "As it is (s)", "Cancel (Esc)"):
         assert words in shown
     for words in ("From now on without asking", "(t)", "200 prompts: ", "Likely changes only: "):
         assert words in shown
@@ -159,16 +159,16 @@ async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> Non
     ],
 )
 async def test_each_key_of_answers(keys: tuple[str, ...], answer: object) -> None:
-    answers = [("m", "missing", "Scan those first"), ("k", "keep", "Keep all the same")]
+    answers = [("m", "missing", "Scan those first"), ("k", "keep", "Keep anyway")]
     assert (await asked(Answers("What now?", answers), *keys))[0] == answer
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
 async def test_answers_are_in_sight_and_inert(size: tuple[int, int]) -> None:
-    answers = [("m", "missing", "Scan those first"), ("k", "keep", "Keep all the same")]
+    answers = [("m", "missing", "Scan those first"), ("k", "keep", "Keep anyway")]
     dialog = Answers(f"{ATTACK}\nsecond line", answers)
     _, shown = await asked(dialog, size=size)
-    for words in ("Scan those first (m)", "Keep all the same (k)", "Leave (Esc)", "second line"):
+    for words in ("Scan those first (m)", "Keep anyway (k)", "Cancel (Esc)", "second line"):
         assert words in shown
     assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 

@@ -174,7 +174,7 @@ async def test_a_change_that_never_comes_in_effect(start: Start, topic_path: Pat
         await play.press("g")
         await play.dialog(Answers)
         assert "the change is not in effect" in play.frame
-        assert "Scan all the same" not in play.frame
+        assert "Scan anyway" not in play.frame
         assert "waits until revision 2 judges" in play.line
         asked = play.app.screen
         await play.press("w")
@@ -842,7 +842,7 @@ async def test_small_screens(cloud: Cloud, topic_path: Path, size: tuple[int, in
         shown = play.frame
         if size[0] >= 60:
             assert "scan (g)" in shown
-            assert "Leave (Esc)" in shown
+            assert "Cancel (Esc)" in shown
             assert "without asking" in shown
         await play.press("t", "g")
         await play.ended()

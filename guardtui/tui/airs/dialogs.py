@@ -40,7 +40,7 @@ class RemoteTopicsDialog(Modal[None]):
     """
 
     BINDINGS = [
-        ("escape,q", "close", "Leave"),
+        ("escape,q", "close", "Close"),
         ("p", "act('apply')", "Apply"),
         ("c", "act('create')", "Create"),
         ("r", "act('revert')", "Take back"),
@@ -65,7 +65,7 @@ class RemoteTopicsDialog(Modal[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Topics in AIRS"
-            page.border_subtitle = "Esc leaves"
+            page.border_subtitle = "Esc closes"
             yield Static("", id="remote-place", markup=False)
             yield OptionList(markup=False, compact=True)
             yield Static("", id="remote-told", markup=False)
@@ -197,7 +197,7 @@ def _pins_text(listing: Listing, topic: CustomTopic) -> Text:
 class TopicText(Modal[bool]):
     """A topic of the service word by word against the definition here; True takes it over."""
 
-    BINDINGS = [("escape,q", "answer(False)", "Leave"), ("t", "answer(True)", "Take it over")]
+    BINDINGS = [("escape,q", "answer(False)", "Close"), ("t", "answer(True)", "Take it over")]
 
     help_pane = "remote_text"
 
@@ -210,7 +210,7 @@ class TopicText(Modal[bool]):
         topic = self._topic
         with Vertical(classes="page") as page:
             page.border_title = f"The text of revision {topic.revision}, the newest"
-            page.border_subtitle = "Esc leaves"
+            page.border_subtitle = "Esc closes"
             with VerticalScroll():
                 yield Static(themed(self._told()), markup=False)
             with Horizontal(classes="buttons"):
@@ -221,7 +221,7 @@ class TopicText(Modal[bool]):
                     compact=True,
                     disabled=self._large,
                 )
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def _told(self) -> Text:
         topic, here = self._topic, self._here
@@ -279,12 +279,12 @@ class ChangesDialog(Modal[bool]):
             title, yes = "Go back to before the last apply", "Take back (y)"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = title
-            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(text), markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(Text(yes), id="yes", variant="primary", compact=True)
-                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#yes", Button).focus()
@@ -303,14 +303,14 @@ def delete_dialog(question: DeleteHeld) -> LineDialog:
         "Profiles have this topic",
         f"Topic {display_start(question.name, 60)} is named by\n"
         + "\n".join(f"  {display_text(line)}" for line in question.holders)
-        + "\nDeleted all the same, it is taken out of all of them, and no way leads "
+        + "\nDeleted anyway, it is taken out of all of them, and no way leads "
         "back. For that the service wants to know who does it:",
         "your e-mail address",
-        "Delete all the same",
+        "Delete anyway",
         lambda address: "" if is_address(address) else "! that is no e-mail address",
         longest=254,
         help_pane="remote_delete",
-        risk="Esc leaves, nothing is sent",
+        risk="Esc cancels, nothing is sent",
     )
 
 

@@ -50,8 +50,8 @@ class Availability:
         """Return why an action cannot be done now; "" where it can."""
         method = name.partition("(")[0]
         known = self._refusals.get(method)
-        refusal = known() if known is not None else ""
-        return refusal or (self._still_embedding() if method in NEEDS_ALL else "")
+        waiting = self._still_embedding() if method in NEEDS_ALL else ""
+        return waiting or (known() if known is not None else "")
 
     def _still_embedding(self) -> str:
         waiting = self._services.engine.waiting(self._services.workspace.prompts)

@@ -19,18 +19,19 @@ _PANES = {RESULTS: "results", TABLE: "results", DETAIL: "detail"}
 """Scopes in which letters are keys, and the name of the pane where they work."""
 
 
-def hint_of(key: str, panes: Panes, keymap: Mapping[str, str]) -> str:
+def hint_of(pressed: str, panes: Panes, keymap: Mapping[str, str]) -> str:
     """Return where a key works that does nothing where the focus is; "" for a key of no pane."""
-    if key == "q":
+    if pressed == "q":
         return f"{first_key('quit', keymap)} quits; q closes pages and dialogs."
-    found = next(_actions_of(key, keymap), None)
+    found = next(_actions_of(pressed, keymap), None)
     if found is None:
         return ""
     pane = _PANES[found.scope]
-    there = f"{key_name(key)} ({found.title}) works in the {pane}"
+    there = f"{key_name(pressed)} ({found.title}) works in the {pane}"
     steps = panes.steps_to(pane)
     times = {1: "", 2: " twice", 3: " three times"}.get(steps)
-    return f"{there}." if times is None else f"{there}: {first_key('next_pane', keymap)}{times}."
+    key = first_key("next_pane", keymap)
+    return f"{there}." if times is None else f"{there}: press {key}{times}."
 
 
 def _actions_of(key: str, keymap: Mapping[str, str]) -> Iterator[Action]:

@@ -26,7 +26,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui import messages
 from guardtui.tui.actions import SCREEN, performed
 from guardtui.tui.airs.feature import TopicsInAirs
-from guardtui.tui.main.availability import Availability
+from guardtui.tui.main.availability import NEEDS_ALL, Availability
 from guardtui.tui.main.dashboard import Header, Metrics
 from guardtui.tui.main.definition import Definition
 from guardtui.tui.main.feature import ActionMethod, Feature
@@ -183,8 +183,7 @@ class MainScreen(Screen[None]):
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
         """Run an action of a feature by its name in the registry."""
-        if refusal := self.availability.refusal(name):
-            self.window.notify(refusal)
+        if name in NEEDS_ALL and not self.services.preview.has_all():
             return None
         return self.actions[name](*arguments)
 
@@ -244,9 +243,9 @@ class MainScreen(Screen[None]):
         except StoreError as problem:
             question = Confirm(
                 f"Your unsaved edits cannot be kept:\n{problem}\n\n"
-                "Leave all the same? They are then printed to the terminal.",
-                "Leave",
-                "Stay",
+                "Quit anyway? They are then printed to the terminal.",
+                "Quit",
+                "Cancel",
             )
             if not await self.window.ask(question):
                 return

@@ -31,7 +31,7 @@ class AddPrompt(Modal[Add | None]):
     """Begins with the values of `start`, and gives the prompt to add, or None."""
 
     BINDINGS = [
-        Binding("escape", "close", "Leave", priority=True),
+        Binding("escape", "close", "Close", priority=True),
         Binding("ctrl+s,f2", "add", "Add", priority=True),
     ]
 
@@ -69,7 +69,7 @@ class AddPrompt(Modal[Add | None]):
             yield Label("", id="problem", markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(Text("Add (^s)"), id="yes", variant="primary", compact=True)
-                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
 
     def on_mount(self) -> None:
         area = self.query_one(TextArea)

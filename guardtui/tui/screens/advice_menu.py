@@ -20,7 +20,7 @@ class AdviceMenu(Modal[str | None]):
     """Gives the name of the action that was chosen, or None."""
 
     BINDINGS = [
-        Binding("escape,q", "close", "Leave"),
+        Binding("escape,q", "close", "Close"),
         *(
             Binding(
                 one.keys,
@@ -38,7 +38,7 @@ class AdviceMenu(Modal[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Advice"
-            page.border_subtitle = "Enter or the letter opens one, Esc leaves"
+            page.border_subtitle = "Enter or the letter opens one, Esc closes"
             yield OptionList(
                 *(Option(themed(self._line(one.name)), id=one.name) for one in in_scope(ADVICE)),
                 markup=False,

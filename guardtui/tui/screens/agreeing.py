@@ -33,7 +33,7 @@ _SHOWN = 90
 class AgreementDialog(Modal[float | None]):
     """Gives the threshold to set, or None."""
 
-    BINDINGS = [("escape,q", "close", "Leave"), ("u", "use", "Use the threshold")]
+    BINDINGS = [("escape,q", "close", "Close"), ("u", "use", "Use the threshold")]
 
     help_pane = "agreement"
 
@@ -44,13 +44,13 @@ class AgreementDialog(Modal[float | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = f"{self._compared.who} and the embedded engine"
-            page.border_subtitle = "Esc leaves"
+            page.border_subtitle = "Esc closes"
             with VerticalScroll():
                 yield Static(themed(agreement_text(self._compared)), markup=False)
             if isinstance(self._compared.fitted, ThresholdFit):
                 with Horizontal(classes="buttons"):
                     yield Button(Text("Use that threshold (u)"), id="use", compact=True)
-                    yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                    yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

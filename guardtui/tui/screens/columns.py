@@ -23,9 +23,9 @@ class ColumnPicker(Modal[None]):
     """All columns with a check mark each; every change is handed to `changed` at once."""
 
     BINDINGS = [
-        Binding("escape,q,C", "close", "Leave"),
+        Binding("escape,q,C", "close", "Close"),
         # The list itself takes Enter for a choice; here it leaves.
-        Binding("enter", "close", "Leave", priority=True),
+        Binding("enter", "close", "Close", priority=True),
         Binding("space", "turn", "Show or hide"),
         Binding("alt+down,J", "move(1)", "Further to the right"),
         Binding("alt+up,K", "move(-1)", "Further to the left"),
@@ -53,7 +53,7 @@ class ColumnPicker(Modal[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Columns"
-            page.border_subtitle = "Esc leaves"
+            page.border_subtitle = "Esc closes"
             yield OptionList(*self._options(), markup=False, compact=True)
             yield Static(
                 "Space shows or hides · J K move · + - width · 0 its own · r as at first",

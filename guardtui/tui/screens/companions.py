@@ -36,7 +36,7 @@ _LONGEST = 60
 class CompanionsDialog(Modal[list[str] | None]):
     """Adds and removes companions; Escape leaves, with the new paths if there was any change."""
 
-    BINDINGS = [("escape", "close", "Leave"), ("delete,d,x", "remove", "Remove")]
+    BINDINGS = [("escape", "close", "Close"), ("delete,d,x", "remove", "Remove")]
     help_pane = "companions"
 
     def __init__(self, companions: Companions, own: Topic) -> None:
@@ -56,7 +56,7 @@ class CompanionsDialog(Modal[list[str] | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Topics measured together"
-            dialog.border_subtitle = "Enter adds · Del removes · Esc leaves"
+            dialog.border_subtitle = "Enter adds · Del removes · Esc closes"
             yield Label(_ABOUT, markup=False)
             yield self._none
             yield self._list

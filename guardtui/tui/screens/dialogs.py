@@ -59,7 +59,7 @@ class LineDialog(Modal[str | None]):
     """Asks for one line of text; Enter takes it unless something is wrong with it."""
 
     help_pane = "dialog"
-    BINDINGS = [("escape", "close", "Leave")]
+    BINDINGS = [("escape", "close", "Close")]
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class LineDialog(Modal[str | None]):
                     variant="error" if self._risk else "primary",
                     compact=True,
                 )
-                yield Button(Text("Leave (Esc)"), id="no", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="no", compact=True)
 
     def on_mount(self) -> None:
         self._input.focus()
@@ -150,7 +150,7 @@ class TextPage(Modal[None]):
 class Choice(Modal[str | None]):
     """A list to choose from; Enter chooses, Escape leaves it."""
 
-    BINDINGS = [("escape,q", "close", "Leave")]
+    BINDINGS = [("escape,q", "close", "Close")]
 
     def __init__(self, title: str, options: Sequence[tuple[str, Text]], keys: str = "") -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class Choice(Modal[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = Text(self._title).plain
-            page.border_subtitle = self._keys or "Enter chooses, Esc leaves"
+            page.border_subtitle = self._keys or "Enter chooses, Esc closes"
             yield OptionList(
                 *(Option(themed(text), id=name) for name, text in self._options),
                 markup=False,
@@ -186,7 +186,7 @@ class ScannerChoice:
 class ScannerDialog(Modal[ScannerChoice | None]):
     """Threshold and encoder of the embedded scanner, with where the threshold comes from."""
 
-    BINDINGS = [("escape", "close", "Leave")]
+    BINDINGS = [("escape", "close", "Close")]
 
     def __init__(
         self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
@@ -199,7 +199,7 @@ class ScannerDialog(Modal[ScannerChoice | None]):
         self._filled_in = "" if self._current.threshold is None else shown
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scanner"
-            dialog.border_subtitle = "Esc leaves"
+            dialog.border_subtitle = "Esc closes"
             yield Label(
                 f"Threshold {shown} ({self._current.source}), encoder {self._current.encoder}.\n"
                 "A comparison across different thresholds or encoders says so.",

@@ -20,7 +20,7 @@ from guardtui.tui.modal import Modal
 class EditList(Modal[Topic | None]):
     """Gives the definition that the author takes, or None."""
 
-    BINDINGS = [("escape,q", "close", "Leave")]
+    BINDINGS = [("escape,q", "close", "Close")]
 
     TITLE_TEXT = ""
     KEYS_TEXT = ""

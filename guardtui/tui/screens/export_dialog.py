@@ -36,7 +36,7 @@ class ExportDialog(Modal[str | None]):
     """
 
     BINDINGS = [
-        ("escape", "close", "Leave"),
+        ("escape", "close", "Close"),
         ("left", "subject(1)", "The iteration before"),
         ("right", "subject(-1)", "The iteration after"),
         ("o", "open", "Open"),
@@ -76,7 +76,7 @@ class ExportDialog(Modal[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Export"
-            page.border_subtitle = "Enter writes · Tab name · Esc leaves"
+            page.border_subtitle = "Enter writes · Tab name · Esc closes"
             yield self._about
             yield self._list
             with Horizontal(id="export-file"):

@@ -33,7 +33,7 @@ _ABOUT = (
 class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
     """Gives the iterations of a log, or None."""
 
-    BINDINGS = [("escape", "close", "Leave")]
+    BINDINGS = [("escape", "close", "Close")]
     help_pane = "history"
 
     def __init__(self, folder: Path) -> None:
@@ -52,13 +52,13 @@ class ImportDialog(Modal[tuple[ImportedRow, ...] | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Import a {LOG}"
-            dialog.border_subtitle = "Enter imports · Esc leaves"
+            dialog.border_subtitle = "Enter imports · Esc closes"
             yield Label(_ABOUT, markup=False)
             yield self._path
             yield self._problem
             with Horizontal(classes="buttons"):
                 yield Button(Text("Import (Enter)"), id="import", variant="primary", compact=True)
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def on_mount(self) -> None:
         self._path.focus()

@@ -17,8 +17,8 @@ from guardtui.tui.modal import Modal
 
 _KEYS = "a letter chooses · Esc closes"
 _KEYS_BELOW = "a letter chooses · Backspace goes back · Esc closes"
-_GAP = 2  # cells between columns
-_WIDEST = 34  # cells of a column, its gap included
+_NARROWEST = 26  # cells of a column, its gap included
+_HIGHEST = 7  # lines of the panel, where the screen is wide enough
 
 
 class MenuScreen(Modal[Command | None]):
@@ -38,7 +38,7 @@ class MenuScreen(Modal[Command | None]):
         self._path: Path = ()
         self._items: list[MenuItem] = []
         self._lines = 1
-        self._column = _WIDEST
+        self._column = 1
         self._list = Static("", id="menu-items", markup=False)
         self._said = Static("", id="menu-said", markup=False)
         self._frame = Vertical(VerticalScroll(self._list), self._said, id="menu")
@@ -68,15 +68,12 @@ class MenuScreen(Modal[Command | None]):
 
     def _draw(self) -> None:
         """Lay the lines out in columns that are read from top to bottom."""
-        room = max(20, self.app.size.width - 4)
+        room = max(_NARROWEST, self.app.size.width - 4)
         lines = [_line(item) for item in self._items]
-        widest = max((line.cell_len for line in lines), default=0) + _GAP
-        self._column = min(room, widest, _WIDEST if len(lines) > 1 else room)
-        columns = max(1, room // self._column)
-        # With why it cannot be done, a line is longer than a column: those have the room there is.
+        # Few columns leave room for why something cannot be done.
+        columns = max(1, min(-(-len(lines) // _HIGHEST), room // _NARROWEST))
         self._lines = count = -(-len(lines) // columns)
-        columns = -(-len(lines) // max(1, count))
-        self._column = room // max(1, columns)
+        self._column = room // columns
         text = Text()
         for row in range(count):
             for line in lines[row::count]:

@@ -28,7 +28,7 @@ _ABOUT = (
 class OpenOutputs(Modal[OutputSet | None]):
     """Asks for the path of a file and gives its outputs; Escape gives nothing."""
 
-    BINDINGS = [("escape", "close", "Leave")]
+    BINDINGS = [("escape", "close", "Close")]
     help_pane = "open_outputs"
 
     def __init__(self, path: str = "") -> None:
@@ -39,7 +39,7 @@ class OpenOutputs(Modal[OutputSet | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Score outputs"
-            dialog.border_subtitle = "Enter opens, → completes, Esc leaves"
+            dialog.border_subtitle = "Enter opens, → completes, Esc closes"
             yield Label(_ABOUT, markup=False)
             yield LineInput(
                 self._path, placeholder="path of the file", id="path", suggester=PathSuggester()

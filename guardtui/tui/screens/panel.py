@@ -142,7 +142,7 @@ class PanelDialog(SightDialog, Listing):
         ("l", "label", "Label by the majority"),
         ("u", "undo", "Undo in the prompts"),
         ("w", "suspects", "Labels in doubt"),
-        ("escape,q", "close", "Leave"),
+        ("escape,q", "close", "Close"),
     ]
     groups = tuple(GROUPS)
 
@@ -215,7 +215,7 @@ class PanelDialog(SightDialog, Listing):
             if answer:
                 self.relabel(doubted, labels)
 
-        self.app.push_screen(Confirm(self._question(rows, doubted), "Relabel", "Leave"), answered)
+        self.app.push_screen(Confirm(self._question(rows, doubted), "Relabel", "Cancel"), answered)
 
     def _question(self, rows: NDArray[np.intp], doubted: NDArray[np.intp]) -> str:
         prompts, panel = self.sight.prompts, self.sight.panel

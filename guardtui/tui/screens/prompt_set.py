@@ -48,7 +48,7 @@ class PromptSetDialog(Modal[Picked | None]):
         ("3", "page('next')", "Label next"),
         ("tab,right", "turn(1)", "Next page"),
         ("shift+tab,left", "turn(-1)", "Page before"),
-        ("escape,q", "close", "Leave"),
+        ("escape,q", "close", "Close"),
     ]
     help_pane = "prompt_set"
 

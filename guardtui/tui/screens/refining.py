@@ -63,7 +63,7 @@ class ProposalList(EditList):
     BINDINGS = [("r", "rows", "Its rows")]
 
     TITLE_TEXT = "What to change next"
-    KEYS_TEXT = "Enter takes it into the editor · r its rows · Esc leaves"
+    KEYS_TEXT = "Enter takes it into the editor · r its rows · Esc closes"
 
     help_pane = "proposals"
 

@@ -52,7 +52,7 @@ class ScanDialog(Modal[ScanChoice | None]):
     """Shows what a scan would change and cost, before anything is sent."""
 
     BINDINGS = [
-        ("escape", "close", "Leave"),
+        ("escape", "close", "Close"),
         ("l", "choose('likely')", "Likely changes only"),
         ("s", "choose('as-is')", "As it is"),
         ("g", "choose('all')", "Scan"),
@@ -75,7 +75,7 @@ class ScanDialog(Modal[ScanChoice | None]):
         plan, cost = self._plan, self._plan.cost
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Scan with a judge" if plan.judge else "Scan with AIRS"
-            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(plan)), markup=False)
             yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
@@ -93,7 +93,7 @@ class ScanDialog(Modal[ScanChoice | None]):
                     yield Button(Text("As it is (s)"), id="as-is", compact=True)
                 if plan.other:
                     yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#all", Button).focus()
@@ -131,7 +131,7 @@ class ScanDialog(Modal[ScanChoice | None]):
 class Answers(Modal[str | None]):
     """A question with several answers, each with its key; Escape is none of them."""
 
-    BINDINGS = [("escape", "close", "Leave")]
+    BINDINGS = [("escape", "close", "Close")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
 
     help_pane = "confirm"
@@ -152,7 +152,7 @@ class Answers(Modal[str | None]):
                         variant="default" if place else "primary",
                         compact=True,
                     )
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def on_key(self, event: events.Key) -> None:
         for key, name, _ in self._answers:

@@ -318,7 +318,7 @@ class ScoresScreen(Screen[None]):
         chosen = await self._choose(
             "Pinned scorers",
             score_choices.pinned_options(columns),
-            "Enter takes it out and into the line, Esc leaves",
+            "Enter takes it out and into the line, Esc closes",
         )
         if chosen is not None:
             run = columns[int(chosen)].run
@@ -335,7 +335,7 @@ class ScoresScreen(Screen[None]):
     async def action_list_scorers(self) -> None:
         """All scorers with their signatures; the chosen one is written into the line."""
         options = await asyncio.to_thread(score_choices.scorer_options)
-        chosen = await self._choose("Scorers", options, "Enter writes it into the line, Esc leaves")
+        chosen = await self._choose("Scorers", options, "Enter writes it into the line, Esc closes")
         if chosen is not None:
             self.line.write('pattern(r"")' if chosen == "pattern" else f"{chosen}()")
 

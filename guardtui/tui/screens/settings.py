@@ -22,7 +22,7 @@ from guardtui.tui.widgets.line_input import LineInput
 
 _TITLE = max(len(setting.title) for setting in SETTINGS) + 1
 _SOURCE = max(len(source.value) for source in Source) + 1
-_KEYS = "Enter changes · Del resets · Esc leaves"
+_KEYS = "Enter changes · Del resets · Esc closes"
 _EDIT_KEYS = "Enter sets · Esc goes back"
 
 
@@ -30,7 +30,7 @@ class SettingsScreen(Modal[None]):
     """Every setting. A change holds at once and is written to the file."""
 
     BINDINGS = [
-        ("escape", "leave", "Leave"),
+        ("escape", "leave", "Close"),
         ("up", "move('up')", "Setting above"),
         ("down", "move('down')", "Setting below"),
         ("space", "change", "Change"),

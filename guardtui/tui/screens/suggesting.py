@@ -28,7 +28,7 @@ class SuggestionList(EditList):
     """Proposals of a model, measured."""
 
     TITLE_TEXT = "Proposals of the model"
-    KEYS_TEXT = "Enter takes one into the editor, Esc leaves"
+    KEYS_TEXT = "Enter takes one into the editor, Esc closes"
 
     help_pane = "suggestions"
 

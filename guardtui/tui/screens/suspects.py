@@ -49,7 +49,7 @@ class SuspectsDialog(SightDialog):
         ("r", "show_rejected", "Show those rejected"),
         ("f", "next_list", "Blind spot"),
         ("u", "undo", "Undo in the prompts"),
-        ("escape,q", "close", "Leave"),
+        ("escape,q", "close", "Close"),
     ]
     help_pane = "suspects"
 
@@ -172,7 +172,7 @@ class SuspectsDialog(SightDialog):
             answered(True)
         else:
             question = f"Turn the labels of {count_text(len(rows), 'prompt')}?\n{self.listed(rows)}"
-            self.app.push_screen(Confirm(question, "Turn", "Leave"), answered)
+            self.app.push_screen(Confirm(question, "Turn", "Cancel"), answered)
 
     def action_reject(self) -> None:
         """Remember that these labels are right; said of one that was rejected, it is open again."""

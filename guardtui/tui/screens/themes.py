@@ -29,7 +29,7 @@ Change = Callable[[str, Value | None], str]
 class ThemeScreen(Modal[None]):
     """All themes; Enter keeps one and writes it to the settings, Escape goes back."""
 
-    BINDINGS = [("escape,q", "leave", "Leave")]
+    BINDINGS = [("escape,q", "leave", "Close")]
 
     def __init__(self, config: Config, change: Change) -> None:
         super().__init__()

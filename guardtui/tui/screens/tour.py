@@ -12,13 +12,16 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from guardtui.app.state import AppState
-from guardtui.tui.actions import ACTIONS, key_names
+from guardtui.tui.actions import ACTIONS, first_key, key_names
 from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.widgets.metrics_panel import Dashboard, number
 
 EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
+
+_IN_A_PANE = (EDITED, CHOSEN, FILTERED)
+"""What can be tried only while the pane of the step has the focus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,18 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
         ),
         Step(
             "an edit",
-            "Try it: change a word of the description. At the pause the metrics move, and the "
-            "table shows what broke (✗R) and what is fixed (✓F). Nothing is saved yet.",
+            "Try it: Tab goes to the description; change a word there. At the pause the metrics "
+            "move, and the table shows what broke (✗R) and what is fixed (✓F). Nothing is saved "
+            "yet.",
             "editor",
             "detail",
             EDITED,
         ),
         Step(
             "the mistakes",
-            "The results begin with the mistakes. Try it: choose a prompt with the arrows. The "
-            "detail says why: the nearest part, and the words that raise (▴) or lower (▾) its "
-            "score.",
+            "The results begin with the mistakes, and have the focus now. Try it: choose a prompt "
+            "with the arrows. The detail says why: the nearest part, and the words that raise (▴) "
+            "or lower (▾) its score.",
             "results",
             "metrics",
             CHOSEN,
@@ -84,9 +88,9 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[Step, ...]:
         ),
         Step(
             "filter, export, help",
-            f"In the results / filters, 7 shows all. {keys['export']} writes a report beside the "
-            f"topic file; the history is in .guardtui there. {keys['show_help']} explains the "
-            "pane you are in, ^p finds every command.",
+            f"Try it: 7 shows all prompts, / filters them. {keys['export']} writes a report beside "
+            f"the topic file. {first_key('show_help', keymap)} explains the pane you are in, "
+            f"{first_key('open_menu', keymap)} shows what all keys do.",
             "results",
             "metrics",
             FILTERED,
@@ -108,7 +112,7 @@ class TourBox(Vertical):
         self._start: Dashboard | None = None
         self._text = Static("", id="tour-text", markup=False)
         self._buttons = (
-            Button("← Back (alt+←)", id="tour-back", compact=True),
+            Button("← Previous (alt+←)", id="tour-back", compact=True),
             Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
             Button("Leave (Esc)", id="tour-leave", compact=True),
         )
@@ -254,7 +258,10 @@ class Tour:
         if box is None:
             return
         box.show(step, self._panes.metrics.dashboard)
-        if not self._panes.side_by_side and self._panes.shown != box.current.pane:
+        if box.current.wanted in _IN_A_PANE:
+            # Keys then go where the step says; an author who is there already stays at the place.
+            self._panes.show(box.current.pane, keep_focus=True)
+        elif not self._panes.side_by_side and self._panes.shown != box.current.pane:
             self._panes.show(box.current.pane)
         self._window.later(self._place)
 

@@ -54,7 +54,7 @@ def name_dialog(shown: str, taken: Sequence[str]) -> LineDialog:
 class ViewList(Modal[SavedView | None]):
     """All saved views; Enter applies one, Delete removes it at once."""
 
-    BINDINGS = [("escape,q,v", "close", "Leave"), ("delete,d,x", "remove", "Remove")]
+    BINDINGS = [("escape,q,v", "close", "Close"), ("delete,d,x", "remove", "Remove")]
 
     def __init__(self, views: Sequence[SavedView], removed: Callable[[str], None]) -> None:
         """`removed` is called with the name of each view that is taken out."""
@@ -64,7 +64,7 @@ class ViewList(Modal[SavedView | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = "Saved views"
-            page.border_subtitle = "Enter applies · Del removes · Esc leaves"
+            page.border_subtitle = "Enter applies · Del removes · Esc closes"
             yield OptionList(*map(self._option, self._views), markup=False, compact=True)
 
     def on_mount(self) -> None:

@@ -56,8 +56,6 @@ class FittingFooter(Footer):
             await super().recompose()
 
     def compose(self) -> ComposeResult:
-        if not self._bindings_ready:
-            return
         shown, at_the_end = fitting(self._entries(), self.app.size.width)
         yield from map(self._key, shown)
         yield Static("", classes="footer-gap")

@@ -400,7 +400,7 @@ def _history(shown: Dashboard) -> list[Text]:
     if shown.best is not None:
         line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
         if shown.best_coverage != shown.best_recorded:
-            line.append(" by the labels of now")
+            line.append(" with current labels")
     line.append(f"  discards {shown.discards}/{shown.plateau}")
     if shown.discards >= shown.plateau:
         line.append("  plateau: try another angle", "bold $text-warning")

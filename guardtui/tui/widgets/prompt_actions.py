@@ -67,8 +67,27 @@ class PromptActions:
                 severity="warning",
             )
             return
-        for prompt in results.prompts.prompts[rows].to_list():
-            self._pane.post_message(ExampleWanted(prompt))
+        prompts = results.prompts.prompts[rows].to_list()
+
+        def answered(answer: bool | None) -> None:
+            if answer:
+                for prompt in prompts:
+                    self._pane.post_message(ExampleWanted(prompt))
+
+        against = int((~results.prompts.expected[rows]).sum())
+        if not against:
+            answered(True)
+            return
+        which = "This prompt is" if len(rows) == 1 else f"{against} of {len(rows)} prompts are"
+        question = (
+            f"{which} labelled “does not belong to the topic”:\n\n"
+            f"  {display_start(prompts[0], _CHARACTERS)}\n\n"
+            "As an example it would teach the guardrail to match prompts like it. Use it anyway?"
+            if len(rows) == 1
+            else f"{which} labelled “does not belong to the topic”. As examples they would teach "
+            "the guardrail to match prompts like them. Use all anyway?"
+        )
+        self._pane.app.push_screen(Confirm(question, "Use", "Cancel"), answered)
 
     def copy_prompt(self) -> None:
         rows, results = self._wanted_rows(), self._pane.results
@@ -161,7 +180,7 @@ class PromptActions:
         if len(keys) == 1:
             answered(True)
         else:
-            self._pane.app.push_screen(Confirm(self._question(what, rows), yes, "Leave"), answered)
+            self._pane.app.push_screen(Confirm(self._question(what, rows), yes, "Cancel"), answered)
 
     def _question(self, what: str, rows: NDArray[np.intp]) -> str:
         results = self._pane.results
