@@ -43,9 +43,15 @@ _KEYS_HEAD = """\
 # Keys
 
 `^` stands for Ctrl: `^q` is Ctrl and Q. The second key of an action is for terminals that swallow
-the first. F1 explains the pane that has the focus, with its keys; `a` in there shows this list.
-Ctrl and P opens the command palette, which has every action under the name used here. The id is
-what the setting `keys` knows an action by.
+the first. The last line of the screen shows the keys that are useful where you are.
+
+Ctrl and Space, or a comma outside of text fields, opens the menu: a panel with the next keys, of
+which one letter does something or opens a further menu. The column menu says which letters lead to
+an action: `s m` is `s`, then `m`. What cannot be done now is dim and says why. F1, or `?` outside of
+text fields, explains the pane that has the focus, with its keys; `a` in there shows this list.
+Ctrl and P opens the command palette, which has every action under the name used here. `q` closes
+pages and dialogs. The id is what the setting `keys` knows an action by; keys that work outside of
+text fields only have one of their own, such as `letters.open_menu`.
 """
 
 
@@ -60,8 +66,11 @@ def keys_page() -> str:
         SCORES,
         SCREEN,
         TABLE,
+        binding_ids,
         in_scope,
+        key_name,
         key_names,
+        menu_paths,
     )
 
     parts = [_KEYS_HEAD]
@@ -76,12 +85,15 @@ def keys_page() -> str:
         (SCORES, "On the screen of scores"),
     )
     for scope, title in titles:
-        parts.append(f"\n## {title}\n\n| key | action | what it does | id |\n|---|---|---|---|\n")
+        parts.append(f"\n## {title}\n\n| key | menu | action | what it does | id |\n")
+        parts.append("|---|---|---|---|---|\n")
         for action in in_scope(scope):
             keys = " or ".join(f"`{key}`" for key in key_names(action).split(" or "))
+            ways = [" ".join(map(key_name, way)) for way in menu_paths(action)]
+            menu = ", ".join(f"`{way}`" for way in ways)
+            ids = ", ".join(f"`{name}`" for name in binding_ids(action))
             parts.append(
-                f"| {keys} | {_cell(action.title)} | {_cell(action.tooltip)} | "
-                f"`{action.binding.id}` |\n"
+                f"| {keys} | {menu} | {_cell(action.title)} | {_cell(action.tooltip)} | {ids} |\n"
             )
     return "".join(parts)
 

@@ -86,7 +86,7 @@ class Decisions:
             than = "" if best is None else f" than that of #{best.number}"
             difference = await self._against_best(evaluation, best)
             text = f"Coverage is not greater{than}.{difference} Keep anyway?"
-            if not await self._author.ask(Confirm(text, "Keep", "Do not keep")):
+            if not await self._author.ask(Confirm(text, "Keep", "Cancel")):
                 return
         with problems_shown(self._author):
             await self._write_kept(evaluation, recorded)
@@ -124,7 +124,7 @@ class Decisions:
         if self._session.is_better(evaluation):
             difference = await self._against_best(evaluation, best)
             text = f"Coverage is greater than that of #{best.number}.{difference} Discard anyway?"
-            if not await self._author.ask(Confirm(text, "Discard", "Do not")):
+            if not await self._author.ask(Confirm(text, "Discard", "Cancel")):
                 return
         with problems_shown(self._author):
             iteration = await self._write_discarded(evaluation)

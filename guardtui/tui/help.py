@@ -219,7 +219,7 @@ How the app looks and behaves. A change holds at once and is written to the sett
 each value stands where it comes from. What the command line or the environment says wins over the
 file for as long as it is given. Type to narrow the list.""",
         keys=(
-            ("↑ ↓", "Choose a setting"),
+            ("↑ ↓ PgUp PgDn Home End", "Choose a setting"),
             ("Enter", "Change it, or edit its value"),
             ("Space, Del", "In the list: change it, reset it"),
             NEXT,

@@ -61,6 +61,7 @@ from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.linting import LintPage
+from guardtui.tui.screens.menu import MenuScreen
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
@@ -74,6 +75,7 @@ from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
+from guardtui.tui.widgets.frame_table import FrameTable
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.test_loop import until
 
@@ -260,6 +262,8 @@ def marks(stage: Stage) -> object:
 
 CASES: dict[str, Case] = {
     "show_help": opens(HelpScreen),
+    "open_menu": opens(MenuScreen),
+    "recent_messages": opens(TextPage),
     "keep": opens(Confirm, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
     "show_history": opens(HistoryDialog),
@@ -377,7 +381,18 @@ CASES: dict[str, Case] = {
     "leave_scores": opens(MainScreen),
 }
 
-WAYS = [(action, way) for action in ACTIONS for way in (*action.keys.split(","), PALETTE)]
+LETTER = "letter "
+"""Before a key that works outside of text fields only."""
+
+WAYS = [
+    (action, way)
+    for action in ACTIONS
+    for way in (
+        *action.keys.split(","),
+        *(f"{LETTER}{key}" for key in action.letters.split(",") if key),
+        PALETTE,
+    )
+]
 # Leaving ends what evaluates, and so comes last.
 WAYS.sort(key=lambda one: one[0].name == "quit")
 
@@ -405,7 +420,10 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         if action.scope == ADVICE:
             await stage.pilot.press("shift+f1")
             await stage.comes(lambda: isinstance(stage.app.screen, AdviceMenu))
-        await stage.pilot.press(way)
+        if way.startswith(LETTER):
+            stage.app.screen.query_one(FrameTable).focus()
+            await stage.pilot.pause()
+        await stage.pilot.press(way.removeprefix(LETTER))
 
     def done() -> bool:
         now = case.look(stage)
@@ -464,6 +482,9 @@ PLACES = {
     "detail": "#detail",
 }
 """What has the focus in each pane of the main screen, by the name its help has."""
+
+TYPED = ("#field-description", "#search")
+"""Those that are text fields, in which letters are letters."""
 
 
 def by_key(key: str, focus: str = "#table") -> Prepare:
@@ -652,6 +673,7 @@ OPENED: dict[str, Prepare] = {
     "palette": by_key("ctrl+p"),
     "tour": tour,
     "page": by_key("f6"),
+    "menu": by_key("ctrl+@"),
     "dialog": by_key("f9"),
     "open_outputs": by_key("alt+a"),
     "score_line": in_scores("#score-expression"),
@@ -711,7 +733,8 @@ def test_every_key_of_the_footer_does_something(tmp_path: Path) -> None:
             await stage.reset()
             await stage.focus(selector)
             # It is drawn anew a moment after the focus moved, and is empty in between.
-            assert await stage.comes(lambda: {"f1", "ctrl+q"} <= footer(stage) <= bound(stage))
+            help_key = "f1" if selector in TYPED else "question_mark"
+            assert await stage.comes(lambda key=help_key: {key} <= footer(stage) <= bound(stage))
             told = footer(stage)
             for key in sorted(told, key=lambda one: one == "ctrl+q"):
                 for _ in range(ATTEMPTS):

@@ -173,6 +173,11 @@ class MainScreen(Screen[None]):
         stopped = self.state.scan is not None and self.state.scan.stopped is not None
         return ("scan_missing",) if stopped and not scans.missing_refusal else ()
 
+    @property
+    def footer_without(self) -> tuple[str, ...]:
+        """What the footer leaves out, as it would only be refused."""
+        return ("scan",) if self.services.scans.under_way else ()
+
     def on_key(self, event: Key) -> None:
         """Say where a key works that does nothing here; in fields, letters never come here."""
         if event.key not in self.active_bindings:

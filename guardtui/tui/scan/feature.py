@@ -32,9 +32,12 @@ class Scanning:
         if new.scan is old.scan or not self._window.is_running:
             return
         stopped = None if new.scan is None else new.scan.stopped
-        resumable = stopped is StoppedBy.AUTHOR and not self._scans.missing_refusal
-        keys = self._window.first_key("scan_missing") if resumable else ""
-        self._window.panes.scan.show(new.scan, f"{keys} scans what is missing" if keys else "")
+        keys = ""
+        if stopped is not None:
+            missing = stopped is StoppedBy.AUTHOR and not self._scans.missing_refusal
+            key = self._window.first_key("scan_missing" if missing else "scan")
+            keys = f"{key} scans what is missing" if missing else f"{key} scans"
+        self._window.panes.scan.show(new.scan, keys)
         if stopped is StoppedBy.EDIT and new.scan is not None:
             again = self._window.first_key("scan"), self._window.first_key("undo")
             self._window.notify(

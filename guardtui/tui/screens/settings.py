@@ -7,6 +7,7 @@ from typing import Any
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
 from textual.widgets import Input, OptionList, Static
@@ -33,6 +34,16 @@ class SettingsScreen(Modal[None]):
         ("escape", "leave", "Close"),
         ("up", "move('up')", "Setting above"),
         ("down", "move('down')", "Setting below"),
+        # Before the search line, which would take them for its few words.
+        *(
+            Binding(key, f"move_far({motion!r})", "Move in the list", show=False, priority=True)
+            for key, motion in (
+                ("home", "first"),
+                ("end", "last"),
+                ("pageup", "page_up"),
+                ("pagedown", "page_down"),
+            )
+        ),
         ("space", "change", "Change"),
         ("delete", "reset", "Reset"),
     ]
@@ -175,6 +186,16 @@ class SettingsScreen(Modal[None]):
         """Move in the list, from the search line too."""
         if not self._edit.display:
             getattr(self._list, f"action_cursor_{direction}")()
+
+    def action_move_far(self, motion: str) -> None:
+        """Go to the first or the last setting, or a page on, from the search line too."""
+        getattr(self._list, f"action_{motion}")()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a value is edited, these keys move in it."""
+        if action == "move_far":
+            return not self._edit.display
+        return super().check_action(action, parameters)
 
     def action_leave(self) -> None:
         if self._edit.display:

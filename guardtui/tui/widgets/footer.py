@@ -43,7 +43,8 @@ class Entry:
 class FittingFooter(Footer):
     """A compact footer in which no key is cut: those without room are left out whole.
 
-    A screen may name actions that come first (`footer_first`), such as those of a running scan.
+    A screen may name actions that come first (`footer_first`), such as those of a running scan,
+    and others that are left out (`footer_without`).
     """
 
     _composed: tuple[object, ...] = ()
@@ -70,7 +71,9 @@ class FittingFooter(Footer):
 
     def _entries(self) -> list[Entry]:
         first: Sequence[str] = getattr(self.screen, "footer_first", ())
-        return ordered(self.screen.active_bindings, self.app.get_key_display, first)
+        without: Sequence[str] = getattr(self.screen, "footer_without", ())
+        entries = ordered(self.screen.active_bindings, self.app.get_key_display, first)
+        return [entry for entry in entries if entry.action.name not in without]
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self.recompose)
