@@ -47,10 +47,11 @@ the first. The last line of the screen shows the keys that are useful where you 
 
 Ctrl and Space, or a comma outside of text fields, opens the menu: a panel with the next keys, of
 which one letter does something or opens a further menu. The column menu says which letters lead to
-an action: `s m` is `s`, then `m`. What cannot be done now is dim and says why. F1, or `?` outside of
-text fields, explains the pane that has the focus, with its keys; `a` in there shows this list.
-Ctrl and P opens the command palette, which has every action under the name used here. `q` closes
-pages and dialogs. The id is what the setting `keys` knows an action by; keys that work outside of
+an action: `s m` is `s`, then `m`. What cannot be done now is dim and says why.
+
+F1, or `?` outside of text fields, explains the pane that has the focus, with its keys; `a` in there
+shows this list. Ctrl and P opens the command palette, which has every action under the name used
+here. `q` closes pages and dialogs. The id is what the setting `keys` knows an action by; keys that work outside of
 text fields only have one of their own, such as `letters.open_menu`.
 """
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
+from time import monotonic
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -155,14 +155,14 @@ class BaseApp(Delivering):
         lasting = reading_time(shown)
         forget_notifications(self, keep_errors=severity != "error")
         if severity == "error":
-            self._error_read_at = time.monotonic() + lasting
+            self._error_read_at = monotonic() + lasting
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
 
     async def on_event(self, event: Event) -> None:
         """Take an error that could be read away at the next key."""
         read_at = self._error_read_at
-        if isinstance(event, Key) and read_at is not None and time.monotonic() >= read_at:
+        if isinstance(event, Key) and read_at is not None and monotonic() >= read_at:
             self._error_read_at = None
             self.clear_notifications()
         await super().on_event(event)
