@@ -51,8 +51,8 @@ an action: `s m` is `s`, then `m`. What cannot be done now is dim and says why.
 
 F1, or `?` outside of text fields, explains the pane that has the focus, with its keys; `a` in there
 shows this list. Ctrl and P opens the command palette, which has every action under the name used
-here. `q` closes pages and dialogs. The id is what the setting `keys` knows an action by; keys that work outside of
-text fields only have one of their own, such as `letters.open_menu`.
+here. `q` closes pages and dialogs. The id is what the setting `keys` knows an action by; keys that
+work outside of text fields only have one of their own, such as `letters.open_menu`.
 """
 
 

@@ -171,6 +171,7 @@ class BaseApp(Delivering):
         """Show what was said last."""
         from guardtui.tui.screens.dialogs import TextPage
 
+        self.clear_notifications()  # they would lie over the page that shows them
         self.push_screen(TextPage("Recent messages", messages_text(self.said.messages)))
 
     def action_show_help(self) -> None:
