@@ -34,6 +34,7 @@ class Availability:
         self._refusals: Mapping[str, Callable[[], str]] = {
             "scan": lambda: UNDER_WAY if services.scans.under_way else "",
             "scan_options": lambda: UNDER_WAY if services.scans.under_way else "",
+            "check_flips": lambda: UNDER_WAY if services.scans.under_way else "",
             "scan_missing": lambda: services.scans.missing_refusal,
             "pause_scan": lambda: "" if services.scans.scanning else NO_SCAN,
             "stop_scan": lambda: "" if services.scans.under_way else NO_SCAN,
