@@ -9,6 +9,7 @@ from textual.widget import Widget
 from guardtui.domain.topic import Topic
 from guardtui.tui.widgets.editor import Field, IntentField
 from tests.tui.test_editor import BenchApp
+from tests.tui.test_loop import until
 
 SIZES = ((120, 40), (80, 24), (60, 20), (100, 30), (200, 60), (120, 40))
 
@@ -117,12 +118,11 @@ async def test_the_cursor_is_followed_in_a_field_higher_than_the_pane() -> None:
     async with app.run_test(size=(40, 8)) as pilot:
         field = app.field("description")
         field.focus()
+        await pilot.pause()
         await pilot.press("ctrl+end")
-        await pilot.pause()
-        assert squeezed(TALL.description[-10:]) in drawn(app, field)
+        await until(pilot, lambda: drawn(app, field).endswith(squeezed(TALL.description[-10:])))
         await pilot.press("ctrl+home")
-        await pilot.pause()
-        assert drawn(app, field).startswith(squeezed(TALL.description[:10]))
+        await until(pilot, lambda: drawn(app, field).startswith(squeezed(TALL.description[:10])))
 
 
 TALL = Topic(name="Tax", description=WORDS, examples=("one", "two"))
