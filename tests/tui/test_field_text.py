@@ -11,6 +11,8 @@ from guardtui.tui.widgets.editor import Field, IntentField
 from tests.tui.test_editor import BenchApp
 from tests.tui.test_loop import until
 
+pytestmark = pytest.mark.usefixtures("painted")
+
 SIZES = ((120, 40), (80, 24), (60, 20), (100, 30), (200, 60), (120, 40))
 
 WORDS = (
