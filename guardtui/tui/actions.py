@@ -19,6 +19,8 @@ ADVICE = "advice"
 """A list that is opened by one key; these have a letter in it, and stand in the palette."""
 SCORES = "scores"
 """A screen of its own: scored outputs."""
+LETTERS = "letters"
+"""No scope of actions: the first part of the ids of keys that work outside of text fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,8 @@ class Action:
     """One thing an author can do.
 
     `name` is the method `action_<name>` of the widget in whose `scope` it works; `keys` are
-    Textual key names, the second for terminals that swallow the first. `shown` puts it into the
-    footer, in a few words.
+    Textual key names, the second for terminals that swallow the first. `letters` are more keys,
+    which do not work in text fields. `shown` puts it into the footer, in a few words.
     """
 
     name: str
@@ -37,6 +39,22 @@ class Action:
     scope: str = SCREEN
     shown: bool = False
     footer: str = ""
+    letters: str = ""
+
+    @property
+    def letter_binding(self) -> Binding | None:
+        """The keys that work outside of text fields only, if it has any."""
+        if not self.letters:
+            return None
+        text, tooltip = self.footer or self.title, self.tooltip
+        return Binding(
+            self.letters,
+            self.name,
+            text,
+            show=self.shown,
+            tooltip=tooltip,
+            id=f"{LETTERS}.{self.name}",
+        )
 
     @property
     def binding(self) -> Binding:
@@ -89,6 +107,13 @@ ACTIONS: tuple[Action, ...] = (
         "Go to the next pane; on a small screen, show it",
         shown=True,
         footer="Pane",
+    ),
+    Action(
+        "zoom_pane",
+        "alt+w,ctrl+f3",
+        "Zoom",
+        "Give the whole screen to this pane, or all panes their places again; Esc goes back too",
+        letters="z",
     ),
     Action(
         "show_check",
@@ -472,9 +497,16 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
+def _bindings(scope: str) -> Iterable[Binding]:
+    for action in in_scope(scope):
+        yield action.binding
+        if action.letter_binding is not None:
+            yield action.letter_binding
+
+
 def bindings(scope: str) -> list[BindingType]:
     """The bindings of one scope, in the order of the registry."""
-    return [action.binding for action in ACTIONS if action.scope == scope]
+    return list(_bindings(scope))
 
 
 def call_of(name: str) -> str:
@@ -485,19 +517,25 @@ def call_of(name: str) -> str:
 
 def performed(scope: str) -> list[BindingType]:
     """Return the bindings of a scope whose actions the features of the main screen perform."""
-    return [
-        replace(action.binding, action=call_of(action.name))
-        for action in ACTIONS
-        if action.scope == scope
-    ]
+    return [replace(binding, action=call_of(binding.action)) for binding in _bindings(scope)]
+
+
+def binding_ids(action: Action) -> tuple[str, ...]:
+    """The ids that the setting `keys` knows the keys of an action by."""
+    both = (action.binding, action.letter_binding)
+    return tuple(binding.id or "" for binding in both if binding is not None)
 
 
 def key_names(action: Action, keymap: Mapping[str, str] | None = None) -> str:
     """The keys of an action as an author reads them; `keymap` holds others by the binding's id."""
-    return " or ".join(
-        "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
-        for key in (keymap or {}).get(action.binding.id or "", action.keys).split(",")
-    )
+    shipped = zip(binding_ids(action), (action.keys, action.letters), strict=False)
+    keys = [key for id_, keys in shipped for key in (keymap or {}).get(id_, keys).split(",")]
+    return " or ".join(dict.fromkeys(map(key_name, keys)))
+
+
+def key_name(key: str) -> str:
+    """A key of Textual's as an author reads it: "^r" for "ctrl+r"."""
+    return "".join(_part_name(part) for part in re.split(r"(?<=\+)(?=.)", key))
 
 
 _NAMES = {

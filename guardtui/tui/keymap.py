@@ -12,7 +12,17 @@ from textual.keys import KEY_TO_UNICODE_NAME, REPLACED_KEYS, Keys
 
 from guardtui.config import Config
 from guardtui.files.problems import FileError
-from guardtui.tui.actions import ACTIONS, EDITOR, RESULTS, SCORES, SCREEN, TABLE
+from guardtui.tui.actions import (
+    ACTIONS,
+    ADVICE,
+    EDITOR,
+    LETTERS,
+    RESULTS,
+    SCORES,
+    SCREEN,
+    TABLE,
+    binding_ids,
+)
 from guardtui.tui.textual_compat import key_of_character
 from guardtui.tui.theme import near_theme, theme_names
 from guardtui.tui.widgets.frame_table import FrameTable
@@ -66,7 +76,11 @@ def check_config(config: Config) -> list[FileError]:
 
 def default_keys() -> dict[str, str]:
     """Return the shipped keys, separated by commas, by the id of the binding."""
-    keys = {action.binding.id or "": action.keys for action in ACTIONS}
+    keys = {
+        name: text
+        for action in ACTIONS
+        for name, text in zip(binding_ids(action), (action.keys, action.letters), strict=False)
+    }
     for binding in FrameTable.BINDINGS:
         if isinstance(binding, Binding) and binding.id is not None:
             keys.setdefault(binding.id, binding.key)
@@ -172,4 +186,6 @@ def _at_once(one: str, other: str) -> bool:
     if SCORES in (first, second):
         shared = (other_name if first == SCORES else name) in SHARED
         return first == second or TABLE in (first, second) or (shared and SCREEN in (first, second))
+    if LETTERS in (first, second):
+        return ADVICE not in (first, second)
     return first == second or SCREEN in (first, second) or {first, second} == {RESULTS, TABLE}

@@ -40,8 +40,13 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
 
 
 def category_text(categories: Mapping[str, Metrics]) -> Text:
+    """Rates and mistakes of each category, one line each, below a title."""
+    return Text("\nBy category\n", "bold").append_text(category_lines(categories))
+
+
+def category_lines(categories: Mapping[str, Metrics]) -> Text:
     """Rates and mistakes of each category, one line each."""
-    text = Text("\nBy category\n", "bold")
+    text = Text()
     most = max((max(one.fn, one.fp) for one in categories.values()), default=0)
     wide = max(5, len(str(most)) + 2)
     some_open = any(one.open for one in categories.values())

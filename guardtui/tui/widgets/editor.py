@@ -98,7 +98,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
             yield from self._row(f"example-{number}", str(number), text, EXAMPLE_BYTES)
         self._intent.set_reactive(IntentField.intent, self._topic.intent)
         with Horizontal(classes="field-row"):
-            yield FieldLabel("intent", self._intent)
+            yield FieldLabel("intent", self._intent).add_class("wide")
             yield self._intent
             self._counters["total"] = Label("", classes="field-counter wide", markup=False)
             yield self._counters["total"]
@@ -250,12 +250,12 @@ class TopicEditor(VerticalScroll, can_focus=False):
             return
         name = focused.field if isinstance(focused, Field) else "intent"
         pane, row = self.scrollable_content_region, focused.parent
-        if isinstance(focused, Field) and isinstance(row, Horizontal):
-            if focused.region.height > pane.height:
-                # Higher than the pane: the row with the cursor is what must be seen.
-                at = focused.cursor_region.translate(row.virtual_region.offset)
-                self.scroll_to_region(at, animate=False, force=True)
-                return
+        tall = focused.region.height > pane.height
+        if tall and isinstance(focused, Field) and isinstance(row, Horizontal):
+            # Higher than the pane: the row with the cursor is what must be seen.
+            at = focused.cursor_region.translate(row.virtual_region.offset)
+            self.scroll_to_region(at, animate=False, force=True)
+            return
         if self._differences[name].display:
             self.scroll_to_widget(self._differences[name], animate=False)
         self.scroll_to_widget(focused, animate=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
@@ -312,6 +313,8 @@ class ResultsPane(Vertical):
             # An author who chose another group meanwhile stays there.
             back = self._group_before if self.view.filter == "all" else self.view.filter
             self._ask(picked=None, filter=back)
+        else:
+            raise SkipAction  # nothing to take off: the screen may have a step to go back
 
     def _leave_search(self) -> None:
         if self._input.remember():
