@@ -33,7 +33,9 @@ SAMPLE = Topic(
     ),
 )
 LONG = Topic(
-    name=WORDS[:100].strip(), description=WORDS[:250], examples=tuple(WORDS[n:250] for n in range(5))
+    name=WORDS[:100].strip(),
+    description=WORDS[:250],
+    examples=tuple(WORDS[n:250] for n in range(5)),
 )
 UNUSUAL = Topic(
     name="税" * 33,

@@ -67,9 +67,7 @@ class Side:
         self._window.panes.history.show(lambda width: history_lines(entries, marks, width))
 
 
-def history_lines(
-    entries: Sequence[Entry], marks: Mapping[str, Sequence[str]], width: int
-) -> Text:
+def history_lines(entries: Sequence[Entry], marks: Mapping[str, Sequence[str]], width: int) -> Text:
     """The chart of coverage and a line for each iteration, newest first."""
     if not entries:
         return Text(_NO_HISTORY, "$text-muted")
