@@ -39,7 +39,7 @@ def test_a_branch_is_told_by_the_nearest_definition() -> None:
     assert found[0].what_changed == "first"
     assert found[1].what_changed == "description +“on income”"
     assert found[3].what_changed == "from #0: unchanged"
-    assert found[4].what_changed == "from #1: description +12 bytes"
+    assert found[4].what_changed == "from #1: description +“and capital”"
 
 
 def test_a_series_of_edits_is_no_branch() -> None:

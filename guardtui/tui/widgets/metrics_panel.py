@@ -155,8 +155,9 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
         _counts(shown),
         *(_change(shown) if shown.forecast is None else _likely(shown, shown.forecast)),
         _history(shown),
+        _edit(shown),
         *_operating_point(shown, keymap),
-        *_edit(shown),
+        _scanner(shown),
     ]
     return Text("\n").join(lines)
 
@@ -473,20 +474,23 @@ def _history(shown: Dashboard) -> Text:
     return line
 
 
-def _edit(shown: Dashboard) -> list[Text]:
-    """What differs from the baseline, and what answered."""
+def _edit(shown: Dashboard) -> Text:
+    """What differs from the baseline."""
+    settings = shown.evaluation.settings
+    changed = ", ".join(shown.changes) or "unchanged"
+    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
+    state = "" if shown.recorded else f" · {preview}"
+    return Text(f"edit: {changed}{state}", "$text-muted")
+
+
+def _scanner(shown: Dashboard) -> Text:
+    """What answered."""
     settings = shown.evaluation.settings
     scanner = settings.identity
     if settings.revision:
         scanner += f", revision {settings.revision}"
     kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
-    changed = ", ".join(shown.changes) or "unchanged"
-    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
-    state = "" if shown.recorded else f" · {preview}"
-    return [
-        Text(f"edit: {changed}{state}", "$text-muted"),
-        Text(f"{kind}{scanner}", "$text-muted"),
-    ]
+    return Text(f"{kind}{scanner}", "$text-muted")
 
 
 def sparkline(values: Sequence[float | None], most: int = BARS) -> str:
@@ -497,7 +501,7 @@ def sparkline(values: Sequence[float | None], most: int = BARS) -> str:
     if high - low < _SAME:
         low, high = low - 1, high + 1  # equal values stand in the middle
     return "".join(
-        "·" if value is None else _BARS[min(7, int((value - low) / (high - low) * 8))]
+        "·" if value is None else _BARS[min(7, int((value - low) / (high - low) * 7.999 + 0.0005))]
         for value in shown
     )
 
