@@ -117,6 +117,7 @@ class Stage:
         if main.services.session.pinned != 0:
             main.services.decisions.pin(0)
         main.services.editing.replace(self.start)
+        main.panes.unzoom()
         pane.table.clear_marks()
         pane._input.value = ""
         pane._filter.hide()

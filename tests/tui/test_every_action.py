@@ -71,6 +71,7 @@ from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
+from guardtui.tui.widgets.editor import Field
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.test_loop import until
 
@@ -99,6 +100,16 @@ OUTPUTS = "id,input,target,output,kind\na,2 + 2?,4,4,sum\nb,3 + 3?,6,7,sum\n"
 
 async def nothing(stage: Stage) -> None:
     """No more than the focus that the scope asks for."""
+
+
+def field_of(stage: Stage) -> Field:
+    """The field that the keys of the editor go to."""
+    return stage.main.query_one(FOCUS[EDITOR], Field)
+
+
+async def at_its_start(stage: Stage) -> None:
+    """The cursor stands before the text of the field."""
+    field_of(stage).move_cursor((0, 0))
 
 
 @dataclass(frozen=True)
@@ -347,6 +358,11 @@ CASES: dict[str, Case] = {
     "show_views": opens(ViewList, with_a_view),
     "save_view": opens(LineDialog),
     "step_back": Case(marks, 0, marked),
+    "zoom_pane": Case(lambda stage: stage.main.panes.zoomed, "editor"),
+    "select_text": Case(lambda stage: field_of(stage).selected_text, prepare=nothing),
+    "clear_field": Case(lambda stage: field_of(stage).text, ""),
+    "to_edge(False)": Case(lambda stage: field_of(stage).cursor_location, (0, 0)),
+    "to_edge(True)": Case(lambda stage: field_of(stage).cursor_location, prepare=at_its_start),
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
