@@ -624,7 +624,15 @@ async def suggestions(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+async def beside(stage: Stage) -> None:
+    """A pane that only a broad screen has."""
+    await stage.pilot.resize_terminal(200, 60)
+    await stage.pilot.pause()
+    await stage.focus("#history")
+
+
 OPENED: dict[str, Prepare] = {
+    "beside": beside,
     "suggestions": suggestions,
     "proposals": by_letter("w"),
     "prompt_set": by_letter("c"),

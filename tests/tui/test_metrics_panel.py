@@ -97,7 +97,7 @@ def evaluated(positive: int, negative: int, wrong: int = 0) -> Evaluation:
 @pytest.mark.parametrize(
     ("counts", "told"),
     [
-        ((3, 2), "5 prompts: too few to tell (3 should trigger, 2 should not)"),
+        ((3, 2), "5 prompts: too few to tell (3 to trigger, 2 not)"),
         ((4, 50), "4 prompts that should trigger: too few to tell"),
         ((50, 9), "9 prompts that should not trigger: too few to tell"),
     ],

@@ -306,7 +306,7 @@ def _few(shown: Dashboard) -> list[Text]:
     if not few or not positive + negative:
         return []
     if max(positive, negative) < FEW:
-        each = f"{positive} should trigger, {negative} should not"
+        each = f"{positive} to trigger, {negative} not"
         told = f"{count_text(positive + negative, 'prompt')}: too few to tell ({each})"
     else:
         count, negation = (positive, "") if positive < FEW else (negative, "not ")
@@ -519,8 +519,6 @@ def summary(shown: Dashboard | None) -> Text:
     if partial is None:
         line.append(f"coverage {number(metrics.coverage)} ", _weight(shown, "coverage"))
         line.append(sign, style)
-        if min(_classes(shown)) < FEW:
-            line.append(" too few to tell", "$text-warning")
     else:
         probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
         value = "≈" + number(probable.value) if probable else _value(shown, metrics.coverage)
@@ -531,6 +529,8 @@ def summary(shown: Dashboard | None) -> Text:
     if comparison:
         # By the signs of the table: the words have no room on 60 columns.
         line.append(f"  ✗R {comparison.regressions} ✓F {comparison.fixes}")
+    if partial is None and min(_classes(shown)) < FEW:
+        line.append("  too few to tell", "$text-warning")
     return line
 
 

@@ -17,7 +17,7 @@ class HistoryPane(VerticalScroll):
 
     BORDER_TITLE = "History"
 
-    help_pane = "history"
+    help_pane = "beside"
 
     def __init__(self) -> None:
         super().__init__(id="history")
@@ -36,7 +36,7 @@ class CategoriesPane(VerticalScroll):
 
     BORDER_TITLE = "Categories"
 
-    help_pane = "categories"
+    help_pane = "beside"
 
     def __init__(self) -> None:
         super().__init__(id="categories")
