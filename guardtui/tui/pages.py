@@ -41,7 +41,7 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
 
 def category_text(categories: Mapping[str, Metrics]) -> Text:
     """Rates and mistakes of each category, one line each, below a title."""
-    return Text("\nBy category\n", "bold").append_text(category_lines(categories))
+    return Text("\nBy category\n", "bold").append_text(category_lines(categories)).append("\n")
 
 
 def category_lines(categories: Mapping[str, Metrics]) -> Text:
@@ -58,6 +58,7 @@ def category_lines(categories: Mapping[str, Metrics]) -> Text:
         text.append(f"{_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS)}{rates}")
         text.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
         text.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}\n")
+    text.rstrip()
     return text
 
 
