@@ -110,7 +110,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "zoom_pane",
-        "alt+w,ctrl+f3",
+        "alt+shift+z,ctrl+f3",
         "Zoom",
         "Give the whole screen to this pane, or all panes their places again; Esc goes back too",
         letters="z",
@@ -313,7 +313,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("select_text", "ctrl+a", "Select the field", "Its whole text", EDITOR),
     Action(
-        "clear_field", "alt+n,ctrl+delete", "Clear the field", "Undo brings the text back", EDITOR
+        "clear_field", "alt+shift+x,ctrl+delete", "Clear the field", "Undo brings the text back", EDITOR
     ),
     Action("to_edge(False)", "ctrl+home", "Start of the field", "Of its whole text", EDITOR),
     Action("to_edge(True)", "ctrl+end", "End of the field", "Of its whole text", EDITOR),

@@ -112,7 +112,7 @@ async def test_a_field_grows_with_what_is_typed_and_stays_in_sight() -> None:
         await pilot.pause()
         assert field.size.height == 2
         assert drawn(app, field) == squeezed(field.text)
-        await pilot.press("alt+n")
+        await pilot.press("alt+shift+x")
         await pilot.pause()
         assert field.size.height == 1
 
@@ -172,13 +172,13 @@ async def test_the_whole_text_is_selected_cleared_and_gone_through_by_keys() -> 
         assert field.selected_text == TOPIC_OF_LINES.description
         await pilot.press("x")
         assert app.topic.description == "x"
-        await pilot.press("ctrl+z", "alt+n")
+        await pilot.press("ctrl+z", "alt+shift+x")
         assert app.topic.description == ""
         await pilot.press("ctrl+z")
         assert app.topic.description == TOPIC_OF_LINES.description
         # On the intent there is no text: nothing happens.
         app.editor.query_one(IntentField).focus()
-        await pilot.press("alt+n", "ctrl+a", "ctrl+home", "ctrl+end")
+        await pilot.press("alt+shift+x", "ctrl+a", "ctrl+home", "ctrl+end")
         assert app.topic == TOPIC_OF_LINES
 
 

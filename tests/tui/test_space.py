@@ -70,7 +70,7 @@ async def test_any_pane_zooms_and_escape_goes_back(topic_path: Path, size: tuple
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         panes = main.panes
         for name, key in [
-            ("editor", "alt+w"),
+            ("editor", "alt+shift+z"),
             ("metrics", "z"),
             ("results", "z"),
             ("detail", "z"),
@@ -93,11 +93,11 @@ async def test_any_pane_zooms_and_escape_goes_back(topic_path: Path, size: tuple
 
 async def test_the_zoom_goes_along_with_the_focus(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("alt+w", "f5")
+        await pilot.press("alt+shift+z", "f5")
         await until(pilot, lambda: main.panes.zoomed == "metrics")
         await pilot.press("f5", "enter")
         await until(pilot, lambda: main.panes.zoomed == "detail")
-        await pilot.press("alt+w")
+        await pilot.press("alt+shift+z")
         assert main.panes.zoomed == ""
 
     await drive(topic_path, run)

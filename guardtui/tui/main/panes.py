@@ -139,7 +139,7 @@ class Panes:
         """The panes that follow each other, and which of them it is now."""
         names = (*STACKED, *SIDE) if self.broad else (*STACKED, "detail")
         if self._focused and (self.zoomed or not self.stacked):
-            here = self._pane_in_focus
+            here = self.zoomed or self._pane_in_focus  # the focus follows a moment later
             return names, here if here in names else "editor"
         return STACKED, self.shown
 
