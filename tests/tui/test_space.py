@@ -65,7 +65,7 @@ async def test_the_intent_is_in_sight_and_the_fields_are_wide_at_100_by_30(
     await drive(topic_path, run, (100, 30))
 
 
-@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (100, 30), (80, 24)])
 async def test_any_pane_zooms_and_escape_goes_back(topic_path: Path, size: tuple[int, int]) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         panes = main.panes
