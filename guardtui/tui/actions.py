@@ -311,12 +311,13 @@ ACTIONS: tuple[Action, ...] = (
         "Leave the filter line; clear the marks, the filter, the category",
         RESULTS,
     ),
-    Action("select_text", "ctrl+a", "Select the field", "Its whole text", EDITOR),
     Action(
-        "clear_field", "alt+shift+x,ctrl+delete", "Clear the field", "Undo brings the text back", EDITOR
+        "clear_field",
+        "alt+shift+x,ctrl+delete",
+        "Clear the field",
+        "Undo brings the text back",
+        EDITOR,
     ),
-    Action("to_edge(False)", "ctrl+home", "Start of the field", "Of its whole text", EDITOR),
-    Action("to_edge(True)", "ctrl+end", "End of the field", "Of its whole text", EDITOR),
     Action("move_example(-1)", "alt+up,alt+k", "Move the example up", "Change places", EDITOR),
     Action("move_example(1)", "alt+down,alt+j", "Move the example down", "Change places", EDITOR),
     Action("remove_example", "alt+x", "Remove the example", "Undo brings it back", EDITOR),

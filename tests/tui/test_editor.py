@@ -65,6 +65,7 @@ class Bench(Screen[None]):
 
 class BenchApp(App[None]):
     CSS_PATH = "../../guardtui/tui/styles/main.tcss"
+    CSS = "Bench #editor { max-height: 100%; }"  # nothing stands below it here
 
     def __init__(self, topic: Topic = TOPIC) -> None:
         super().__init__()

@@ -107,11 +107,6 @@ def field_of(stage: Stage) -> Field:
     return stage.main.query_one(FOCUS[EDITOR], Field)
 
 
-async def at_its_start(stage: Stage) -> None:
-    """The cursor stands before the text of the field."""
-    field_of(stage).move_cursor((0, 0))
-
-
 @dataclass(frozen=True)
 class Case:
     """What comes before, and what an author then sees: `look` gives another value than before.
@@ -359,10 +354,7 @@ CASES: dict[str, Case] = {
     "save_view": opens(LineDialog),
     "step_back": Case(marks, 0, marked),
     "zoom_pane": Case(lambda stage: stage.main.panes.zoomed, "editor"),
-    "select_text": Case(lambda stage: field_of(stage).selected_text, prepare=nothing),
     "clear_field": Case(lambda stage: field_of(stage).text, ""),
-    "to_edge(False)": Case(lambda stage: field_of(stage).cursor_location, (0, 0)),
-    "to_edge(True)": Case(lambda stage: field_of(stage).cursor_location, prepare=at_its_start),
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),

@@ -282,21 +282,10 @@ class TopicEditor(VerticalScroll, can_focus=False):
         focused = self.screen.focused
         return focused if isinstance(focused, Field) else None
 
-    def action_select_text(self) -> None:
-        """Select the whole text of the field with the focus."""
-        if self._focused_field is not None:
-            self._focused_field.select_all()
-
     def action_clear_field(self) -> None:
         """Empty the field with the focus."""
         if self._focused_field is not None:
             self._focused_field.clear_text()
-
-    def action_to_edge(self, end: bool, select: bool = False) -> None:
-        """Go to the start of the whole text, or to its end."""
-        field = self._focused_field
-        if field is not None:
-            field.move_cursor(field.document.end if end else (0, 0), select=select)
 
     # --- examples as rows -----------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 from textual import events
+from textual.binding import Binding
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -48,6 +49,15 @@ class Field(TextArea):
     after it, single characters deleted one after the other, a paste, one command of Vim's
     including what is then typed. Going elsewhere or pausing ends a run.
     """
+
+    # Keys of every text field, as Home and Ctrl-U are: the help lists them, and they stay.
+    BINDINGS = [
+        Binding("ctrl+a", "select_all", "Select all", show=False),
+        Binding("ctrl+home", "to_edge(False)", "Start of the text", show=False),
+        Binding("ctrl+end", "to_edge(True)", "End of the text", show=False),
+        Binding("ctrl+shift+home", "to_edge(False, True)", "Select to the start", show=False),
+        Binding("ctrl+shift+end", "to_edge(True, True)", "Select to the end", show=False),
+    ]
 
     @dataclass
     class Changed(TextArea.Changed):
@@ -233,6 +243,10 @@ class Field(TextArea):
         """Return the end of the line, however it is wrapped."""
         row = self.cursor_location[0]
         return row, len(self.document.lines[row])
+
+    def action_to_edge(self, end: bool, select: bool = False) -> None:
+        """Go to the start of the whole text, or to its end."""
+        self.move_cursor(self.document.end if end else (0, 0), select=select)
 
     def clear_text(self) -> None:
         """Remove the whole text, as one step that can be undone."""
