@@ -228,7 +228,7 @@ def _history(report: ReportInput) -> Iterator[str]:
         label = guardrail_label(iteration.evaluation.settings, _short_cell)
         yield (
             f"| {iteration.number} | {iteration.decision.value} | {rates} "
-            f"| {label} | {entry.what_changed} |"
+            f"| {label} | {code_span(entry.what_changed, cell=True)} |"
         )
     yield ""
 

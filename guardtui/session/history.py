@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from guardtui.domain.edit_names import edit_names
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.session.session import Decision, Iteration
 
@@ -57,10 +58,10 @@ class Entry:
 
     @property
     def what_changed(self) -> str:
-        """The change in words, with where it branched off."""
+        """The change by its words, inert, with where it branched off."""
         if self.came_from is None:
             return "first"
-        told = ", ".join(self.changes) or "unchanged"
+        told = ", ".join(edit_names(self.came_from.topic, self.topic)) or "unchanged"
         return f"from {self.came_from.name}: {told}" if self.branched else told
 
 

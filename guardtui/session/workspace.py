@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from guardtui.domain.edit_names import edit_names
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, describe_changes
+from guardtui.domain.topic import Topic
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
@@ -183,10 +184,10 @@ class Workspace:
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What the definition changes against the baseline, in words."""
+        """What the definition changes against the baseline, by the words that changed, inert."""
         baseline = self.session.baseline
         origin = baseline.evaluation.topic if baseline else self.topic_file.topic
-        return describe_changes(origin, self.session.topic)
+        return edit_names(origin, self.session.topic)
 
     def write(
         self, evaluation: Evaluation, decision: Decision, forecast: ForecastBefore | None = None

@@ -143,6 +143,16 @@ ACTIONS: tuple[Action, ...] = (
         menu="p",
     ),
     Action(
+        "zoom_pane",
+        "alt+shift+z,ctrl+f3",
+        "Zoom",
+        "Give the whole screen to this pane, or all panes their places again; Esc goes back too",
+        letters="z",
+        shown=True,
+        rank=40,
+        menu="z",
+    ),
+    Action(
         "show_check",
         "f6,ctrl+l",
         "Check the data",
@@ -513,6 +523,13 @@ ACTIONS: tuple[Action, ...] = (
         "One step back",
         "Leave the filter line; clear the marks, the filter, the category",
         RESULTS,
+    ),
+    Action(
+        "clear_field",
+        "alt+shift+x,ctrl+delete",
+        "Clear the field",
+        "Undo brings the text back",
+        EDITOR,
     ),
     Action(
         "move_example(-1)",

@@ -61,9 +61,9 @@ PANES: dict[str, PaneHelp] = {
         "The definition",
         """\
 Name, description and two to five examples of your topic, as the guardrail is given them. Beside
-each field stand the bytes used and the most allowed: 100 for the name, 250 for the description and
-for each example, 1000 together. A letter with an accent takes two bytes, an emoji four. ! marks a
-field over its limit, ⚠ below the fields says what to mend. Over a limit the definition is still
+each field stand the bytes used: at most 100 for the name, 250 for the description and for each
+example, 1000 together. A letter with an accent takes two bytes, an emoji four. “12 over” says by
+how much a text is too long, ⚠ below the fields what to fix. Over a limit the definition is still
 evaluated here; only the real guardrail refuses it.
 
 Just type. At each pause the metrics and the results follow. Matching is by similarity and not by
@@ -71,7 +71,17 @@ logic: “not about X” attracts X. Say what the topic is, in the words of the 
 an example close to a missed prompt often repairs several.""",
         ("topic", "intent"),
         ("editor",),
-        (("Enter, Tab", "Go to the next field"), ("Shift+Tab", "Go to the field before")),
+        (
+            ("Enter, Tab", "Go to the next field"),
+            ("Shift+Tab", "Go to the field before"),
+            ("Home", "Start of the line, however many rows it has"),
+            ("End", "End of the line"),
+            ("Ctrl+Home, Ctrl+End", "Start and end of the text"),
+            ("^a", "Select the whole text"),
+            ("^u", "Delete to the start of the line"),
+            ("^k", "Delete to the end of the line"),
+            ("^w", "Delete the word before"),
+        ),
     ),
     "intent": PaneHelp(
         "The intent",
@@ -97,9 +107,10 @@ With ten labels of each class the threshold is fitted to them once, when the pro
 is then the coverage to trust. Separation does not depend on the threshold: judge edits by it where
 that of the real guardrail is not known. ⚠ says when another threshold would now give more.
 
-history draws the coverage of the recorded iterations as bars from 0 to 1; the same numbers stand
-at the end of this pane (scroll down), and in the history. “edit” says what differs from
-the baseline, “preview” that this is not recorded. “proxy” is the scanner.""",
+history draws the coverage of the recorded iterations as bars, from the lowest of them to the
+highest, and names these two; every figure is in the history. “edit” says what differs from the
+baseline, “preview” that this is not recorded. “proxy” is the scanner. Of fewer than ten prompts of
+a class no rate can be told: then it is not bold, and a line says so.""",
         (
             "coverage",
             "separation",
@@ -114,6 +125,16 @@ the baseline, “preview” that this is not recorded. “proxy” is the scanne
             "plateau",
             "threshold",
         ),
+        (),
+        (MOVE, NEXT),
+    ),
+    "beside": PaneHelp(
+        "History and categories",
+        """\
+What stands beside the results on a screen of 160 columns or more. History has every recorded
+iteration, newest first: ★ is the best, ◆ the baseline. Categories has the rates and mistakes of
+each category. Both follow what you do. F4 opens the whole history, to compare and restore.""",
+        ("iteration", "baseline", "TPR", "TNR"),
         (),
         (MOVE, NEXT),
     ),

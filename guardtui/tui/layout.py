@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,7 +20,7 @@ _OURS: dict[str, tuple[str, int, Literal["left", "right"], str]] = {
     "outcome": ("is", 5, "left", "outcome (TP, TN, FP, FN)"),
     "prompt": ("prompt", 0, "left", "prompt"),
     "score": ("score", 6, "right", "score"),
-    "matched": ("match", 5, "left", "matched part of the definition"),
+    "matched": ("match", 6, "left", "matched part of the definition"),
     "was": ("was", 7, "left", "outcome in the baseline"),
     "category": ("category", 18, "left", "category"),
     "stopped": ("stopped by", 18, "left", "stopped by (topics of the profile)"),
@@ -58,14 +58,14 @@ class Layout:
         chosen = [one for one in self.columns if one.key in known]
         return (*chosen, *(ColumnChoice(key, False) for key in known if key not in named))
 
-    def shown(self, prompts: PromptSet) -> tuple[str, ...]:
-        """Keys of the columns to show; never none."""
+    def shown(self, prompts: PromptSet, empty: Collection[str] = ()) -> tuple[str, ...]:
+        """Keys of the columns to show; never none. Those that are `empty` now take no room."""
         keys = tuple(one.key for one in self.choices(prompts) if one.shown)
-        return keys or ("prompt",)
+        return tuple(key for key in keys if key not in empty) or keys or ("prompt",)
 
-    def table_columns(self, prompts: PromptSet) -> tuple[Column, ...]:
+    def table_columns(self, prompts: PromptSet, empty: Collection[str] = ()) -> tuple[Column, ...]:
         """The columns to show, as the table takes them."""
-        return tuple(map(_table_column, self.shown(prompts)))
+        return tuple(map(_table_column, self.shown(prompts, empty)))
 
     @property
     def widths(self) -> dict[str, int]:

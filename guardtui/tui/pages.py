@@ -40,8 +40,13 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
 
 
 def category_text(categories: Mapping[str, Metrics]) -> Text:
+    """Rates and mistakes of each category, one line each, below a title."""
+    return Text("\nBy category\n", "bold").append_text(category_lines(categories)).append("\n")
+
+
+def category_lines(categories: Mapping[str, Metrics]) -> Text:
     """Rates and mistakes of each category, one line each."""
-    text = Text("\nBy category\n", "bold")
+    text = Text()
     most = max((max(one.fn, one.fp) for one in categories.values()), default=0)
     wide = max(5, len(str(most)) + 2)
     some_open = any(one.open for one in categories.values())
@@ -53,6 +58,7 @@ def category_text(categories: Mapping[str, Metrics]) -> Text:
         text.append(f"{_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS)}{rates}")
         text.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
         text.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}\n")
+    text.rstrip()
     return text
 
 

@@ -135,6 +135,13 @@ class Results(OrderedRows):
     def keys(self) -> NDArray[np.uint64]:
         return self.evaluation.keys
 
+    @property
+    def empty_columns(self) -> frozenset[str]:
+        """Keys of columns that would be blank in every row of the prompt set."""
+        before = None if self.comparison is None else self.comparison.before
+        same = before is None or np.all((before == self.evaluation.codes) | (before == ABSENT))
+        return frozenset({"was"} if same else ())
+
     def rows_of(self, row_ids: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Rows of the prompt set, intp [m], those shown first; an unknown id has none."""
         rows = np.flatnonzero(np.isin(self.evaluation.keys, row_ids, assume_unique=True))

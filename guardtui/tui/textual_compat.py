@@ -12,6 +12,7 @@ from typing import Any
 
 from textual.app import App
 from textual.binding import Keymap
+from textual.document._wrapped_document import WrappedDocument
 from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.keys import _character_to_key
@@ -30,8 +31,10 @@ __all__ = [
     "key_of_character",
     "keymap_of",
     "restart_blink",
+    "rewrap",
     "start_with_theme",
     "visible_regions",
+    "wrapped_height",
 ]
 
 
@@ -123,3 +126,20 @@ def visible_regions(app: App[Any]) -> list[Region]:
 def restart_blink(area: TextArea) -> None:
     """Show the cursor at once after a key that the text area itself did not see."""
     area._restart_blink()
+
+
+def rewrap(area: TextArea) -> None:
+    """Wrap the text for the width of now, and forget the rows that were drawn for another one.
+
+    The area does so itself only when it hears of its new size, which may be after it was drawn.
+    """
+    area._rewrap_and_refresh_virtual_size()
+
+
+def wrapped_height(area: TextArea, width: int) -> int:
+    """Return how many rows the text of an area takes in a content width of so many cells.
+
+    A `ScrollView` answers with the rows of the width it had before. One cell is the cursor's.
+    """
+    room = max(1, width - area.gutter_width - 1)
+    return WrappedDocument(area.document, room, area.indent_width).height

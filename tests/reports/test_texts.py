@@ -176,7 +176,7 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
     assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
     assert (
         "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | engine (stand-in) | "
-        "description +13 bytes |" in text
+        "`description +“commit↵fraud”` |" in text
     )
     assert "## Regressions (1)" in text
     assert "was TP" in text

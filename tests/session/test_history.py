@@ -37,9 +37,9 @@ def test_a_branch_is_told_by_the_nearest_definition() -> None:
     assert origins == [None, "#0", "#0", "#0", "#1"]
     assert [entry.branched for entry in found] == [False, False, True, True, True]
     assert found[0].what_changed == "first"
-    assert found[1].what_changed == "description +10 bytes"
+    assert found[1].what_changed == "description +“on income”"
     assert found[3].what_changed == "from #0: unchanged"
-    assert found[4].what_changed == "from #1: description +12 bytes"
+    assert found[4].what_changed == "from #1: description +“and capital”"
 
 
 def test_a_series_of_edits_is_no_branch() -> None:
@@ -58,7 +58,7 @@ def test_imported_ones_come_first_with_the_name_of_the_topic() -> None:
     assert [entry.name for entry in found] == ["i0", "i1", "#0"]
     assert found[1].topic == Topic(name="Tax", description="a b", examples=("one",))
     assert (found[1].iteration, found[1].scanner, found[1].coverage) == (None, "imported", 0.8)
-    assert found[1].what_changed == "description +2 bytes"
+    assert found[1].what_changed == "description +“b”"
     # What is recorded says the same with an import and without, on the screen and in reports.
     assert found[2].what_changed == recorded_history(session.iterations)[0].what_changed == "first"
     assert history([], (), TOPIC) == []

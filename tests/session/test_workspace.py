@@ -211,7 +211,7 @@ def test_what_is_edited_against_the_baseline_is_told(path: Path) -> None:
     workspace = Workspace.open(path)
     assert workspace.changes == ()
     edited(workspace, "tax")
-    assert workspace.changes == ("description −7 bytes",)
+    assert workspace.changes == ("description −“advice”",)
     workspace.session.record(workspace.write(evaluation(workspace.session.topic, 5), Decision.KEEP))
     assert workspace.changes == ()
 

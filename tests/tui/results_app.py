@@ -80,7 +80,7 @@ async def on_all(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) 
 
     async def begun(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
-        if not main.has_class("-wide"):
+        if main.panes.stacked:
             await pilot.press("f5", "f5")
         pane.table.focus()
         await pilot.press("7")

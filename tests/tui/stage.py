@@ -59,6 +59,7 @@ class Stage:
         self.start = self.main.services.session.topic
         # Never those of whoever runs the tests.
         self.main.services.connections.options = RemoteOptions(environment={}, config=NO_FILE)
+        self.size = app.size
         self.told: list[str] = []
         self.left = self.saved = 0
         usual = app.notify
@@ -117,6 +118,10 @@ class Stage:
         if main.services.session.pinned != 0:
             main.services.decisions.pin(0)
         main.services.editing.replace(self.start)
+        main.panes.unzoom()
+        if app.size != self.size:
+            await self.pilot.resize_terminal(*self.size)
+            await self.pilot.pause()
         pane.table.clear_marks()
         pane._input.value = ""
         pane._filter.hide()

@@ -172,7 +172,8 @@ def test_a_hostile_prompt_with_marks_is_inert() -> None:
 async def test_text_is_selected_with_the_mouse_and_copied(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = main.query_one(DetailPane).query_one(MarkedText)
-        await until(pilot, lambda: "keep" in str(shown.render()))
+        await until(pilot, lambda: "words:" in str(shown.render()))
+        await pilot.pause()  # the pane grows by the line of the words
         await pilot.mouse_down(shown, offset=(0, 1))
         await pilot.hover(shown, offset=(60, 1))
         await pilot.mouse_up(shown, offset=(60, 1))

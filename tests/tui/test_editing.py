@@ -79,7 +79,7 @@ async def test_the_difference_is_shown_word_by_word(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab", *" only", "f12")
         await until(pilot, lambda: "{+ only+}" in frame(app))
-        assert "description +5 bytes" in said(app)
+        assert "description +“only”" in said(app)
         await pilot.press(*" more")
         await until(pilot, lambda: "{+ only more+}" in frame(app))
         await pilot.press("f2")

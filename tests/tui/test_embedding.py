@@ -71,7 +71,7 @@ async def test_figures_of_a_part_are_marked_wherever_they_stand_and_those_of_all
         assert "partial" not in shown
         assert "≈" not in shown
         assert "open" not in shown
-        assert f"fitted to your {COUNT} labels" in shown
+        assert f"fitted to {COUNT} labels" in shown
 
 
 async def test_on_a_small_screen_the_line_of_figures_is_marked(path: Path, held: Held) -> None:

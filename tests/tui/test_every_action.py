@@ -75,6 +75,7 @@ from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
+from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
 from tests.tui.stage import BROKEN, Stage, folders, on_stage
 from tests.tui.test_loop import until
@@ -104,6 +105,11 @@ OUTPUTS = "id,input,target,output,kind\na,2 + 2?,4,4,sum\nb,3 + 3?,6,7,sum\n"
 
 async def nothing(stage: Stage) -> None:
     """No more than the focus that the scope asks for."""
+
+
+def field_of(stage: Stage) -> Field:
+    """The field that the keys of the editor go to."""
+    return stage.main.query_one(FOCUS[EDITOR], Field)
 
 
 @dataclass(frozen=True)
@@ -355,6 +361,8 @@ CASES: dict[str, Case] = {
     "show_views": opens(ViewList, with_a_view),
     "save_view": opens(LineDialog),
     "step_back": Case(marks, 0, marked),
+    "zoom_pane": Case(lambda stage: stage.main.panes.zoomed, "editor"),
+    "clear_field": Case(lambda stage: field_of(stage).text, ""),
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
@@ -641,7 +649,15 @@ async def suggestions(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+async def beside(stage: Stage) -> None:
+    """A pane that only a broad screen has."""
+    await stage.pilot.resize_terminal(200, 60)
+    await stage.pilot.pause()
+    await stage.focus("#history")
+
+
 OPENED: dict[str, Prepare] = {
+    "beside": beside,
     "suggestions": suggestions,
     "proposals": by_letter("w"),
     "prompt_set": by_letter("c"),

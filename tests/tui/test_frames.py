@@ -1,4 +1,4 @@
-"""Every pane, state and dialog as a frame of text at three sizes, compared with the stored one.
+"""Every pane, state and dialog as a frame of text, at several sizes, compared with the stored one.
 
 Accept a wanted change with `pytest tests/tui/test_frames.py --update-frames`, and look at it.
 """
@@ -115,6 +115,16 @@ Play = Callable[[Scene], Awaitable[None]]
 
 async def panes(scene: Scene) -> None:
     await scene.each_pane("pane", "editor", "metrics", "results", "detail")
+
+
+async def all_panes(scene: Scene) -> None:
+    """The panes at the sizes between; what stands beside the results where it does."""
+    await panes(scene)
+    await scene.pilot.press("z")
+    await scene.take("pane-zoomed")
+    await scene.pilot.press("escape")
+    if scene.main.panes.broad:
+        await scene.each_pane("pane", "history", "categories")
 
 
 async def filters(scene: Scene) -> None:
@@ -286,8 +296,32 @@ async def test_frames_of_a_window_that_is_too_small(
     assert not album.differences, "\n\n".join(album.differences)
 
 
+MORE_SIZES = {
+    (100, 30): "pane-editor pane-metrics pane-results pane-detail pane-zoomed",
+    (200, 60): "pane-editor pane-metrics pane-results pane-detail pane-zoomed "
+    "pane-history pane-categories",
+}
+"""Sizes at which the panes lie otherwise, and the frames of them."""
+
+
+@pytest.mark.parametrize("size", MORE_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_frames_of_the_panes_at_other_sizes(
+    topic_path: Path, size: tuple[int, int], request: pytest.FixtureRequest
+) -> None:
+    app = make_app(topic_path)
+    album = Album(app, size, request.config.getoption("--update-frames", default=False))
+    async with app.run_test(size=size) as pilot:
+        scene = Scene(pilot, app, album)
+        await scene.rest()
+        await all_panes(scene)
+    assert album.taken == MORE_SIZES[size].split()
+    assert not album.differences, "\n\n".join(album.differences)
+
+
 def test_no_frame_is_left_over() -> None:
     wanted = {
+        *(file_of(name, size) for size, names in MORE_SIZES.items() for name in names.split())
+    } | {
         file_of(name, size)
         for _, names in PLAYS.values()
         for name in names.split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
@@ -18,10 +18,24 @@ from guardtui.tui.widgets.footer import FittingFooter
 from guardtui.tui.widgets.metrics_panel import MetricsPanel
 from guardtui.tui.widgets.results_pane import ResultsPane
 from guardtui.tui.widgets.scan_pane import ScanPane
-from guardtui.tui.widgets.too_small import too_small
+from guardtui.tui.widgets.side_panes import CategoriesPane, HistoryPane
+from guardtui.tui.widgets.too_small import SMALLEST, Breakpoints, too_small
+
+BREAKPOINTS: Breakpoints = (
+    [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide"), (160, "-broad")],
+    [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
+)
+"""Classes of the screen by its columns and by its lines.
+
+Narrow or short: one pane at a time. Wide and tall: Topic or Metrics above the results. Wide and
+high: both, side by side. Broad: history, categories and detail beside the results as well.
+"""
 
 STACKED = ("editor", "metrics", "results")
 """Panes of which a small screen shows one; the detail lies below the results."""
+
+SIDE = ("detail", "history", "categories")
+"""Panes beside the results of a broad screen; a smaller one has the detail below them."""
 
 
 class Panes:
@@ -33,6 +47,8 @@ class Panes:
         self.metrics = MetricsPanel()
         self.results = ResultsPane()
         self.detail = DetailPane()
+        self.history = HistoryPane()
+        self.categories = CategoriesPane()
         self.scan = ScanPane()
         self.header = Static("", id="header", markup=False)
         self.summary = Static("", id="summary", markup=False)
@@ -47,9 +63,12 @@ class Panes:
             yield self.metrics
         yield self.progress
         yield self.scan
-        with Vertical(id="bottom"):
+        with Container(id="bottom"):
             yield self.results
-            yield self.detail
+            with Vertical(id="side"):
+                yield self.detail
+                yield self.history
+                yield self.categories
         yield FittingFooter(compact=True, show_command_palette=False)
         yield too_small("guardtui needs")
 
@@ -67,10 +86,23 @@ class Panes:
         pane: Widget = getattr(self, name)
         return pane
 
+    def _has(self, *classes: str) -> bool:
+        return any(map(self._screen.has_class, classes))
+
     @property
     def side_by_side(self) -> bool:
         """Whether there is room for all panes."""
-        return self._screen.has_class("-wide") and self._screen.has_class("-tall")
+        return self.broad or (self._has("-wide") and self._has("-high"))
+
+    @property
+    def broad(self) -> bool:
+        """Whether there is room for history and categories beside the results."""
+        return self._has("-broad") and self._has("-tall", "-high")
+
+    @property
+    def stacked(self) -> bool:
+        """Whether one pane is shown at a time, the detail with the results."""
+        return self._has("-narrow", "-short", "-tiny", "-flat")
 
     @property
     def shown(self) -> str:
@@ -79,7 +111,9 @@ class Panes:
 
     def mark_focus(self) -> None:
         """Mark the title of the pane that keys go to; colour alone says too little."""
-        for pane in map(self.named, (*STACKED, "detail")):
+        if self.zoomed and self._pane_in_focus not in ("", self.zoomed):
+            self._zoom(self._pane_in_focus)
+        for pane in map(self.named, (*STACKED, *SIDE)):
             focused = pane in self._focused
             if pane.has_class("-focused") != focused:
                 pane.set_class(focused, "-focused", update=False)
@@ -92,6 +126,12 @@ class Panes:
     def _focused(self) -> Iterable[Widget]:
         focused = self._screen.focused
         return [] if focused is None else list(focused.ancestors_with_self)  # type: ignore[arg-type]
+
+    @property
+    def _pane_in_focus(self) -> str:
+        """The name of the pane that keys go to; "" for none."""
+        within = self._focused
+        return next((name for name in (*STACKED, *SIDE) if self.named(name) in within), "")
 
     def show_next(self) -> None:
         """Go to the next pane; where there is room for all, the detail is one of them."""
@@ -106,16 +146,42 @@ class Panes:
     @property
     def _round(self) -> tuple[tuple[str, ...], str]:
         """The panes that follow each other, and which of them it is now."""
-        if not (self._focused and self.side_by_side):
-            return STACKED, self.shown
-        names, within = (*STACKED, "detail"), self._focused
-        return names, next((name for name in names if self.named(name) in within), "editor")
+        names = (*STACKED, *SIDE) if self.broad else (*STACKED, "detail")
+        if self._focused and (self.zoomed or not self.stacked):
+            here = self.zoomed or self._pane_in_focus  # the focus follows a moment later
+            return names, here if here in names else "editor"
+        return STACKED, self.shown
+
+    # --- zoom -----------------------------------------------------------------------------
+
+    @property
+    def zoomed(self) -> str:
+        """The pane that has the whole screen; "" while all have their places."""
+        names = (*STACKED, *SIDE)
+        return next((name for name in names if self._screen.has_class(f"-zoom-{name}")), "")
+
+    def zoom(self) -> None:
+        """Give the whole screen to the pane that keys go to, or all panes their places again."""
+        self._zoom("" if self.zoomed else self._pane_in_focus or self.shown)
+
+    def unzoom(self) -> bool:
+        """Give all panes their places again; whether one had the whole screen."""
+        was_zoomed = bool(self.zoomed)
+        self._zoom("")
+        return was_zoomed
+
+    def _zoom(self, name: str) -> None:
+        for one in (*STACKED, *SIDE):
+            self._screen.set_class(one == name, f"-zoom-{one}")
+        self._screen.set_class(bool(name), "-zoomed")
 
     def show(self, name: str, *, keep_focus: bool = False) -> None:
         """Show a pane and focus it; with `keep_focus` only where the focus is elsewhere."""
-        in_sight = "results" if name == "detail" else name
+        in_sight = "results" if name in SIDE else name
         for stacked in STACKED:
             self._screen.set_class(stacked == in_sight, f"-pane-{stacked}")
+        if self.zoomed:
+            self._zoom(name)
         pane = self.named(name)
         if keep_focus and pane in self._focused:
             return

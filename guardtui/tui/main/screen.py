@@ -9,6 +9,7 @@ from typing import Any
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Button
@@ -32,10 +33,11 @@ from guardtui.tui.main.definition import Definition
 from guardtui.tui.main.feature import ActionMethod, Feature
 from guardtui.tui.main.key_hints import hint_of
 from guardtui.tui.main.leaving import leaving_text
-from guardtui.tui.main.panes import Panes
+from guardtui.tui.main.panes import BREAKPOINTS, Panes
 from guardtui.tui.main.progress import POLL_EVERY, EngineProgress
 from guardtui.tui.main.questions import DIALOGS
 from guardtui.tui.main.rows import Rows
+from guardtui.tui.main.side import Side
 from guardtui.tui.main.tools import Tools
 from guardtui.tui.main.window import Window
 from guardtui.tui.main.workspace import EngineSettings, WorkspaceFiles
@@ -56,7 +58,7 @@ from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
-from guardtui.tui.widgets.too_small import BREAKPOINTS, classes_for
+from guardtui.tui.widgets.too_small import classes_for
 
 
 class Greeting(Enum):
@@ -69,7 +71,12 @@ class Greeting(Enum):
 class MainScreen(Screen[None]):
     """Composes; what it does is in `features`, told of each state in their order."""
 
-    BINDINGS = [*performed(SCREEN), *TOUR_BINDINGS]
+    BINDINGS = [
+        *performed(SCREEN),
+        *TOUR_BINDINGS,
+        # Where nothing of the pane itself is left to leave.
+        Binding("escape", "unzoom", "Back from the zoom", show=False),
+    ]
     HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(
@@ -101,6 +108,7 @@ class MainScreen(Screen[None]):
         self.definition = Definition(services, window)
         self.header = Header(services, window)
         self.rows = Rows(services, window)
+        self.side = Side(services, window)
         self.progress = EngineProgress(services.engine, window)
         self.files = WorkspaceFiles(services, window)
         self.scanning = Scanning(services, window)
@@ -112,6 +120,7 @@ class MainScreen(Screen[None]):
             self.header,
             Metrics(services, window),
             self.rows,
+            self.side,
             self.progress,
             self.scanning,
             TopicsInAirs(
@@ -154,7 +163,7 @@ class MainScreen(Screen[None]):
         return self.services.state
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size), update=False)
+        self.add_class(*classes_for(self.app.size, BREAKPOINTS), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -203,6 +212,9 @@ class MainScreen(Screen[None]):
         if action in ("tour_step", "leave_tour"):
             return self.tour.box is not None
         return super().check_action(action, parameters)
+
+    def action_unzoom(self) -> None:
+        self.panes.unzoom()
 
     def action_tour_step(self, step: int) -> None:
         self.tour.step(step)
@@ -314,11 +326,12 @@ class MainScreen(Screen[None]):
 
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:
-        self.panes.detail.focus()
+        self.panes.show("detail")
 
     @on(messages.DetailLeft)
     def detail_left(self) -> None:
-        self.panes.results.table.focus()
+        if not self.panes.unzoom():
+            self.panes.results.table.focus()
 
     @on(Button.Pressed, "TourBox Button")
     def tour_button_pressed(self, event: Button.Pressed) -> None:
@@ -327,4 +340,5 @@ class MainScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self.header.draw()
+        self.window.later(self.side.draw)
         self.tour.resized()

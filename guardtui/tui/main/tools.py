@@ -22,6 +22,7 @@ class Tools:
         """The file of outputs that was scored last."""
         self.actions: Mapping[str, ActionMethod] = {
             "next_pane": window.panes.show_next,
+            "zoom_pane": window.panes.zoom,
             "show_help": lambda: show_help(window.app),
             "jump": lambda: show_jump(window.app),
             "screenshot": lambda: window.app.run_action("screenshot"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+import numpy as np
+
 from guardtui.app.engine_findings import engine_findings
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.operating_point import FITTED, SHIPPED
-from guardtui.domain.prompt_edit import PromptEdit
+from guardtui.domain.prompt_edit import Add, PromptEdit
 from guardtui.domain.prompts import Finding, check_prompt_set
 from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
@@ -71,7 +73,18 @@ class WorkspaceFiles:
 
     def edit_prompts(self, edit: PromptEdit | None) -> None:
         """Edit the prompts, or undo the last edit (None)."""
-        self._window.start(self._services.sync.edit_prompts(edit), group="prompts")
+        self._window.start(self._edit_prompts(edit), group="prompts")
+
+    async def _edit_prompts(self, edit: PromptEdit | None) -> None:
+        """Edit the prompts; one that was added or has come back is selected, to see its score."""
+        workspace = self._services.workspace
+        before = workspace.prompts.keys
+        await self._services.sync.edit_prompts(edit)
+        if edit is None or isinstance(edit, Add):
+            now = workspace.prompts.keys
+            new = now[~np.isin(now, before)]
+            if len(new):
+                self._window.panes.results.select_when_shown(int(new[0]))
 
     def save_view(self, event: ViewSaved) -> None:
         """Save a view in the session: another window may have saved one meanwhile."""

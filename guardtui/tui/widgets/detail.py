@@ -173,7 +173,11 @@ class DetailPane(VerticalScroll):
 
     def on_resize(self, event: events.Resize) -> None:
         if self._width != self._drawn_for:
+            self.styles.min_height = None
             self._draw()
+        elif self.styles.height is not None and self.styles.height.is_auto:
+            # A prompt that needs fewer lines than the one before leaves the panes where they are.
+            self.styles.min_height = self.outer_size.height
 
     @property
     def _width(self) -> int:

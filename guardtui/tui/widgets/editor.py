@@ -39,7 +39,8 @@ __all__ = ["Field", "IntentField", "TopicEditor"]
 NEAR = 0.9
 """Share of a limit from which on its counter warns."""
 
-COUNTER_CELLS = 9
+COUNTER_CELLS = 4
+"""Cells of a counter; one that says by how much a text is too long takes more."""
 
 NAME_HINTS = ("a short name for the topic", "its name")
 DESCRIPTION_HINTS = (
@@ -89,17 +90,15 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._shown_examples = topic.examples
 
     def compose(self) -> ComposeResult:
-        yield from self._row("name", "name", self._topic.name, NAME_BYTES, 1)
-        yield from self._row(
-            "description", "description", self._topic.description, DESCRIPTION_BYTES, 4
-        )
+        yield from self._row("name", "name", self._topic.name, NAME_BYTES)
+        yield from self._row("description", "desc", self._topic.description, DESCRIPTION_BYTES)
         slots = max(EXAMPLES_AT_MOST, len(self._topic.examples))
         for number in range(1, slots + 1):
             text = self._topic.examples[number - 1] if number <= len(self._topic.examples) else ""
-            yield from self._row(f"example-{number}", f"example {number}", text, EXAMPLE_BYTES, 2)
+            yield from self._row(f"example-{number}", str(number), text, EXAMPLE_BYTES)
         self._intent.set_reactive(IntentField.intent, self._topic.intent)
         with Horizontal(classes="field-row"):
-            yield FieldLabel("intent", self._intent)
+            yield FieldLabel("intent", self._intent).add_class("wide")
             yield self._intent
             self._counters["total"] = Label("", classes="field-counter wide", markup=False)
             yield self._counters["total"]
@@ -109,8 +108,8 @@ class TopicEditor(VerticalScroll, can_focus=False):
         yield limits
         yield self.lint
 
-    def _row(self, name: str, label: str, text: str, limit: int, lines: int) -> ComposeResult:
-        field = Field(text, name=name, limit=limit, lines=lines, register=self._register)
+    def _row(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
+        field = Field(text, name=name, limit=limit, register=self._register)
         field.set_reactive(Field.vim, self.vim)
         counter = Label("", classes="field-counter", markup=False)
         self._fields.append(field)
@@ -133,6 +132,11 @@ class TopicEditor(VerticalScroll, can_focus=False):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.lint.fit)
+        self.call_after_refresh(self._keep_in_sight)
+
+    def on_field_cursor_moved(self, event: Field.CursorMoved) -> None:
+        event.stop()
+        self.call_after_refresh(self._keep_in_sight)
 
     def show(self, topic: Topic, *, follow: bool = False) -> None:
         """Show a definition: texts, counters and which limits it breaks.
@@ -245,6 +249,13 @@ class TopicEditor(VerticalScroll, can_focus=False):
         if focused not in self._fields and focused is not self._intent:
             return
         name = focused.field if isinstance(focused, Field) else "intent"
+        pane, row = self.scrollable_content_region, focused.parent
+        tall = focused.region.height > pane.height
+        if tall and isinstance(focused, Field) and isinstance(row, Horizontal):
+            # Higher than the pane: the row with the cursor is what must be seen.
+            at = focused.cursor_region.translate(row.virtual_region.offset)
+            self.scroll_to_region(at, animate=False, force=True)
+            return
         if self._differences[name].display:
             self.scroll_to_widget(self._differences[name], animate=False)
         self.scroll_to_widget(focused, animate=False)
@@ -264,11 +275,25 @@ class TopicEditor(VerticalScroll, can_focus=False):
         focused = self.screen.focused
         self.border_subtitle = focused.mode_shown if isinstance(focused, Field) else ""
 
+    # --- the text of a field --------------------------------------------------------------
+
+    @property
+    def _focused_field(self) -> Field | None:
+        focused = self.screen.focused
+        return focused if isinstance(focused, Field) else None
+
+    def action_clear_field(self) -> None:
+        """Empty the field with the focus."""
+        if self._focused_field is not None:
+            self._focused_field.clear_text()
+
     # --- examples as rows -----------------------------------------------------------------
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if isinstance(event.widget, Field):
             self._last_field = event.widget
+        else:
+            self.call_after_refresh(self._keep_in_sight)
 
     def add_example(self, text: str) -> str:
         """Add an example at the end; returns why not, or ""."""
@@ -317,12 +342,10 @@ class TopicEditor(VerticalScroll, can_focus=False):
     def _show_limits(self, topic: Topic) -> None:
         for field in self._fields:
             used = byte_length(field.text)
-            shown = (
-                f"{used}/{field.limit}" if used or field.field in ("name", "description") else ""
-            )
-            self._count(field.field, shown, used, field.limit)
+            always = field.field in ("name", "description")
+            self._count(field.field, str(used) if used or always else "", used, field.limit)
         total = total_bytes(topic)
-        self._count("total", f"total {total}/{TOTAL_BYTES}", total, TOTAL_BYTES)
+        self._count("total", f"{total}/{TOTAL_BYTES}", total, TOTAL_BYTES)
         self._show_hints()
         self._show_differences()
         notes = [f"⚠ {violation.message}" for violation in violations(topic)]
@@ -345,11 +368,12 @@ class TopicEditor(VerticalScroll, can_focus=False):
 
     def _count(self, name: str, shown: str, used: int, limit: int) -> None:
         counter = self._counters[name]
-        sign = "!" if used > limit else "▲" if used >= NEAR * limit else ""
-        # The sign says what the colour says.
-        if sign:
-            roomy = len(shown) + 2 <= COUNTER_CELLS or name == "total"
-            shown = f"{sign} {shown}" if roomy else f"{sign}{shown}"
-        counter.update(shown, layout=False)
+        # Words and a sign say what the colour says.
+        if used > limit:
+            shown = f"{used - limit} over"
+        elif used >= NEAR * limit:
+            shown = f"▲{shown}"
+        wider = len(shown) > COUNTER_CELLS or counter.has_class("over")
+        counter.update(shown, layout=wider)
         counter.set_class(used > limit, "over")
         counter.set_class(NEAR * limit <= used <= limit, "near")

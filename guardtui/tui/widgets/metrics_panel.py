@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text, threshold_text
+from guardtui.domain.figures import change_text, count_text, threshold_text
 from guardtui.domain.guardrail import FORECAST, badge
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import (
@@ -24,6 +24,7 @@ from guardtui.domain.operating_point import (
 )
 from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.partial_rates import PartialRates
+from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.forecast.expected import Expected
@@ -96,8 +97,10 @@ _NOTHING_YET = (
     "loaded; from then on every pause in typing makes a new one, and its rates appear here."
 )
 
-NUMBERS_SHOWN = 24
-"""Iterations whose coverage is drawn, and told as numbers below."""
+BARS = 24
+"""Iterations whose coverage is drawn."""
+
+_SAME = 0.0005
 
 
 class MetricsPanel(VerticalScroll):
@@ -150,10 +153,11 @@ def dashboard_text(shown: Dashboard | None, keymap: Mapping[str, str] | None = N
         *_shown_rates(shown),
         *_own(shown),
         _counts(shown),
-        *_operating_point(shown, keymap),
         *(_change(shown) if shown.forecast is None else _likely(shown, shown.forecast)),
-        *_history(shown),
-        *_numbers(shown, keymap),
+        _history(shown),
+        _edit(shown),
+        *_operating_point(shown, keymap),
+        _scanner(shown),
     ]
     return Text("\n").join(lines)
 
@@ -168,7 +172,7 @@ def operating_text(shown: Dashboard) -> str:
         later = "; fitted once all are embedded" if shown.fits_later else ""
         return text + SHIPPED + later
     if fit is not None and is_fitted_with(shown.evaluation, fit):
-        text += f"fitted to your {fit.labels} labels"
+        text += f"fitted to {fit.labels} labels"
     else:
         text += display_start(settings.threshold_source, 40)
     return text if shown.shipped is None else f"{text} (shipped {threshold_text(shown.shipped)})"
@@ -199,7 +203,7 @@ def _shown_rates(shown: Dashboard) -> list[Text]:
         return _expected_rates(shown.forecast)
     partial = shown.partial
     if partial is None:
-        return _rates(shown)
+        return [*_few(shown), *_rates(shown)]
     if partial.sampled:
         return [Text(f"⚠ partial: {_embedded(shown)}", "$text-warning"), *_rates(shown)]
     return _open_rates(shown, partial)
@@ -282,15 +286,55 @@ def _value(shown: Dashboard, value: float | None) -> str:
     return f"{sign}{number(value)}"
 
 
+FEW = 10
+"""Prompts of a class below which its rate says next to nothing."""
+
+_IN_ONE_LINE = ("accuracy", "precision", "f1")
+"""Rates that decide nothing; they share a line."""
+
+
+def _classes(shown: Dashboard) -> tuple[int, int]:
+    """Prompts with a verdict that should trigger, and that should not."""
+    metrics = shown.evaluation.metrics
+    return metrics.tp + metrics.fn, metrics.tn + metrics.fp
+
+
+def _few(shown: Dashboard) -> list[Text]:
+    """Say of classes with next to no prompts that they cannot tell anything."""
+    positive, negative = _classes(shown)
+    few = min(positive, negative) < FEW
+    if not few or not positive + negative:
+        return []
+    if max(positive, negative) < FEW:
+        each = f"{positive} to trigger, {negative} not"
+        told = f"{count_text(positive + negative, 'prompt')}: too few to tell ({each})"
+    else:
+        count, negation = (positive, "") if positive < FEW else (negative, "not ")
+        told = f"{count_text(count, 'prompt')} that should {negation}trigger: too few to tell"
+    return [Text(f"⚠ {told}", "$text-warning")]
+
+
+def _weight(shown: Dashboard, name: str) -> str:
+    """Bold for a rate that is worth it."""
+    positive, negative = _classes(shown)
+    counts = {"true_positive_rate": positive, "true_negative_rate": negative}
+    return "bold" if counts.get(name, min(positive, negative)) >= FEW else ""
+
+
 def _rates(shown: Dashboard) -> list[Text]:
     metrics = shown.evaluation.metrics
     intervals = rate_intervals(metrics)
     lines = []
+    others = Text()
     for name, title in RATE_TITLES.items():
         value: float | None = getattr(metrics, name)
-        line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
-        line.append(f"{_value(shown, value):<7}", "bold")
         sign, style = delta(shown.comparison.deltas[name] if shown.comparison else None)
+        if name in _IN_ONE_LINE:
+            others.append(f"{title} ").append(_value(shown, value), _weight(shown, name))
+            others.append(f" {sign[:1]}" if sign else "", style).append("  ")
+            continue
+        line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
+        line.append(f"{_value(shown, value):<7}", _weight(shown, name))
         line.append(f"{sign:<10}", style)
         interval = intervals.get(name)
         if not shown.proportional and name not in ESTIMATED:
@@ -302,7 +346,10 @@ def _rates(shown: Dashboard) -> list[Text]:
         lines.append(line)
         if name == "coverage":
             lines += _separation(shown)
-    return lines
+    if not shown.proportional:
+        others.append("of the sample", "$text-muted")
+    others.rstrip()
+    return [*lines, others]
 
 
 def _separation(shown: Dashboard) -> list[Text]:
@@ -382,9 +429,25 @@ def _change(shown: Dashboard) -> list[Text]:
     line.append(str(comparison.fixes), "bold $text-success" if comparison.fixes else "bold")
     pin = " (pinned)" if shown.pinned else ""
     line.append(f"   against #{shown.baseline}{pin}", "$text-muted")
-    lines = [line, Text(comparison.sentence, "$text-muted")]
+    lines = [line, Text(_told_of_coverage(comparison), "$text-muted")]
     lines += [Text(f"⚠ {caveat}", "$text-warning") for caveat in comparison.caveats]
     return lines
+
+
+def _told_of_coverage(comparison: Comparison) -> str:
+    """What the comparison shows about coverage; figures that stand beside it are not repeated."""
+    significance = comparison.significance
+    interval = significance.intervals["coverage"]
+    if comparison.caveats or interval is None or not significance.pairs.discordant:
+        return comparison.sentence
+    told = {
+        Difference.BETTER: "coverage is better",
+        Difference.WORSE: "coverage is worse",
+        Difference.NOT_SHOWN: "no demonstrable change of coverage",
+    }.get(significance.difference)
+    if told is None:
+        return comparison.sentence
+    return f"{told} [{change_text(interval.low)}, {change_text(interval.high)}]"
 
 
 def warm_up(comparison: Comparison) -> None:
@@ -392,51 +455,54 @@ def warm_up(comparison: Comparison) -> None:
     _ = comparison.sentence
 
 
-def _history(shown: Dashboard) -> list[Text]:
+def _history(shown: Dashboard) -> Text:
+    """Coverage of the iterations as bars with the ends of their scale, and the best one."""
     line = Text("history ")
+    known = [value for value in shown.history[-BARS:] if value is not None]
     line.append(sparkline(shown.history))
-    if shown.history:
-        line.append(f" {number(shown.history[-1])}", "bold")
+    if known:
+        low, high = number(min(known)), number(max(known))
+        line.append(f" {low}" if low == high else f" {low}–{high}", "$text-muted")
     if shown.best is not None:
         line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
         if shown.best_coverage != shown.best_recorded:
             line.append(" with current labels")
-    line.append(f"  discards {shown.discards}/{shown.plateau}")
+    if shown.discards:
+        line.append(f"  discards {shown.discards}/{shown.plateau}")
     if shown.discards >= shown.plateau:
         line.append("  plateau: try another angle", "bold $text-warning")
+    return line
+
+
+def _edit(shown: Dashboard) -> Text:
+    """What differs from the baseline."""
+    settings = shown.evaluation.settings
+    changed = ", ".join(shown.changes) or "unchanged"
+    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
+    state = "" if shown.recorded else f" · {preview}"
+    return Text(f"edit: {changed}{state}", "$text-muted")
+
+
+def _scanner(shown: Dashboard) -> Text:
+    """What answered."""
     settings = shown.evaluation.settings
     scanner = settings.identity
     if settings.revision:
         scanner += f", revision {settings.revision}"
     kind = {"local": "proxy: ", FORECAST: "forecast of "}.get(settings.name, "")
-    changed = ", ".join(shown.changes) or "unchanged"
-    preview = "preview" if settings.name in ("local", FORECAST) else "not recorded"
-    state = "" if shown.recorded else f" · {preview}"
-    return [
-        line,
-        Text(f"edit: {changed}{state}", "$text-muted"),
-        Text(f"{kind}{scanner}", "$text-muted"),
-    ]
+    return Text(f"{kind}{scanner}", "$text-muted")
 
 
-def _numbers(shown: Dashboard, keymap: Mapping[str, str] | None) -> list[Text]:
-    """The sparkline as numbers, newest first; they stand last, for who scrolls down to them."""
-    if not shown.history:
-        return []
-    line = Text()
-    line.append("coverage by iteration, newest first: ", "$text-muted")
-    newest = list(zip(shown.numbers, shown.history, strict=True))[-NUMBERS_SHOWN:]
-    line.append("  ".join(f"#{place} {number(value)}" for place, value in reversed(newest)))
-    line.append(
-        f"  ({_keys('show_history', keymap)}: every iteration with its rates)", "$text-muted"
-    )
-    return [line]
-
-
-def sparkline(values: Sequence[float | None], most: int = NUMBERS_SHOWN) -> str:
-    """The last values from 0 to 1 as bars; "·" where one is undefined."""
+def sparkline(values: Sequence[float | None], most: int = BARS) -> str:
+    """The last values as bars, from the lowest of them to the highest; "·" where undefined."""
+    shown = values[-most:]
+    known = [value for value in shown if value is not None]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    if high - low < _SAME:
+        low, high = low - 1, high + 1  # equal values stand in the middle
     return "".join(
-        "·" if value is None else _BARS[min(7, int(value * 8))] for value in values[-most:]
+        "·" if value is None else _BARS[min(7, int((value - low) / (high - low) * 7.999 + 0.0005))]
+        for value in shown
     )
 
 
@@ -451,7 +517,7 @@ def summary(shown: Dashboard | None) -> Text:
         return _forecast_summary(shown, forecast)
     line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown))
     if partial is None:
-        line.append(f"coverage {number(metrics.coverage)} ", "bold")
+        line.append(f"coverage {number(metrics.coverage)} ", _weight(shown, "coverage"))
         line.append(sign, style)
     else:
         probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
@@ -463,6 +529,8 @@ def summary(shown: Dashboard | None) -> Text:
     if comparison:
         # By the signs of the table: the words have no room on 60 columns.
         line.append(f"  ✗R {comparison.regressions} ✓F {comparison.fixes}")
+    if partial is None and min(_classes(shown)) < FEW:
+        line.append("  too few to tell", "$text-warning")
     return line
 
 

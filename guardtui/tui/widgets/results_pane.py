@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
@@ -56,6 +57,8 @@ class ResultsPane(Vertical):
         self.refusal = ""
         """Why the prompts cannot be edited; "" where they can."""
         self._chosen = False
+        self._wanted: int | None = None
+        self._asked_for_all = False
         self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
         self._group_before = "mistakes"
@@ -86,6 +89,27 @@ class ResultsPane(Vertical):
         self.table.search = self._filter.texts
         self.table.sort = (self.view.sort, self.view.descending)
         self._draw(results)
+        self._select_wanted(results)
+
+    def select_when_shown(self, row_id: int) -> None:
+        """Select a prompt as soon as it is evaluated; among all, where the view leaves it out."""
+        self._wanted, self._asked_for_all = row_id, False
+        if self.results is not None:
+            self._select_wanted(self.results)
+
+    def _select_wanted(self, results: Results) -> None:
+        wanted = self._wanted
+        if wanted is None or results.row_of(wanted) is None:
+            return
+        if self.table.select_row(wanted):
+            self._chosen = True
+        elif not self._asked_for_all:
+            self._asked_for_all = True
+            self._filter.write("")
+            self._filter.hide()
+            self._ask(filter="all", category=None, search="", picked=None)
+            return
+        self._wanted = None
 
     def _drop_lost_marks(self, results: Results) -> None:
         """Take the marks off prompts that the prompt set no longer has."""
@@ -95,8 +119,9 @@ class ResultsPane(Vertical):
 
     def _draw(self, results: Results) -> None:
         layout, prompts = self.layout_chosen, results.prompts
-        self.results = results.with_columns(layout.shown(prompts))
-        self.table.set_columns(layout.table_columns(prompts))
+        empty = results.empty_columns
+        self.results = results.with_columns(layout.shown(prompts, empty))
+        self.table.set_columns(layout.table_columns(prompts, empty))
         # Until the author picks a prompt the first one is looked at, so that regressions, which
         # come first, are in sight.
         self.table.set_source(self.results, keep_row=self._chosen)
@@ -312,6 +337,8 @@ class ResultsPane(Vertical):
             # An author who chose another group meanwhile stays there.
             back = self._group_before if self.view.filter == "all" else self.view.filter
             self._ask(picked=None, filter=back)
+        else:
+            raise SkipAction  # nothing to take off: the screen may have a step to go back
 
     def _leave_search(self) -> None:
         if self._input.remember():

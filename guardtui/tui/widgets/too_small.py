@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from textual.geometry import Size
 from textual.widgets import Static
+
+Breakpoints: TypeAlias = tuple[list[tuple[int, str]], list[tuple[int, str]]]
 
 SMALLEST = (40, 15)
 """Columns and lines below which nothing useful can be shown."""
 
-BREAKPOINTS = (
+BREAKPOINTS: Breakpoints = (
     [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide")],
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall")],
 )
 """Classes of a screen by its columns and by its lines."""
 
 
-def classes_for(size: Size) -> list[str]:
+def classes_for(size: Size, breakpoints: Breakpoints = BREAKPOINTS) -> list[str]:
     """Return the classes of a screen of this size, for a screen to have them before it is drawn.
 
     Textual sets them once the screen has been styled, and then styles every widget again.
     """
     return [
         max((least, name) for least, name in names if least <= cells)[1]
-        for names, cells in zip(BREAKPOINTS, size, strict=True)
+        for names, cells in zip(breakpoints, size, strict=True)
     ]
 
 

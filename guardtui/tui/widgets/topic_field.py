@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.text import Text
 from textual import events
-from textual.geometry import Offset
+from textual.binding import Binding
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -23,7 +23,7 @@ from guardtui.domain.topic import Intent
 from guardtui.domain.word_diff import Kind, word_diff
 from guardtui.tui.actions import call_of
 from guardtui.tui.content import themed
-from guardtui.tui.textual_compat import restart_blink
+from guardtui.tui.textual_compat import restart_blink, rewrap, wrapped_height
 from guardtui.tui.widgets.vim import Mode, Register, Vim, on_character
 
 PAUSE_ENDS_RUN = 3.0
@@ -42,13 +42,22 @@ _DELETING_KEYS = (
 class Field(TextArea):
     """One text of the definition; Enter goes on to the next field.
 
-    It scrolls only while it has the focus. Without it the text is shown from its start, and its
-    last row ends with "…" when there is more.
+    It is as high as its text, so that all of it is in sight or the pane scrolls; the field itself
+    never does.
 
     Every edit belongs to a run, and a run is undone at once: a word with the blanks before and
     after it, single characters deleted one after the other, a paste, one command of Vim's
     including what is then typed. Going elsewhere or pausing ends a run.
     """
+
+    # Keys of every text field, as Home and Ctrl-U are: the help lists them, and they stay.
+    BINDINGS = [
+        Binding("ctrl+a", "select_all", "Select all", show=False),
+        Binding("ctrl+home", "to_edge(False)", "Start of the text", show=False),
+        Binding("ctrl+end", "to_edge(True)", "End of the text", show=False),
+        Binding("ctrl+shift+home", "to_edge(False, True)", "Select to the start", show=False),
+        Binding("ctrl+shift+end", "to_edge(True, True)", "Select to the end", show=False),
+    ]
 
     @dataclass
     class Changed(TextArea.Changed):
@@ -60,6 +69,9 @@ class Field(TextArea):
             self.text = self.text_area.text
             self.group = self.text_area.group
             self.version = self.text_area.version
+
+    class CursorMoved(Message):
+        """The cursor is elsewhere, or the field has another height: it is to be in sight."""
 
     class VimMode(Message):
         """Vim's mode changed, or the field was left."""
@@ -73,7 +85,6 @@ class Field(TextArea):
         *,
         name: str,
         limit: int,
-        lines: int,
         register: Register | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,7 +104,7 @@ class Field(TextArea):
         self._run_at: Location = (0, 0)
         self._run_time = 0.0
         self._word_begun = self._word_ended = False
-        self.styles.max_height = lines
+        self._wrapped_for = -1
 
     # --- the text as one string -----------------------------------------------------------
 
@@ -178,37 +189,70 @@ class Field(TextArea):
             self.selection = Selection.cursor(self.cursor_location)
             self.post_message(self.VimMode())
         self._follows_cursor = False
-        self.scroll_to(0, 0, animate=False, force=True)
 
     # --- drawing --------------------------------------------------------------------------
 
-    def render_line(self, y: int) -> Strip:
-        strip = super().render_line(y)
-        is_last = y == self.scrollable_content_region.height - 1
-        if self.has_focus or not is_last or self.wrapped_document.height <= y + 1:
-            return strip
-        return with_ellipsis(strip)
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return wrapped_height(self, width)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # TextArea wraps its text for a new width only when it is told of it, which may be after it
+        # was drawn with that width; what is drawn must be all of the text.
+        self._wrap()
+        return super().render_lines(crop)
+
+    def _wrap(self) -> None:
+        if self._wrapped_for != self.wrap_width:
+            self._wrapped_for = self.wrap_width
+            rewrap(self)
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor once the field has the focus; return by how much it scrolled.
+        """Have the pane scroll to the cursor once the field has the focus.
 
-        A click gives the focus first and then goes to the character that is drawn there, so the
-        field must not scroll in between.
+        A click gives the focus first and then goes to the character that is drawn there, so
+        nothing may scroll in between.
         """
-        if not self._follows_cursor:
-            return Offset()
-        return super().scroll_cursor_visible(center, animate)
+        if self._follows_cursor:
+            self.post_message(self.CursorMoved())
+        return Offset()
 
     def _follow_cursor(self) -> None:
         self._follows_cursor = self.has_focus
         self.scroll_cursor_visible()
 
     def on_resize(self) -> None:
-        # TextArea wraps its text for the new width now, after it was drawn with that width, and
-        # leaves the rows on the screen as they are.
+        self._wrap()
         self.refresh()
-        self.call_after_refresh(self.scroll_cursor_visible)
+        self.scroll_cursor_visible()
         self._fit_hint()
+
+    @property
+    def cursor_region(self) -> Region:
+        """The row of the cursor, relative to the field."""
+        row, column = self.cursor_location
+        offset = self.wrapped_document.location_to_offset((row, column))
+        return Region(0, offset.y, self.size.width, 1)
+
+    # --- parts of the text --------------------------------------------------------------------
+
+    def get_cursor_line_start_location(self, smart_home: bool = False) -> Location:
+        """Return the start of the line, however it is wrapped."""
+        return self.cursor_location[0], 0
+
+    def get_cursor_line_end_location(self) -> Location:
+        """Return the end of the line, however it is wrapped."""
+        row = self.cursor_location[0]
+        return row, len(self.document.lines[row])
+
+    def action_to_edge(self, end: bool, select: bool = False) -> None:
+        """Go to the start of the whole text, or to its end."""
+        self.move_cursor(self.document.end if end else (0, 0), select=select)
+
+    def clear_text(self) -> None:
+        """Remove the whole text, as one step that can be undone."""
+        self.end_run()
+        self.delete((0, 0), self.document.end)
+        self.end_run()
 
     # --- keys -----------------------------------------------------------------------------
 
@@ -302,13 +346,6 @@ class Field(TextArea):
         hint = max(fitting, key=cell_len, default="")
         if self.placeholder != hint:
             self.placeholder = hint
-
-
-def with_ellipsis(row: Strip) -> Strip:
-    """Return a row of text with "…" after its last character; its width stays."""
-    style = next((segment.style for segment in reversed(list(row))), None)
-    text = row.crop(0, min(cell_len(row.text.rstrip()), row.cell_length - 1))
-    return Strip([*text, Segment("…", style)]).adjust_cell_length(row.cell_length, style)
 
 
 class IntentField(Label, can_focus=True):
