@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.editing import Editing
@@ -100,25 +97,25 @@ class NextStepAdvice:
         fitted = self._store.state.fit is not None
         self._editing.replace(proposal.topic)
         self._author.notify(message)
-        rows = taken_prompts(here, proposal.topic, prompts)
-        if len(rows):
-            await self._move_out(rows)
+        taken = taken_prompts(here, proposal.topic, prompts)
+        if taken:
+            await self._move_out(taken)
         if fitted and self._refinement.is_ready:
             await self._operating_point.fit_again()
 
-    async def _move_out(self, rows: NDArray[np.intp]) -> None:
+    async def _move_out(self, keys: frozenset[int]) -> None:
         """Offer to take prompts that became examples out of the prompt set."""
-        one = len(rows) == 1
+        one = len(keys) == 1
         question = Confirm(
-            f"{len(rows)} {'prompt of the set is' if one else 'prompts of the set are'} now "
+            f"{len(keys)} {'prompt of the set is' if one else 'prompts of the set are'} now "
             f"{'an example' if one else 'examples'} and would always match.\n"
-            f"Take {'it' if one else 'them'} out of the prompt file? It is backed up first, and u in "
-            "the results brings rows back.",
+            f"Take {'it' if one else 'them'} out of the prompt file? It is backed up first, and u "
+            "in the results brings rows back.",
             "Take out",
             "Leave in",
         )
         if await self._author.ask(question):
-            await self._sync.edit_prompts(Remove(rows))
+            await self._sync.edit_prompts(Remove(keys))
 
     def _publish(self, steps: NextSteps) -> None:
         state = self._store.state
@@ -126,7 +123,7 @@ class NextStepAdvice:
             self._store.publish(replace(state, next=steps))
 
 
-def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> NDArray[np.intp]:
-    """Rows of prompts that are examples of the second definition and were none of the first."""
+def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
+    """Keys of prompts that are examples of the second definition and were none of the first."""
     new = [text for text in after.examples if text not in before.examples]
-    return np.flatnonzero(prompts.prompts.is_in(new).to_numpy())
+    return frozenset(prompts.keys[prompts.prompts.is_in(new).to_numpy()].tolist())
