@@ -57,7 +57,7 @@ NO_EDITS = (
 )
 
 
-class ProposalList(EditList):
+class ProposalList(EditList[Topic]):
     """Measured edits, the best first; `prompts` are the texts of the prompt set, String [N]."""
 
     BINDINGS = [("r", "rows", "Its rows")]
