@@ -1,11 +1,16 @@
-"""How much the proposals of `guardtui refine` gain on prompts that had no part in the choice.
+"""How much the proposals of `guardtui refine` gain on prompts that no part of the search saw.
 
-    python benchmarks/refine.py CASES.jsonl [--json] [--budget 60] [--cases N] [--encoder minilm]
+    python benchmarks/refine.py CASES.jsonl [CASES.csv TOPIC.yaml ...] [--json] [--budget 10]
+        [--cases N] [--splits K] [--encoder pair]
 
-Cases are those of `fidelity.py` whose coverage, over all prompts, is below 0.9. Each is split by a
-hash of its prompts: edits are chosen on one half and the gain in coverage is taken on the other.
-The engine is as it ships. `--cases N` takes N of them, spread evenly over the file; `--budget` is
-the time of a search in seconds.
+Cases are those of `fidelity.py` whose coverage, over all prompts and with the threshold fitted to
+them, is below 0.9; or a CSV of prompts followed by its topic file, whatever its coverage. The
+prompts of each are cut in halves: the search sees one of them alone, the gain in coverage is taken
+on the other, with the threshold fitted on the first half before the edit and after it.
+`best_proposal` is the first that is advised without being asked for, `search` that of a search;
+where there is none the gain is 0. `worse` is the share of cases with a negative gain, `proposed`
+that of cases with a proposal. With `--splits K` each case is cut in K ways, the first by a hash of
+each prompt as the product has it; the figures are of all of them.
 """
 
 from __future__ import annotations
@@ -14,8 +19,7 @@ import argparse
 import json
 import os
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +34,20 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 from fidelity import Case, read_cases
 
-from guardtui.advice.measuring import open_scorer
-from guardtui.advice.search import search
-from guardtui.advice.splits import SplitError, split_prompts
-from guardtui.advice.whatif import shortlist
+from guardtui.advice.engine_objective import EngineObjective
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.measured_rows import measured_rows
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import Search, SearchResult, advise
+from guardtui.advice.splits import SplitError, hashed_split
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.operating_point import fit_threshold
 from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.sweep import stratified_folds
 from guardtui.domain.topic import Intent, Topic
-from guardtui.scanners.base import ScannerError
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 
@@ -45,15 +56,15 @@ BELOW = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one case: coverage at first, held-out gains, seconds of the search, edits."""
+    """Of one case and split: held-out coverage at first, held-out gains, what was told of them."""
 
     id: str
+    split: int
     coverage: float
     single: float
+    told: float
     searched: float
-    search_half: float
-    seconds: float
-    edits: int
+    text: str
 
 
 def prompt_set(case: Case) -> PromptSet:
@@ -65,44 +76,92 @@ def prompt_set(case: Case) -> PromptSet:
     return build_prompt_set(frame, np.arange(2, len(words) + 2, dtype=np.uint32), case.id)
 
 
-def measure(scanner: LocalScanner, case: Case, budget: float) -> Figures | None:
-    """One case; None when it is good already, or cannot be split."""
-    prompts = prompt_set(case)
-    topic = Topic(
+def topic_of(case: Case) -> Topic:
+    """A case's definition."""
+    return Topic(
         name=case.name,
         description=case.description,
         examples=tuple(case.examples),
         intent=Intent(case.intent),
     )
-    try:
-        split = split_prompts(prompts)
-    except SplitError as error:
-        print(f"{case.id}: {error}", file=sys.stderr)
-        return None
-    scorer = open_scorer(scanner, prompts, split, lambda _: None)
-    assert scorer is not None
-    right = scorer.matches(topic) == prompts.expected
-    coverage = float(min(right[prompts.expected].mean(), right[~prompts.expected].mean()))
-    if coverage >= BELOW:
-        return None
-    singles = shortlist(scorer, topic, limit=1)
-    assert singles is not None
-    single = singles.proposals[0].held_out_gain if singles.proposals else 0.0
-    if budget <= 0:
-        return Figures(case.id, coverage, single, single, 0.0, 0.0, 0)
-    began = time.monotonic()
-    result = search(scorer, topic, budget=budget)
-    assert result is not None
-    best = result.proposal
-    return Figures(
-        case.id,
-        coverage,
-        single,
-        best.held_out_gain if best else 0.0,
-        best.search_gain if best else 0.0,
-        time.monotonic() - began,
-        len(best.changes) if best else 0,
-    )
+
+
+def some_of(prompts: PromptSet, rows: np.ndarray) -> PromptSet:
+    """Some rows of a prompt set, as a set of its own."""
+    return PromptSet(prompts.frame[np.flatnonzero(rows)], prompts.intent, prompts.source)
+
+
+def halves(prompts: PromptSet, split: int) -> np.ndarray:
+    """Which prompts the search sees, bool [N]."""
+    if split == 0:
+        return hashed_split(prompts.keys, prompts.expected).search
+    return stratified_folds(prompts.expected, 2, split, prompts.keys) == 0
+
+
+class Judge:
+    """Coverage of definitions on prompts, the threshold fitted on others."""
+
+    def __init__(self, encoder: str, fitted_on: PromptSet, measured_on: PromptSet) -> None:
+        self._encoder = LocalScanner(encoder)
+        self._sets = fitted_on, measured_on
+
+    def _evaluation(self, topic: Topic, prompts: PromptSet) -> Evaluation:
+        scanner = self._encoder.beside()
+        scanner.use_threshold(None)
+        verdicts = scanner.scan_now(topic, prompts, lambda _: None)
+        assert verdicts is not None
+        return Evaluation(topic, scanner.settings, "", prompts.keys, prompts.expected, verdicts)
+
+    def coverage(self, topic: Topic) -> float:
+        """Coverage on the second set; prompts that are examples do not fit the threshold."""
+        first, second = self._sets
+        own = first.prompts.is_in(list(topic.examples)).to_numpy()
+        evaluation = self._evaluation(topic, some_of(first, ~own))
+        threshold = np.float32(fit_threshold(evaluation, 0.5, least=1).threshold)
+        held = self._evaluation(topic, second)
+        right = (held.verdicts.score >= threshold) == second.expected
+        return float(min(right[second.expected].mean(), right[~second.expected].mean()))
+
+
+def measure(
+    scanner: LocalScanner, prompts: PromptSet, topic: Topic, split: int, budget: float
+) -> Figures:
+    """One case and split. Raises GuardtuiError where it cannot be measured."""
+    chosen = halves(prompts, split)
+    seen, unseen = some_of(prompts, chosen), some_of(prompts, ~chosen)
+    here = scanner.beside()
+    rows = measured_rows(seen)
+    scores = open_scores(here, seen)
+    assert scores is not None
+    objective = EngineObjective(scores, rows.chosen_on, fitted=True)
+    judge = Judge(scanner.encoder_name, seen, unseen)
+    before = judge.coverage(topic)
+
+    def gained(found: SearchResult | None) -> tuple[float, Proposal | None]:
+        best = found.best if found is not None else None
+        return (judge.coverage(best.topic) - before if best else 0.0), best
+
+    single, first = gained(advise(objective, topic, rows))
+    searched = single
+    if budget > 0:
+        searched, _ = gained(Search(objective, topic, rows, budget=budget).run())
+    text = "" if first is None else "; ".join(first.changes)
+    told = 0.0 if first is None else first.gain.value
+    return Figures(prompts.source, split, before, single, told, searched, text)
+
+
+def read(paths: Sequence[Path], scanner: LocalScanner) -> Iterator[tuple[PromptSet, Topic]]:
+    """The cases of the files that are below `BELOW`, and each CSV with the topic file after it."""
+    left = list(paths)
+    while left:
+        path = left.pop(0)
+        if path.suffix != ".jsonl":
+            yield load_prompts(path), load_topic(left.pop(0)).topic
+            continue
+        for case in read_cases(path):
+            prompts, topic = prompt_set(case), topic_of(case)
+            if Judge(scanner.encoder_name, prompts, prompts).coverage(topic) < BELOW:
+                yield prompts, topic
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,59 +169,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("cases_file", type=Path, metavar="CASES.jsonl")
+    parser.add_argument("files", type=Path, nargs="+", metavar="CASES.jsonl")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--budget", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--budget", type=float, default=10, metavar="SECONDS")
     parser.add_argument("--cases", type=int, metavar="N", help="only so many, spread evenly")
+    parser.add_argument("--splits", type=int, default=1, metavar="K")
     parser.add_argument("--encoder", choices=ENCODERS, default=ENCODERS[0])
     options = parser.parse_args(arguments)
     try:
-        cases = read_cases(options.cases_file)
         scanner = LocalScanner(options.encoder)
         scanner.load()
-    except (OSError, ValueError, ScannerError) as error:
+        cases = list(read(options.files, scanner))
+    except (OSError, ValueError, IndexError, GuardtuiError) as error:
         print(error, file=sys.stderr)
         return 2
-    if options.cases is not None:
-        # Which of them are below 0.9 is not known before they are scored.
-        low = [case for case in cases if measure(scanner, case, 0) is not None]
-        places = np.linspace(0, len(low) - 1, min(max(options.cases, 1), len(low)))
-        cases = [low[int(place)] for place in places.round()]
+    if options.cases is not None and cases:
+        places = np.linspace(0, len(cases) - 1, min(max(options.cases, 1), len(cases)))
+        cases = [cases[int(place)] for place in places.round()]
     found: list[Figures] = []
-    for case in cases:
-        figures = measure(scanner, case, options.budget)
-        if figures is not None:
+    for prompts, topic in cases:
+        for split in range(options.splits):
+            try:
+                figures = measure(scanner, prompts, topic, split, options.budget)
+            except SplitError as error:
+                print(f"{prompts.source}: {error}", file=sys.stderr)
+                continue
             found.append(figures)
             print(
-                f"{figures.id:<44} {figures.coverage:.3f}  single {figures.single:+.3f}  "
-                f"search {figures.searched:+.3f} ({figures.search_half:+.3f} where chosen, "
-                f"{figures.edits} edits, {figures.seconds:.0f} s)",
+                f"{figures.id:<40} {figures.coverage:.3f}  first {figures.single:+.3f} "
+                f"(told {figures.told:+.3f})  search {figures.searched:+.3f}  {figures.text}",
                 file=sys.stderr,
                 flush=True,
             )
     if not found:
         print(f"no case has a coverage below {BELOW}", file=sys.stderr)
         return 2
-    singles = np.array([one.single for one in found])
-    searched = np.array([one.searched for one in found])
-    seconds = float(np.mean([one.seconds for one in found]))
+
+    def summary(gains: list[float]) -> dict[str, float]:
+        array = np.array(gains)
+        return {
+            "held_out_gain": float(array.mean()),
+            "worse": float((array < 0).mean()),
+            "standard_error": float(array.std(ddof=1) / np.sqrt(len(array)))
+            if len(array) > 1
+            else float("nan"),
+        }
+
+    proposed = [one for one in found if one.text]
     document = {
-        "best_proposal": {"held_out_gain": float(singles.mean()), "cases": len(found)},
-        "search": {
-            "held_out_gain": float(searched.mean()),
-            "seconds": seconds,
-            "cases": len(found),
+        "best_proposal": {
+            **summary([one.single for one in found]),
+            "proposed": len(proposed) / len(found),
+            "told": float(np.mean([one.told for one in found])),
         },
+        "search": summary([one.searched for one in found]),
+        "coverage_before": float(np.mean([one.coverage for one in found])),
+        "cases": len(found),
+        "encoder": options.encoder,
     }
     if options.json:
-        print(json.dumps(document))
-        return 0
-    spread = float((searched - singles).std() / len(found) ** 0.5)
-    print(f"{len(found)} cases with coverage below {BELOW}: gain in held-out coverage, mean")
-    print(f"  best single edit  {singles.mean():+.3f}   worse in {np.mean(singles < 0):.0%}")
-    print(f"  search            {searched.mean():+.3f}   worse in {np.mean(searched < 0):.0%}")
-    print(f"  difference        {(searched - singles).mean():+.3f} ± {spread:.3f} (standard error)")
-    print(f"  seconds a search  {seconds:.1f}")
+        print(json.dumps(document, indent=2))
+    else:
+        for key in ("best_proposal", "search"):
+            print(f"{key:<14} " + "  ".join(f"{k} {v:+.4f}" for k, v in document[key].items()))
+        print(f"cases {len(found)}, coverage before {document['coverage_before']:.3f}")
     return 0
 
 

@@ -1,16 +1,16 @@
-"""Candidate edits of a definition: what an author could try next, all within the limits."""
+"""Candidate edits of a definition: texts that an author could sign, all within the limits."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain, combinations
-from math import log
 
+from guardtui.advice.descriptions import drafts, extended, generalized, shortened
+from guardtui.advice.phrases import excludes
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import (
     DESCRIPTION_BYTES,
@@ -24,47 +24,10 @@ from guardtui.domain.topic import (
     violations,
 )
 
-SHORT = 100
-"""Bytes of a description that counts as short: the writing rules advise to stay below."""
-
 _SOURCES = 400  # prompts that are offered as examples, at most
-_REMEMBERED = 4096  # prompts whose words are kept between two calls
-_READ = 300  # prompts of each sort whose words are counted, at most
-_WORDS = 12
-_PHRASES = 12
-_PIECES_AT_MOST = 8
 _SHOWN = 60
-_DRAFTS = 10  # descriptions that a definition without one is completed with, at most
-_DRAWN = 16  # prompts that pairs of examples are drawn from then
-_STEM = 5  # letters: enough to see that two words are of one family
-
-_EXCLUDING = """
-not no never none nor neither without except excluding exclude excludes excluded unless unrelated
-cannot avoid avoiding besides outside
-"""
-EXCLUSIONS = frozenset(_EXCLUDING.split())
-"""Words that exclude. Matching is by similarity: what is excluded in words is attracted."""
-
-_COMMON = """
-a about all also am an and any are as at be been being but by can could d did do does for
-from get had has have he her his how i if in into is it its just let like ll m make may me
-might more most much my need of on or our out over please re s shall she should so some such
-t tell than that the their them then there these they this those to too up us ve want was we
-were what when where which while who why will with would you your
-anything around because before better down even ever every find first give go going gonna good got
-help here im keep kind know last lot many mean new now off ok once one only other over own put
-really right same say see show since some someone something still take them thing things think
-though through time try trying two use used using wanna way well whether whose without work yes yet
-"""
-_STOPWORDS = frozenset(_COMMON.split())
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_BREAK = re.compile(
-    r"\s*[,;:.()–—/]+\s*|\s+(?:and|or|such as|including|as well as|plus|about|for|of|on|with)\s+",
-    re.IGNORECASE,
-)
-_EDGE = r"(?:and|or|such as|including|as well as|plus|about|for|of|on|with|the|a|an)"
-_LEADING = re.compile(rf"^(?:[\s,;:.)–—/]|{_EDGE}\s)+", re.IGNORECASE)
-_TRAILING = re.compile(rf"(?:[\s,;:.(–—/]|\s{_EDGE}(?=\s*$))+$", re.IGNORECASE)
+_CODE = re.compile(r"[{}<>\[\]\\|`]|://")
+_DRAWN = 16  # prompts that pairs of examples are drawn from for a draft
 
 
 class Kind(StrEnum):
@@ -74,10 +37,8 @@ class Kind(StrEnum):
     SWAP_EXAMPLE = "swap example"
     DROP_EXAMPLE = "drop example"
     SHORTEN = "shorten description"
-    DROP_WORD = "drop word"
-    REPLACE_WORD = "replace word"
-    ADD_WORD = "add word"
-    REPHRASE = "new description"
+    GENERALIZE = "generalize description"
+    INCLUDE = "include a phrase"
     COMPLETE = "complete the definition"
 
 
@@ -85,17 +46,19 @@ class Kind(StrEnum):
 class Candidate:
     """One edit: the definition it makes, and what it changes in words.
 
-    `change` holds texts that are not ours only as `display_start` gives them.
+    `change` holds texts that are not ours only as `display_start` gives them. `sources` are the
+    prompts that it takes words from: they say nothing about the edit.
     """
 
     topic: Topic
     kind: Kind
     change: str
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Prompts that edits may take words and examples from: those of the search half alone.
+    """Prompts that edits may take words and examples from.
 
     `missed` belong to the topic and do not match, `caught` belong and match, `others` do not
     belong; each in a fixed order, the first ones taken first where there are too many.
@@ -133,62 +96,37 @@ def candidates(topic: Topic, material: Material, most: int = 2000) -> list[Candi
     return examples + descriptions
 
 
+def changes(before: Topic, after: Topic) -> tuple[str, ...]:
+    """What several edits change, each part once, as one would tell an author to do it.
+
+    Of texts that are not ours only as much as `display_start` gives of them.
+    """
+    found = []
+    if before.description != after.description:
+        start = (
+            "Change the description to" if before.description.strip() else "Write the description:"
+        )
+        found.append(f"{start} {_quoted(after.description)}")
+    gone = [one for one in enumerate(before.examples, 1) if one[1] not in after.examples]
+    new = [text for text in after.examples if text not in before.examples]
+    found += [_replacing(number, old, text) for (number, old), text in zip(gone, new, strict=False)]
+    found += [f"Add the example {_quoted(text)}" for text in new[len(gone) :]]
+    found += [f"Drop example {number}: {_quoted(old)}" for number, old in gone[len(new) :]]
+    return tuple(found)
+
+
 def is_usable_example(text: str) -> bool:
-    """Whether a prompt can be an example as it is: short enough, one line, nothing hidden in it."""
+    """Whether a prompt can be an example as it is.
+
+    Short enough, one line of words without code or markup, and nothing hidden in it.
+    """
     return bool(
         text.strip()
+        and not _CODE.search(text)
         and byte_length(text) <= EXAMPLE_BYTES
         and not hidden_characters(text)
         and not line_breaks(Topic(name=text))
     )
-
-
-def excludes(text: str) -> set[str]:
-    """Words of a text that exclude, in small letters."""
-    words = {word.lower().replace("’", "'") for word in _WORD.findall(text)}
-    return (words & EXCLUSIONS) | {word for word in words if word.endswith("n't")}
-
-
-@lru_cache(_REMEMBERED)
-def content_words(text: str) -> tuple[str, ...]:
-    """Words of a text that carry meaning, in small letters, each once, in order."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(text))
-    return tuple(
-        word
-        for word in words
-        if len(word) > 1 and not word.isdigit() and word not in _STOPWORDS and not excludes(word)
-    )
-
-
-def pieces(description: str) -> list[tuple[int, int]]:
-    """Where each phrase of a description begins and ends: it is split at signs and conjunctions."""
-    found, start = [], 0
-    for match in _BREAK.finditer(description):
-        found.append((start, match.start()))
-        start = match.end()
-    found.append((start, len(description)))
-    return [(a, b) for a, b in found if description[a:b].strip()]
-
-
-def without(description: str, start: int, stop: int) -> str:
-    """A description without one stretch of it, tidied at the seam and the edges."""
-    before, after = description[:start], description[stop:]
-    if before.strip() and after.strip():
-        before = _TRAILING.sub("", before)
-        if not re.match(r"\s*[,;:.()–—/]|\s+(?:and|or)\s", after):
-            before += " "
-    return tidied(before + after, description)
-
-
-def tidied(text: str, like: str) -> str:
-    """A shortened text without loose signs and conjunctions at its edges.
-
-    It begins with a capital letter when the text that it comes from does.
-    """
-    text = _TRAILING.sub("", _LEADING.sub("", " ".join(text.split())))
-    if text.count("(") != text.count(")"):
-        text = text.replace("(", "").replace(")", "")
-    return text[:1].upper() + text[1:] if like[:1].isupper() else text
 
 
 def same(topic: Topic) -> tuple[str, tuple[str, ...]]:
@@ -200,14 +138,13 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
-def _stems(text: str) -> frozenset[str]:
-    """Content words of a text, cut to their beginnings."""
-    return frozenset(word[:_STEM] for word in content_words(text))
-
-
 @lru_cache(4096)
 def _quoted(text: str) -> str:
     return f"“{display_start(text, _SHOWN)}{'…' if len(text) > _SHOWN else ''}”"
+
+
+def _replacing(number: int, old: str, new: str) -> str:
+    return f"Replace example {number}, {_quoted(old)}, by {_quoted(new)}"
 
 
 def _fits(topic: Topic) -> bool:
@@ -233,13 +170,7 @@ def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
     old = topic.description.strip()
     if not lacking or (old and lacking == 1 and given == topic.examples):
         return  # one edit of a part will do
-    descriptions = [old]
-    if not old:
-        words, phrases = typical_words(material), typical_phrases(material)
-        drafts = dict.fromkeys(_short_ones(topic.name, words[:_WORDS], phrases[:_PHRASES]))
-        subject = _stems(topic.name)
-        named = [one for one in drafts if not subject or not subject.isdisjoint(_stems(one))]
-        descriptions = named[:_DRAFTS]
+    descriptions = [old] if old else drafts(topic.name)
     sources = _sources(topic, material)[: _DRAWN if len(descriptions) > 1 else 3 * _DRAWN]
     for examples in combinations(sources, lacking):
         for description in descriptions:
@@ -247,9 +178,7 @@ def _of_missing(topic: Topic, material: Material) -> Iterator[Candidate]:
                 update={"description": description, "examples": (*given, *examples)}
             )
             if _fits(whole):
-                parts = [] if old else [f"description: {_quoted(description)}"]
-                parts += [f"example added: {_quoted(example)}" for example in examples]
-                yield Candidate(whole, Kind.COMPLETE, "; ".join(parts))
+                yield Candidate(whole, Kind.COMPLETE, "; ".join(changes(topic, whole)))
 
 
 def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
@@ -268,7 +197,7 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
         rest = topic.examples[:place] + topic.examples[place + 1 :]
         shorter = edited(rest)
         if _fits(shorter):
-            change = f"example {place + 1} dropped: {_quoted(example)}"
+            change = f"Drop example {place + 1}: {_quoted(example)}"
             yield Candidate(shorter, Kind.DROP_EXAMPLE, change)
     fine = sound and all(
         0 < size <= EXAMPLE_BYTES and text.strip()
@@ -278,15 +207,15 @@ def _of_examples(topic: Topic, material: Material) -> Iterator[Candidate]:
         size = byte_length(text)
         room = fine and used + size <= TOTAL_BYTES
         if room and EXAMPLES_AT_LEAST <= count + 1 <= EXAMPLES_AT_MOST:
-            change = f"example {count + 1} added: {_quoted(text)}"
+            change = f"Add example {count + 1}: {_quoted(text)}"
             yield Candidate(edited((*topic.examples, text)), Kind.ADD_EXAMPLE, change)
         if EXAMPLES_AT_LEAST <= count <= EXAMPLES_AT_MOST:
             for place, old in enumerate(topic.examples):
                 swapped = edited((*topic.examples[:place], text, *topic.examples[place + 1 :]))
-                # An example that breaks a limit can be mended by swapping it.
+                # An example that breaks a limit can be fixed by swapping it.
                 ok = used - sizes[place] + size <= TOTAL_BYTES if fine else _fits(swapped)
                 if ok:
-                    change = f"example {place + 1}: {_quoted(old)} → {_quoted(text)}"
+                    change = _replacing(place + 1, old, text)
                     yield Candidate(swapped, Kind.SWAP_EXAMPLE, change)
 
 
@@ -295,108 +224,28 @@ def _of_description(topic: Topic, material: Material) -> Iterator[Candidate]:
     room = TOTAL_BYTES - byte_length(topic.name) - sum(map(byte_length, topic.examples))
     room = min(room, DESCRIPTION_BYTES)
     allowed = excludes(old)
-    subject = _stems(topic.name) or _stems(old)
-    sound = _fits(topic.model_copy(update={"description": "x"}))
-    if not sound:
+    if not _fits(topic.model_copy(update={"description": "x"})):
         return
-    for kind, text, change in _descriptions(topic.name, old, material):
+    for kind, text, change, source in _descriptions(topic, old, material):
         fits = text.strip() and text != old and byte_length(text) <= room
-        # What does not name the subject any more may score well, and would help no author.
-        named = not subject or not subject.isdisjoint(_stems(text))
-        if fits and named and excludes(text) <= allowed:
-            yield Candidate(topic.model_copy(update={"description": text}), kind, change)
+        if fits and excludes(text) <= allowed:
+            new = topic.model_copy(update={"description": text})
+            yield Candidate(new, kind, change, (source,) if source else ())
 
 
-def _descriptions(name: str, old: str, material: Material) -> Iterator[tuple[Kind, str, str]]:
-    """Other descriptions with their kind and what changed, the more promising kinds first."""
-    words = typical_words(material)[:_WORDS]
-    phrases = typical_phrases(material)[:_PHRASES]
-    yield from _shortened(old)
-    for text in _short_ones(name, words, phrases):
-        yield Kind.REPHRASE, text, f"description: {_quoted(text)}"
-    spans = [match for match in _WORD.finditer(old) if not excludes(match.group())]
-    heavy = [match for match in spans if match.group().lower() not in _STOPWORDS]
-    for match in heavy:
-        text = without(old, match.start(), match.end())
-        yield Kind.DROP_WORD, text, f"word dropped: {_quoted(match.group())}"
-    inside = {match.group().lower() for match in spans}
-    for addition in (*words, *phrases):
-        if addition not in inside:
-            yield Kind.ADD_WORD, f"{old}, {addition}", f"words added: {_quoted(addition)}"
-    for word in words:
-        if word in inside:
-            continue
-        for match in heavy:
-            text = old[: match.start()] + word + old[match.end() :]
-            change = f"{_quoted(match.group())} → {_quoted(word)}"
-            yield Kind.REPLACE_WORD, tidied(text, old), change
-
-
-def _shortened(old: str) -> Iterator[tuple[Kind, str, str]]:
-    parts = pieces(old)[:_PIECES_AT_MOST] if len(old) > 0 else []
-    if len(parts) < 2:
+def _descriptions(
+    topic: Topic, old: str, material: Material
+) -> Iterator[tuple[Kind, str, str, str]]:
+    """Other descriptions with their kind, what changed, and the prompt that gave words to them."""
+    if not old:
+        for text in drafts(topic.name):
+            yield Kind.COMPLETE, text, f"Write the description: {_quoted(text)}", ""
         return
-    for start, stop in parts:
-        gone = old[start:stop].strip()
-        yield Kind.SHORTEN, without(old, start, stop), f"phrase dropped: {_quoted(gone)}"
-    for first, last in combinations(range(len(parts) + 1), 2):
-        if last - first < len(parts):
-            text = tidied(old[parts[first][0] : parts[last - 1][1]], old)
-            yield Kind.SHORTEN, text, f"description cut to {_quoted(text)}"
-
-
-def _short_ones(name: str, words: Sequence[str], phrases: Sequence[str]) -> Iterator[str]:
-    """Short descriptions made of the name and of typical words."""
-    texts = [name.strip(), *phrases]
-    texts += [", ".join(words[:count]) for count in (2, 3, 4, 6)]
-    texts += [f"{name.strip()}, {', '.join(words[:count])}" for count in (1, 2, 3, 5)]
-    texts += [f"{name.strip()}: {phrase}" for phrase in phrases[:4]]
-    texts += [", ".join(phrases[:count]) for count in (2, 3)]
-    texts += words[:4]
-    for text in texts:
-        if text and byte_length(text) < SHORT:
-            yield text[:1].upper() + text[1:]
-
-
-def typical_words(material: Material) -> list[str]:
-    """Words of the prompts that belong, most typical first; those of missed prompts weigh more."""
-    return _ranked(material, content_words)
-
-
-def typical_phrases(material: Material) -> list[str]:
-    """Runs of two to four words that stand in several prompts that belong, most typical first."""
-    return _ranked(material, _runs, least=2)
-
-
-@lru_cache(_REMEMBERED)
-def _runs(text: str) -> tuple[str, ...]:
-    words = [word.lower() for word in _WORD.findall(text)]
-    heavy = [word not in _STOPWORDS for word in words]
-    bars = [bool(excludes(word)) for word in words]
-    found: dict[str, None] = {}
-    for length in (2, 3, 4):
-        for start in range(len(words) - length + 1):
-            stop = start + length
-            if heavy[start] and heavy[stop - 1] and not any(bars[start:stop]):
-                found[" ".join(words[start:stop])] = None
-    return tuple(found)
-
-
-def _ranked(
-    material: Material, terms_of: Callable[[str], tuple[str, ...]], least: int = 1
-) -> list[str]:
-    def counts(texts: Sequence[str]) -> Counter[str]:
-        return Counter(term for text in texts for term in terms_of(text))
-
-    parts = [part[:_READ] for part in (material.missed, material.caught, material.others)]
-    missed, caught, others = map(counts, parts)
-    belong = len(parts[0]) + len(parts[1])
-    weight: dict[str, float] = {}
-    for term in missed | caught:
-        if missed[term] + caught[term] < least:
-            continue
-        hits = 2 * missed[term] + caught[term]
-        ours = (missed[term] + caught[term] + 0.5) / (belong + 1)
-        theirs = (others[term] + 0.5) / (len(parts[2]) + 1)
-        weight[term] = hits * log(ours / theirs)
-    return sorted((t for t in weight if weight[t] > 0), key=lambda term: (-weight[term], term))
+    for text in shortened(old):
+        yield Kind.SHORTEN, text, f"Cut the description to {_quoted(text)}", ""
+    for text, added in generalized(old):
+        yield Kind.GENERALIZE, text, f"Widen the description: including {_quoted(added)}", ""
+    for text, phrase, source in extended(
+        old, (*material.missed, *material.caught), material.others
+    ):
+        yield Kind.INCLUDE, text, f"Include {_quoted(phrase)} in the description", source

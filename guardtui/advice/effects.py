@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from guardtui.advice.candidates import pieces, without
-from guardtui.advice.lint_engine import LintEngine
-from guardtui.advice.measuring import Stopped, metrics_of_matches
-from guardtui.advice.worth import worth_of_matches
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.engine_scores import Stopped
+from guardtui.advice.phrases import pieces, without
+from guardtui.advice.worth import metrics_of_matches, worth_of_matches
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import Significance
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -61,8 +66,21 @@ def change_in_words(before: Metrics, after: Metrics) -> str:
     return ", ".join(parts) or "as many FP and FN"
 
 
+class Judges(Protocol):
+    """What says which prompts of a set match definitions."""
+
+    @property
+    def prompts(self) -> PromptSet:
+        """The prompts that are judged."""
+
+    def verdicts(
+        self, topics: Sequence[Topic], stopped: Stopped = lambda: False
+    ) -> NDArray[np.bool_] | None:
+        """Whether each prompt matches each topic, bool [c, N]; None when stopped."""
+
+
 def effects(
-    engine: LintEngine, topic: Topic, stopped: Stopped = lambda: False
+    engine: Judges, topic: Topic, stopped: Stopped = lambda: False
 ) -> tuple[Effect, ...] | None:
     """The effect of each example and each phrase of the description; None when stopped.
 

@@ -20,8 +20,8 @@ from guardtui.advice.lint_advice import (
 )
 from guardtui.advice.lint_engine import LintEngine, open_lint_engine
 from guardtui.advice.lint_measured import measured
-from guardtui.advice.measuring import metrics_of_matches
 from guardtui.advice.wording import exclusions, shortened, without_exclusions
+from guardtui.advice.worth import metrics_of_matches
 from guardtui.domain.example_prompts import EqualTexts, given_examples, named_examples
 from guardtui.domain.languages import LANGUAGES, odd_languages
 from guardtui.domain.metrics import Metrics

@@ -16,8 +16,7 @@ from guardtui.advice.lint_advice import (
     without_examples,
 )
 from guardtui.advice.lint_engine import LintEngine
-from guardtui.advice.measuring import metrics_of_matches
-from guardtui.advice.worth import worth_of_matches
+from guardtui.advice.worth import metrics_of_matches, worth_of_matches
 from guardtui.domain.example_prompts import given_examples
 from guardtui.domain.topic import Topic
 

@@ -1,139 +1,118 @@
-"""What an edit brought: chosen on one half of the prompts, told for both."""
+"""A definition that was measured: what leads to it, and what it adds to coverage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from guardtui.advice.candidates import Candidate, Kind
-from guardtui.advice.measuring import Measured, TopicScorer, metrics_of_counts
-from guardtui.advice.worth import worth_of_matches
+from guardtui.advice.candidates import Candidate, Kind, changes
+from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
+from guardtui.advice.worth import metrics_of_matches
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.significance import Significance
 from guardtui.domain.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
-    """Metrics of one definition on the half that edits are chosen on, and on the other."""
+class HeldOut:
+    """Metrics on prompts that had no part in the choice, by the author's own column."""
 
-    search: Metrics
-    report: Metrics
+    before: Metrics
+    after: Metrics
+
+    @property
+    def gain(self) -> float:
+        """Change of coverage there."""
+        old, new = self.before.coverage, self.after.coverage
+        return float("nan") if old is None or new is None else new - old
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A definition that was measured, and what leads to it.
+    """Edits of a definition with what they bring.
 
-    `changes` are its edits in words, with their `kinds`. `before` and `after` are of the
-    definition at hand and of this one. `gain` is that of the objective it was chosen by. `fixes`
-    and `regressions` are rows of the prompt set (intp, in their order) that became right or wrong,
-    of both halves; `worth` counts those of the report half, and says how sure its gain is.
+    `changes` are the edits in words, with the `kinds` of the steps that led to them. `gain` is what
+    they add to coverage on other prompts. `before` and `after` are metrics on the prompts it was
+    chosen on, each at its operating point: they flatter. `left_out` are rows of the prompt set that
+    count in neither, as they are examples of either definition or gave it words. `fixes` and
+    `regressions` are rows that became right or wrong.
     """
 
     topic: Topic
     kinds: tuple[Kind, ...]
     changes: tuple[str, ...]
-    before: Halves
-    after: Halves
-    gain: float
-    fixes: NDArray[np.intp]
-    regressions: NDArray[np.intp]
-    worth: Significance
+    gain: Gain
+    before: Metrics
+    after: Metrics
+    left_out: Rows
+    fixes: Rows
+    regressions: Rows
+    held_out: HeldOut | None = None
 
     @property
-    def search_gain(self) -> float:
-        """Coverage gained on the half that it was chosen on: it flatters."""
-        return _difference(self.before.search, self.after.search)
-
-    @property
-    def held_out_gain(self) -> float:
-        """Coverage gained on prompts that had no part in the choice."""
-        return _difference(self.before.report, self.after.report)
-
-    @property
-    def better_held_out(self) -> bool:
-        """Whether held-out coverage is strictly greater than before: only then is it proposed."""
-        return self.held_out_gain > 0
-
-    @property
-    def overfit_gap(self) -> float:
-        """How much larger the gain looks where it was chosen than on the other prompts."""
-        return self.search_gain - self.held_out_gain
-
-    @property
-    def report_fixes(self) -> int:
-        """Prompts of the report half that became right."""
-        return self.worth.fixes
-
-    @property
-    def report_regressions(self) -> int:
-        """Prompts of the report half that became wrong."""
-        return self.worth.regressions
-
-    @property
-    def p_value(self) -> float:
-        """McNemar's exact p-value of regressions against fixes on the report half."""
-        return self.worth.p_value
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Interval of the held-out gain in coverage, at 95 %."""
-        found = self.worth.intervals["coverage"]
-        # A split has both classes in both halves, so coverage is defined.
-        return (float("nan"), float("nan")) if found is None else (found.low, found.high)
-
-    @property
-    def sentence(self) -> str:
-        """What it does to the held-out prompts, in plain words."""
-        return self.worth.describe(among=f"on {self.worth.compared} held-out prompts")
-
-
-def halves_of(measured: Measured, row: int, topic: Topic) -> Halves:
-    """Metrics of one of the measured topics."""
-    belong, others, report_belong, report_others = measured.totals
-    hits, false, report_hits, report_false = (int(count) for count in measured.matched[row])
-    return Halves(
-        metrics_of_counts(belong, others, hits, false, topic.intent),
-        metrics_of_counts(report_belong, report_others, report_hits, report_false, topic.intent),
-    )
+    def is_advised(self) -> bool:
+        """Whether it is good enough to be proposed: by its lower bound, and by held-out prompts."""
+        return self.gain.is_certain and (self.held_out is None or self.held_out.gain > 0)
 
 
 def propose(
-    scorer: TopicScorer,
-    topic: Topic,
-    before: tuple[NDArray[np.bool_], Halves],
+    objective: Objective,
+    here: tuple[Topic, Appraisal],
     path: Sequence[Candidate],
-    after: Halves,
-    gain: float,
-) -> Proposal:
-    """The proposal of the last of a path of candidates; `before` are the matches and metrics."""
-    final = path[-1].topic
-    matches, metrics = before
-    expected = scorer.prompts.expected
-    now = scorer.matches(final)
-    right_before, right_now = matches == expected, now == expected
-    halves = scorer.split.search | scorer.split.report
-    fixed = halves & right_now & ~right_before
-    broken = halves & right_before & ~right_now
-    report = scorer.split.report
+    held_out: Rows,
+    stopped: Stopped = lambda: False,
+) -> Proposal | None:
+    """The proposal of the last of a path of candidates; None when stopped.
+
+    `here` is the definition at hand. `held_out` are rows that are judged beside, for a last word.
+    """
+    topic, before = here
+    final = combined(path)
+    after = objective.appraise(final, stopped)
+    if after is None:
+        return None
+    counted = before.counted & after.counted
+    belongs = objective.prompts.expected[objective.rows]
+    was, now = before.matches == belongs, after.matches == belongs
+    rows, intent = objective.rows, topic.intent
+    last = None
+    if len(held_out):
+        expected = objective.prompts.expected[held_out]
+        last = HeldOut(
+            *(
+                metrics_of_matches(expected, objective.judge(one, appraised, held_out), intent)
+                for one, appraised in ((topic, before), (final.topic, after))
+            )
+        )
     return Proposal(
-        topic=final,
+        topic=final.topic,
         kinds=tuple(step.kind for step in path),
-        changes=tuple(step.change for step in path),
-        before=metrics,
-        after=after,
-        gain=gain,
-        fixes=np.flatnonzero(fixed),
-        regressions=np.flatnonzero(broken),
-        worth=worth_of_matches(expected[report], matches[report], now[report], topic.intent),
+        changes=(path[0].change,) if len(path) == 1 else changes(topic, final.topic),
+        gain=objective.gain(before, after),
+        before=metrics_of_matches(belongs[counted], before.matches[counted], intent),
+        after=metrics_of_matches(belongs[counted], after.matches[counted], intent),
+        left_out=rows[~counted],
+        fixes=rows[counted & now & ~was],
+        regressions=rows[counted & was & ~now],
+        held_out=last,
     )
 
 
-def _difference(before: Metrics, after: Metrics) -> float:
-    old, new = before.coverage, after.coverage
-    # A split has both classes in both halves, so coverage is defined.
-    return float("nan") if old is None or new is None else new - old
+def combined(path: Sequence[Candidate]) -> Candidate:
+    """The last of a path, with the sources of all its steps."""
+    sources = tuple(dict.fromkeys(text for step in path for text in step.sources))
+    last = path[-1]
+    return Candidate(last.topic, last.kind, last.change, sources)
+
+
+def measured_here(
+    objective: Objective, topic: Topic, stopped: Stopped = lambda: False
+) -> Appraisal | None:
+    """The definition at hand; None when stopped."""
+    return objective.appraise(unchanged(topic), stopped)
+
+
+def metrics_here(objective: Objective, topic: Topic, appraisal: Appraisal) -> Metrics:
+    """Its metrics on the prompts that edits are chosen on, without its own examples."""
+    counted = appraisal.counted
+    belongs = objective.prompts.expected[objective.rows]
+    return metrics_of_matches(belongs[counted], appraisal.matches[counted], topic.intent)

@@ -1,4 +1,4 @@
-"""Search for a better definition: several edits in a row, within a budget of time."""
+"""Search for better definitions: single edits, and several in a row, within a budget of time."""
 
 from __future__ import annotations
 
@@ -8,52 +8,47 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, Kind, candidates, same
-from guardtui.advice.measuring import TopicScorer
-from guardtui.advice.proposals import Halves, Proposal, halves_of, propose
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
+from guardtui.advice.proposals import Proposal, combined, measured_here, metrics_here, propose
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 
 Key: TypeAlias = tuple[str, tuple[str, ...]]
 
-MOST_EDITS = 8
+MOST_EDITS = 6
 """Edits in a row, at most."""
 
 EDIT_COST = 0.005
 """What an edit more has to bring, in the objective: each is a chance to fit the noise."""
 
-REPLACED_COST = 0.015
-"""The same for a word put in another's place."""
-
-_REPLACED_AT_MOST = 1  # each such edit makes the description read less like a sentence
+SWAP_COST = 0.015
+"""The same for an example in another's place: an author gives up one that was chosen with care."""
 
 WIDTHS = (1, 3, 6, 12)
 """Definitions that are pursued at once, one round of the search after the other."""
 
+AT_ONCE = (1, 3)
+"""The same for the advice that is given unasked: one definition, as far as edits bring anything."""
+
+FEW_EDITS = 5
+"""Edits in a row there, at most."""
+
 _MOST = 2000
-_PATIENCE = 3  # edits in a row that bring nothing before a round ends
+_PATIENCE = 2  # edits in a row that bring nothing before a round ends
 _SLICE = 400  # candidates between two looks at the clock
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """Coverage of the best definition of so many edits, on both halves.
-
-    `report` is shown, and never chosen by.
-    """
-
-    edits: int
-    search: float
-    report: float
+_SINGLES = 20  # single edits whose gain is measured
+_EACH = 6  # of one kind among them
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A search at one moment: `width` definitions pursued at once, `edits` deep in this round.
 
-    `seconds` of `budget` are gone and `measured` definitions done; `coverage` is the best one's
-    on the search half. `curve` is the held-out curve, for display.
+    `seconds` of `budget` are gone and `measured` definitions done; `gain` is what the best one
+    adds to the objective.
     """
 
     seconds: float
@@ -61,26 +56,36 @@ class Snapshot:
     width: int
     edits: int
     measured: int
-    coverage: float
-    curve: tuple[CurvePoint, ...]
+    gain: float
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best definition found, or None where no edit is worth its cost; and the way to it.
+    """What was found for a definition: proposals, the greatest lower bound first.
 
-    `single` is the best single edit, for comparison; `curve` the held-out curve. `ended` is
-    `stopped`, `budget`, or `exhausted` (there was nothing left to try that is worth it).
+    `before` are its metrics on the prompts `rows` that edits were chosen on. Of `found` single
+    edits and their successors `measured` definitions were measured. `ended` is `stopped`,
+    `budget`, or `exhausted` (there was nothing left to try that is worth it).
     """
 
     topic: Topic
-    before: Halves
-    proposal: Proposal | None
-    single: Proposal | None
-    curve: tuple[CurvePoint, ...]
+    before: Metrics
+    proposals: tuple[Proposal, ...]
+    found: int
     measured: int
     seconds: float
     ended: str
+    rows: MeasuredRows
+
+    @property
+    def advised(self) -> tuple[Proposal, ...]:
+        """Those that are good enough to be proposed."""
+        return tuple(proposal for proposal in self.proposals if proposal.is_advised)
+
+    @property
+    def best(self) -> Proposal | None:
+        """The first that is good enough."""
+        return next(iter(self.advised), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,57 +97,51 @@ class _Node:
     path: tuple[Candidate, ...]
 
     @property
-    def replaced(self) -> int:
-        """How many words were put in another's place."""
-        return sum(step.kind is Kind.REPLACE_WORD for step in self.path)
-
-    @property
     def worth(self) -> float:
         """The value after the cost of the edits."""
-        replaced = self.replaced
-        return self.value - EDIT_COST * (len(self.path) - replaced) - REPLACED_COST * replaced
+        return self.value - sum(_cost(step) for step in self.path)
 
 
 class Search:
     """One search; `run` does it all, and may be stopped from another thread at any time.
 
-    What is chosen depends on the search half alone. With the same prompts, and time enough, the
-    result is the same. Beams of growing width: what one round has measured, the next one knows.
+    With the same prompts, and time enough, the result is the same. Beams of growing width: what
+    one round has measured, the next one knows.
     """
 
     def __init__(
         self,
-        scorer: TopicScorer,
+        objective: Objective,
         topic: Topic,
+        rows: MeasuredRows,
         *,
-        budget: float,
-        stopped: Callable[[], bool] = lambda: False,
+        budget: float = np.inf,
+        stopped: Stopped = lambda: False,
         progress: Callable[[Snapshot], None] = lambda _: None,
         widths: Sequence[int] = WIDTHS,
+        most_edits: int = MOST_EDITS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._scorer = scorer
-        self._topic = topic
-        self._budget = budget
-        self._stopped = stopped
-        self._progress = progress
-        self._widths = widths
-        self._clock = clock
+        self._objective, self._topic, self._rows = objective, topic, rows
+        self._budget, self._stopped, self._progress = budget, stopped, progress
+        self._widths, self._most_edits, self._clock = widths, most_edits, clock
         self._began = clock()
         self._values: dict[Key, float] = {}
         self._edits: dict[Key, list[tuple[Key, Candidate]]] = {}
         self._best_of: dict[int, _Node] = {}
-        self._points: dict[int, tuple[_Node, CurvePoint]] = {}
+        self._start = 0.0
 
     def run(self) -> SearchResult | None:
         """Search until nothing helps, the budget is used up, or it is stopped.
 
         None when it was stopped before the definition at hand was measured.
         """
-        base = self._scorer.measure([self._topic], self._stopped)
-        if base is None:
+        here = measured_here(self._objective, self._topic, self._stopped)
+        start = self._objective.values([unchanged(self._topic)], self._stopped)
+        if here is None or start is None:
             return None
-        root = _Node(self._topic, float(base.objective[0]), ())
+        self._start = float(start[0])
+        root = _Node(self._topic, self._start, ())
         self._values[same(self._topic)] = root.value
         self._keep([root])
         self._tell(0, 0)
@@ -151,30 +150,16 @@ class Search:
             if not self._round(root, width):
                 ended = "stopped" if self._stopped() else "budget"
                 break
-        matches = self._scorer.matches(self._topic)
-        before = matches, halves_of(base, 0, self._topic)
         return SearchResult(
             topic=self._topic,
-            before=before[1],
-            proposal=self._proposed(self._best(), root, before),
-            single=self._proposed(self._best_of.get(1, root), root, before),
-            curve=self._curve(),
+            before=metrics_here(self._objective, self._topic, here),
+            proposals=self._proposals(here),
+            found=len(self._edits.get(same(self._topic), ())),
             measured=len(self._values),
             seconds=self._clock() - self._began,
             ended=ended,
+            rows=self._rows,
         )
-
-    def _proposed(
-        self, node: _Node, root: _Node, before: tuple[NDArray[np.bool_], Halves]
-    ) -> Proposal | None:
-        if not node.path or node.worth <= root.value:
-            return None
-        measured = self._scorer.measure([node.topic])
-        if measured is None:
-            return None
-        after = halves_of(measured, 0, node.topic)
-        gain = node.value - root.value
-        return propose(self._scorer, self._topic, before, node.path, after, gain)
 
     def _over(self) -> bool:
         return self._stopped() or self._clock() - self._began >= self._budget
@@ -190,11 +175,46 @@ class Search:
             if old is None or node.worth > old.worth:
                 self._best_of[len(node.path)] = node
 
+    def _proposals(self, here: Appraisal) -> tuple[Proposal, ...]:
+        """The best definition of several edits, and the best single ones, measured."""
+        paths = {same(node.topic): node.path for node in self._best_of.values() if node.path}
+        for candidate in self._singles():
+            paths.setdefault(same(candidate.topic), (candidate,))
+        proposals = []
+        for path in paths.values():
+            # A search that was ended gives what it has.
+            one = propose(self._objective, (self._topic, here), path, self._rows.held_out)
+            if one is not None:
+                proposals.append(one)
+        several = [one for one in proposals if len(one.kinds) > 1]
+        # The others of several edits are on the way to the best, or differ little from it.
+        best = max(several, key=lambda one: one.gain.low, default=None)
+        kept = [one for one in proposals if len(one.kinds) == 1 or one is best]
+        return tuple(sorted(kept, key=lambda one: -one.gain.low))
+
+    def _singles(self) -> list[Candidate]:
+        """Single edits that add to the objective, the best first, not too many of a kind."""
+        ranked = sorted(
+            (
+                (self._values[key], candidate)
+                for key, candidate in self._edits.get(same(self._topic), ())
+                if self._values.get(key, -np.inf) > self._start + EDIT_COST
+            ),
+            key=lambda pair: -pair[0],
+        )
+        count: dict[Kind, int] = {}
+        kept: list[Candidate] = []
+        for _, candidate in ranked:
+            if count.get(candidate.kind, 0) < _EACH and len(kept) < _SINGLES:
+                count[candidate.kind] = count.get(candidate.kind, 0) + 1
+                kept.append(candidate)
+        return kept
+
     def _round(self, root: _Node, width: int) -> bool:
         """One beam search of this width; False when it was cut short."""
         beam, idle = [root], 0
         passed = {same(root.topic)}
-        for edits in range(1, MOST_EDITS + 1):
+        for edits in range(1, self._most_edits + 1):
             best = self._best()
             children: dict[Key, _Node] = {}
             for node in beam:
@@ -215,37 +235,33 @@ class Search:
         """Add all edits of a definition to `children`, measured; False when cut short."""
         name = same(node.topic)
         if name not in self._edits:
-            material = self._scorer.material(self._scorer.matches(node.topic))
+            appraised = self._objective.appraise(
+                combined(node.path) if node.path else unchanged(node.topic)
+            )
+            assert appraised is not None  # noqa: S101 - nothing stops it
+            material = material_of(self._objective, appraised.matches)
             found = candidates(node.topic, material, _MOST)
             self._edits[name] = [(same(one.topic), one) for one in found]
-        full = node.replaced >= _REPLACED_AT_MOST
-        edits = [
-            (key, one)
-            for key, one in self._edits[name]
-            if key not in passed and not (full and one.kind is Kind.REPLACE_WORD)
-        ]
+        edits = [(key, one) for key, one in self._edits[name] if key not in passed]
         fresh = [pair for pair in edits if pair[0] not in self._values]
         whole = True
         for start in range(0, len(fresh), _SLICE):
             part = fresh[start : start + _SLICE]
-            topics = [one.topic for _, one in part]
-            measured = None
+            values = None
             if not self._over():
-                measured = self._scorer.measure(topics, self._over, report=False)
-            if measured is None:
+                steps = [combined((*node.path, one)) for _, one in part]
+                values = self._objective.values(steps, self._over)
+            if values is None:
                 whole = False
                 break
-            values = measured.objective.tolist()
-            self._values.update((key, value) for (key, _), value in zip(part, values, strict=True))
+            for (key, _), value in zip(part, values.tolist(), strict=True):
+                self._values[key] = value
         for key, one in edits:
             if key in self._values and key not in children:
                 children[key] = _Node(one.topic, self._values[key], (*node.path, one))
         return whole
 
     def _tell(self, width: int, edits: int) -> None:
-        best = self._best()
-        curve = self._curve()
-        shown = next((point for point in curve if point.edits == len(best.path)), None)
         self._progress(
             Snapshot(
                 seconds=self._clock() - self._began,
@@ -253,35 +269,19 @@ class Search:
                 width=width,
                 edits=edits,
                 measured=len(self._values),
-                coverage=shown.search if shown else float("nan"),
-                curve=curve,
+                gain=self._best().value - self._start,
             )
         )
 
-    def _curve(self) -> tuple[CurvePoint, ...]:
-        """Coverage of the best definition of each number of edits; for display alone."""
-        fresh = [
-            (edits, node)
-            for edits, node in sorted(self._best_of.items())
-            if edits not in self._points or self._points[edits][0] is not node
-        ]
-        if fresh:
-            measured = self._scorer.measure([node.topic for _, node in fresh])
-            if measured is not None:
-                search, report = measured.coverage(0), measured.coverage(1)
-                for row, (edits, node) in enumerate(fresh):
-                    point = CurvePoint(edits, float(search[row]), float(report[row]))
-                    self._points[edits] = node, point
-        return tuple(self._points[edits][1] for edits in sorted(self._points))
+
+def _cost(step: Candidate) -> float:
+    return SWAP_COST if step.kind is Kind.SWAP_EXAMPLE else EDIT_COST
 
 
-def search(
-    scorer: TopicScorer,
-    topic: Topic,
-    *,
-    budget: float,
-    stopped: Callable[[], bool] = lambda: False,
-    progress: Callable[[Snapshot], None] = lambda _: None,
+def advise(
+    objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped = lambda: False
 ) -> SearchResult | None:
-    """The best definition that edits lead to within `budget` seconds; see `Search`."""
-    return Search(scorer, topic, budget=budget, stopped=stopped, progress=progress).run()
+    """The best single edits and a few in a row, soon enough to be given unasked."""
+    search = Search(objective, topic, rows, stopped=stopped, widths=AT_ONCE, most_edits=FEW_EDITS)
+    result = search.run()
+    return None if stopped() else result

@@ -60,9 +60,18 @@ def split_prompts(prompts: PromptSet) -> Split:
     keeps its half whatever rows come and go, except in classes so small that a half would have
     too few of one: that class is dealt out by rank, and said. Raises `SplitError`.
     """
+    by_column = split_by_column(prompts)
+    return hashed_split(prompts.keys, prompts.expected) if by_column is None else by_column
+
+
+def split_by_column(prompts: PromptSet) -> Split | None:
+    """Halves by the column `split`; None where the prompts have no such column.
+
+    Raises `SplitError`.
+    """
     column = next((name for name in prompts.extra_columns if name.lower() == "split"), None)
     if column is None:
-        return hashed_split(prompts.keys, prompts.expected)
+        return None
     values = prompts.frame[column].str.strip_chars().str.to_lowercase()
     search = values.is_in(SEARCH_WORDS).to_numpy()
     report = values.is_in(REPORT_WORDS).to_numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from guardtui.advice.candidates import content_words, pieces, tidied, without
+from guardtui.advice.phrases import content_words, pieces, tidied, without
 from guardtui.domain.languages import WORD, language
 from guardtui.domain.topic import byte_length
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.topic import Intent
 
@@ -38,3 +39,16 @@ def worth_of_matches(
     # To match is right where the label says so, whatever the guardrail makes of it.
     duty = should_trigger(expected, intent)
     return worth_of(duty, before == expected, after == expected)
+
+
+def metrics_of_matches(
+    expected: NDArray[np.bool_], matches: NDArray[np.bool_], intent: Intent
+) -> Metrics:
+    """Metrics from labels and from which prompts match, both bool [n]."""
+    hits = int(np.count_nonzero(expected & matches))
+    belong, false = int(np.count_nonzero(expected)), int(np.count_nonzero(matches)) - hits
+    others = len(expected) - belong
+    if intent is Intent.BLOCK:
+        return Metrics(tp=hits, tn=others - false, fp=false, fn=belong - hits)
+    # An allow topic fires on what does not match: what belongs should not trigger.
+    return Metrics(tp=others - false, tn=hits, fp=belong - hits, fn=false)

@@ -97,11 +97,7 @@ class Forecasting:
 
         `answered` int8 [N] is what the guardrail has said of it already (`Triggered`).
         """
-        scans = tuple(
-            iteration.evaluation
-            for iteration in self._session.iterations
-            if iteration.evaluation.settings.name != "local"
-        )
+        scans = self._scans()
         if not scans:
             return None
         stop = threading.Event()
@@ -162,6 +158,27 @@ class Forecasting:
         except asyncio.CancelledError:
             stop.set()
             raise
+
+    def forecaster(self, prompts: PromptSet, stopped: Stopped = lambda: False) -> Forecaster | None:
+        """The model that previews come from; None where the verdicts do not suffice. Blocks.
+
+        Raises ScannerError.
+        """
+        scans = self._scans()
+        if not scans:
+            return None
+        with self._one_at_a_time:
+            known = self._fitted
+            if known is None or not known.serves(scans, prompts, self._engine.scanner):
+                known = self._fit(scans, prompts, self._engine.scanner, stopped)
+        return None if known is None else known.forecaster
+
+    def _scans(self) -> tuple[Evaluation, ...]:
+        return tuple(
+            iteration.evaluation
+            for iteration in self._session.iterations
+            if iteration.evaluation.settings.name != "local"
+        )
 
     def _forecast(
         self,

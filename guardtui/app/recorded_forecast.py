@@ -94,6 +94,26 @@ def recorded_guardrail(
     return RecordedGuardrail(chosen, others, tuple(iterations))
 
 
+def fit_recorded(
+    topic_path: Path,
+    prompts: PromptSet,
+    guardrail: RecordedGuardrail,
+    engine: LocalScanner,
+    report: Report = lambda _: None,
+) -> Forecaster:
+    """Fit a forecaster to the iterations of a session. Blocks.
+
+    Raises ForecastError where the verdicts do not suffice, and ScannerError.
+    """
+    evaluations = [iteration.evaluation for iteration in guardrail.iterations]
+    try:
+        forecaster = fit(evaluations, guardrail.settings, prompts, EngineReader(engine), report)
+    except ForecastError as error:
+        raise explained(error, topic_path, guardrail) from error
+    assert forecaster is not None  # noqa: S101 - nothing stops it
+    return forecaster
+
+
 def forecast_recorded(
     topic_path: Path,
     topic: Topic,
@@ -108,12 +128,9 @@ def forecast_recorded(
     """
     iterations, settings = guardrail.iterations, guardrail.settings
     evaluations = [iteration.evaluation for iteration in iterations]
-    try:
-        forecaster = fit(evaluations, settings, prompts, EngineReader(engine), report)
-    except ForecastError as error:
-        raise explained(error, topic_path, guardrail) from error
-    forecast = None if forecaster is None else forecaster.forecast(topic)
-    assert forecaster is not None and forecast is not None  # noqa: S101, PT018 - nothing stops it
+    forecaster = fit_recorded(topic_path, prompts, guardrail, engine, report)
+    forecast = forecaster.forecast(topic)
+    assert forecast is not None  # noqa: S101 - nothing stops it
     indices = [index for index, _ in scans_of(evaluations, settings, prompts)]
     scans = tuple(iterations[index] for index in indices[-forecaster.grounds.scans :])
     return RecordedForecast(

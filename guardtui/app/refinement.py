@@ -1,22 +1,32 @@
-"""Edits of the definition, measured by the embedded engine."""
+"""Edits of the definition, measured by a forecast of the real guardrail or by the engine."""
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
+import threading
+from dataclasses import dataclass, field
 
-from guardtui.advice.effects import Effect, effects
+from guardtui.advice.effects import Effect, Judges, effects
+from guardtui.advice.engine_objective import EngineObjective, fits_threshold
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
 from guardtui.advice.lint import open_lint_engine
-from guardtui.advice.measuring import Stopped, TopicScorer, open_scorer
-from guardtui.advice.splits import SplitError, split_prompts
-from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.advice.measured_rows import MeasuredRows, TooFewPromptsError, measured_rows
+from guardtui.advice.objective import Objective, Stopped
+from guardtui.advice.search import SearchResult, advise
+from guardtui.advice.splits import SplitError
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
+from guardtui.app.forecasting import Forecasting
 from guardtui.app.state import Store
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import ScannerError
+from guardtui.forecast.forecaster import Forecaster
+from guardtui.scanners.base import Report, ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 
 
@@ -24,70 +34,159 @@ class RefinementError(GuardtuiError):
     """Edits cannot be measured; the message is for the author."""
 
 
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """What measures definitions, and the prompts that it measures them on."""
+
+    objective: Objective
+    rows: MeasuredRows
+    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+    """Held while it measures: it is for one thread at a time."""
+
+
+def open_measure(
+    scanner: LocalScanner,
+    prompts: PromptSet,
+    forecaster: Forecaster | None = None,
+    report: Report = lambda progress: None,
+    stopped: Stopped = lambda: False,
+) -> Measure | None:
+    """Return what measures definitions on these prompts, embedded by then; None when stopped.
+
+    A forecast where there is one, else the engine. Blocks. Raises `SplitError`,
+    `TooFewPromptsError` and ScannerError.
+    """
+    rows = measured_rows(prompts)
+    if forecaster is not None:
+        return Measure(ForecastObjective(forecaster, prompts, rows.chosen_on), rows)
+    scores = open_scores(scanner, prompts, report, stopped)
+    if scores is None:
+        return None
+    fitted = fits_threshold(scanner.settings)
+    return Measure(EngineObjective(scores, rows.chosen_on, fitted=fitted), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """The newest measure, and what it is of: engine, prompts, threshold and forecast."""
+
+    subject: tuple[LocalScanner, PromptSet, ScannerSettings, Forecaster | None]
+    measure: Measure
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What each part of a definition does, and by which guardrail."""
+
+    parts: tuple[Effect, ...]
+    settings: ScannerSettings
+
+
 class Refinement:
     """Measures edits of the definition on the prompts as they are."""
 
     def __init__(
-        self, store: Store, workspace: Workspace, engine: Engine, editing: Editing
+        self,
+        store: Store,
+        workspace: Workspace,
+        engine: Engine,
+        editing: Editing,
+        forecasting: Forecasting,
     ) -> None:
         self._store, self._workspace = store, workspace
-        self._engine, self._editing = engine, editing
+        self._engine, self._editing, self._forecasting = engine, editing, forecasting
+        self._opened: _Opened | None = None
 
     @property
     def _topic(self) -> Topic:
         return self._workspace.session.topic
 
-    async def scorer(self) -> TopicScorer:
-        """Return what measures definitions on both halves of the prompts, embedded by then.
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing needs to be embedded first."""
+        return self._engine.scanner.has(self._workspace.prompts)
 
-        Raises RefinementError.
+    async def measure(self, *, typing: bool = True) -> Measure:
+        """Return what measures definitions, by a forecast while forecasts are shown.
+
+        With `typing`, keys that are still on their way are waited for. Raises RefinementError.
         """
-        await self._editing.finish_typing()
+        if typing:
+            await self._editing.finish_typing()
         prompts, scanner = self._workspace.prompts, self._engine.scanner
-        try:
-            split = await asyncio.to_thread(split_prompts, prompts)
-            scorer = await run_stoppable(
-                lambda stopped: open_scorer(scanner, prompts, split, lambda progress: None, stopped)
-            )
-        except (SplitError, ScannerError, ValueError) as error:
-            raise RefinementError(str(error)) from error
-        if scorer is None:
-            raise RefinementError("the embedding was stopped")
-        return scorer
 
-    async def single_edits(self) -> Shortlist | None:
-        """Return the single edits of the definition, measured; None when that was stopped.
+        def opened(stopped: Stopped) -> Measure | None:
+            forecaster = self._forecaster(prompts, stopped)
+            subject = scanner, prompts, scanner.settings, forecaster
+            known = self._opened
+            if known is not None and known.subject == subject:
+                return known.measure
+            measure = open_measure(scanner, prompts, forecaster, stopped=stopped)
+            if measure is not None:
+                # The texts that it has embedded are those of the next measurement.
+                self._opened = _Opened(subject, measure)
+            return measure
+
+        try:
+            measure = await run_stoppable(opened)
+        except (SplitError, TooFewPromptsError, ScannerError, ValueError) as error:
+            raise RefinementError(str(error)) from error
+        if measure is None:
+            raise RefinementError("the embedding was stopped")
+        return measure
+
+    def _forecaster(self, prompts: PromptSet, stopped: Stopped) -> Forecaster | None:
+        """What forecasts are made by, while the author looks at them."""
+        forecasting = self._forecasting
+        return forecasting.forecaster(prompts, stopped) if forecasting.wanted else None
+
+    async def advice(self) -> SearchResult | None:
+        """Return edits of the definition, measured; None when that was stopped.
 
         They are of the definition as it is at the end: it is measured again if it was edited
         meanwhile. Raises RefinementError.
         """
         with self._store.step("edits are measured …"):
-            scorer = await self.scorer()
+            measure = await self.measure()
             while True:
                 topic = self._topic
-                edits = await run_stoppable(partial(_single_edits, scorer, topic))
+                found = await self.advised(measure, topic)
                 await self._editing.finish_typing()
-                if edits is None or topic == self._topic:
-                    return edits
+                if found is None or topic == self._topic:
+                    return found
 
-    async def effects(self) -> tuple[Effect, ...]:
+    async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
+        """Return edits of one definition; None when that was stopped."""
+
+        def work_out(stopped: Stopped) -> SearchResult | None:
+            with measure.one_at_a_time:
+                return (
+                    None if stopped() else advise(measure.objective, topic, measure.rows, stopped)
+                )
+
+        return await run_stoppable(work_out)
+
+    async def effects(self) -> Effects:
         """Return what each part of the definition does on all prompts; empty without parts.
 
-        Raises ScannerError.
+        By a forecast while forecasts are shown. Raises ScannerError.
         """
         topic = await self._editing.finish_typing()
         prompts, scanner = self._workspace.prompts, self._engine.scanner
 
-        def measure(stopped: Stopped) -> tuple[Effect, ...]:
-            engine = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
-            measured = effects(engine, topic, stopped) if engine is not None else None
+        def measure(stopped: Stopped) -> Effects:
+            known = self._forecaster(prompts, stopped)
+            judge: Judges | None
+            if known is None:
+                settings = scanner.settings
+                judge = open_lint_engine(scanner, prompts, lambda progress: None, stopped)
+            else:
+                settings = forecast_settings(known.grounds.settings)
+                judge = ForecastVerdicts(known, prompts)
+            measured = effects(judge, topic, stopped) if judge is not None else None
             for effect in measured or ():
                 _ = effect.worth.intervals  # computed here and not while the screen is drawn
-            return measured or ()
+            return Effects(measured or (), settings)
 
         with self._store.step("each part is left out and measured …"):
             return await run_stoppable(measure)
-
-
-def _single_edits(scorer: TopicScorer, topic: Topic, stopped: Stopped) -> Shortlist | None:
-    return shortlist(scorer, topic, stopped=stopped)

@@ -15,12 +15,14 @@ from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting
+from guardtui.app.next_step_advice import NextStepAdvice
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import problems_shown
 from guardtui.app.profile_changes import ProfileChanges
+from guardtui.app.refinement import Refinement
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
@@ -113,6 +115,18 @@ class Services:
             jobs,
             threshold,
         )
+        self.refinement = Refinement(
+            self.store, workspace, self.engine, self.editing, self.forecasting
+        )
+        self.next_steps = NextStepAdvice(
+            self.store,
+            self.refinement,
+            self.editing,
+            self.sync,
+            self.operating_point,
+            author,
+            jobs,
+        )
         self.decisions = Decisions(
             self.store,
             workspace,
@@ -134,7 +148,13 @@ class Services:
         self.reporting = Reporting(
             workspace, self.engine, self.companions, metrics, self.connections, self.store
         )
-        for listener in (self.scans, self.preview, self.lint, self.operating_point):
+        for listener in (
+            self.scans,
+            self.preview,
+            self.lint,
+            self.operating_point,
+            self.next_steps,
+        ):
             self.store.subscribe(listener.state_changed)
 
     @property

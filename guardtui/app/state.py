@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.flip_check import FlipStatus
+from guardtui.app.next_steps import NextSteps
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BetterThreshold, ThresholdFit
@@ -83,7 +84,8 @@ class AppState:
     is None while the user's own metrics are being computed. `fit` is the threshold fitted to the
     labels, where there is one, `held_out` the coverage of this evaluation cross-validated with it,
     and `better` another threshold that would now give significantly more. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the guardrail that it is about.
+    `evaluation` holds the likelier verdicts of the guardrail that it is about. `next` is what could
+    be done now, of the definition that it names.
     """
 
     topic: Topic
@@ -105,6 +107,7 @@ class AppState:
     companions: Companions | None = None
     advice: tuple[Advice, ...] = ()
     advice_pending: bool = False
+    next: NextSteps | None = None
     files: int = 0
     """Counts what was read or written of the topic file: "unsaved" may have changed."""
 

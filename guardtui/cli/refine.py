@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from guardtui.advice.measuring import open_scorer
-from guardtui.advice.search import Snapshot, search
-from guardtui.advice.splits import SplitError, split_prompts
-from guardtui.advice.whatif import shortlist
+from guardtui.advice.measured_rows import TooFewPromptsError
+from guardtui.advice.search import Search, SearchResult, Snapshot, advise
+from guardtui.advice.splits import SplitError
+from guardtui.app.recorded_forecast import fit_recorded, recorded_guardrail
+from guardtui.app.refinement import open_measure
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.inputs import load_inputs, say_findings
-from guardtui.cli.operating_point import settled_engine
+from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.refine_report import Refinement, render
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
+from guardtui.forecast.forecaster import Forecaster, ForecastError
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
 
@@ -71,7 +74,17 @@ class Budget(_TimeType):
     metavar="TIME",
     help="How long to search: 60s (the default), 5m, 1h.",
 )
-@click.option("--single", is_flag=True, help="List the best single edits, and do not search.")
+@click.option(
+    "--single",
+    is_flag=True,
+    help="Only what the app advises unasked: single edits and a few in a row, without a search.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["forecast", "engine"]),
+    help="What edits are chosen by: a forecast of the guardrail that has answered in this topic's "
+    "session, or the embedded engine (default: the forecast where there is one).",
+)
 @engine_options
 @click.option(
     "--format",
@@ -86,7 +99,7 @@ class Budget(_TimeType):
     "new_topic",
     type=FILE,
     metavar="FILE",
-    help="Write the proposal, if there is one, to this new file. An existing file is never "
+    help="Write the first proposal, if there is one, to this new file. An existing file is never "
     "overwritten.",
 )
 def command(
@@ -94,18 +107,19 @@ def command(
     prompts: Path,
     budget: float,
     single: bool,
+    objective: str | None,
     encoder: str | None,
     threshold: Wanted,
     format_name: str,
     output: Path | None,
     new_topic: Path | None,
 ) -> int:
-    """Propose edits of a definition, measured with the embedded engine; nothing is applied.
+    """Propose edits of a definition, measured; nothing is applied.
 
-    Edits are chosen on one half of the prompts and reported on the other: by the column `split`
-    (train, test), or else by a hash of each prompt. Only a definition with greater coverage on the
-    other half is proposed, and goes to a new file with --write-topic; without one the exit code is
-    4. Ctrl-C ends a search and gives the best found by then (exit code 130).
+    All prompts are measured on, or those that a column `split` (train, test) gives for it. Only
+    edits whose gain in coverage has a positive lower bound are proposed. The first goes to a new
+    file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and gives the best
+    found by then (exit code 130).
     """
     check_output(output, topic, prompts)
     _require_new(new_topic, output)
@@ -113,15 +127,16 @@ def command(
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     for violation in violations(definition):
-        diagnostics.warn(f"{topic}: {violation.message}: only edits that mend it are tried")
+        diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
     scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
-    found, interrupted = _refine(scanner, definition, prompt_set, budget, single=single)
+    forecaster = _forecaster(objective, topic, prompt_set, scanner)
+    found, interrupted = _refine(scanner, forecaster, definition, prompt_set, budget, single=single)
     if found is None:
         raise KeyboardInterrupt
-    shortlist, result, settings = found
-    refinement = Refinement(shortlist, result, settings, prompt_set)
+    result, settings = found
+    refinement = Refinement(result, settings, prompt_set, searched=not single)
     write(render(refinement, format_name), output)
-    proposal = refinement.proposal
+    proposal = result.best
     if new_topic is not None:
         if proposal is None:
             diagnostics.note(f"no proposal: {new_topic} is not written")
@@ -132,39 +147,60 @@ def command(
     return Exit.DONE if proposal is not None else Exit.NOT_ENOUGH_EVIDENCE
 
 
+def _forecaster(
+    objective: str | None, topic: Path, prompts: PromptSet, engine: LocalScanner
+) -> Forecaster | None:
+    """The forecast to choose by; None for the engine. Raises ForecastError where it is required."""
+    if objective == "engine":
+        return None
+    try:
+        guardrail = recorded_guardrail(topic)
+        return fit_recorded(topic, prompts, guardrail, engine, show_progress)
+    except ForecastError:
+        if objective == "forecast":
+            raise
+        return None
+    finally:
+        diagnostics.progress("")
+
+
 def _refine(
     scanner: LocalScanner,
+    forecaster: Forecaster | None,
     topic: Topic,
     prompts: PromptSet,
     budget: float,
     *,
     single: bool,
-) -> tuple[Any, bool]:
-    """Shortlist, search result (None with `single`) and settings; and whether it was broken off.
+) -> tuple[tuple[SearchResult, ScannerSettings] | None, bool]:
+    """What was found and by which guardrail, and whether it was interrupted.
 
-    None in their place when it was broken off before there was a shortlist.
+    None in their place when it was interrupted before the definition was measured.
     """
-    try:
-        split = split_prompts(prompts)
-    except SplitError as error:
-        raise InputError(f"{prompts.source}: {error}") from error
     stop = threading.Event()
     shown: list[Progress | Snapshot] = []
 
     def progress(now: Progress | Snapshot) -> None:
         shown[:] = [now]
 
-    def work() -> Any:
-        scorer = open_scorer(scanner, prompts, split, progress, stop.is_set)
-        single_edits = scorer and shortlist(scorer, topic, stopped=stop.is_set)
-        if scorer is None or single_edits is None:
+    def work() -> tuple[SearchResult, ScannerSettings] | None:
+        measure = open_measure(scanner, prompts, forecaster, progress, stop.is_set)
+        if measure is None:
             return None
-        found = None
-        if not single:
-            found = search(scorer, topic, budget=budget, stopped=stop.is_set, progress=progress)
-        return single_edits, found, scanner.settings
+        rows, objective = measure.rows, measure.objective
+        found: SearchResult | None
+        if single:
+            found = advise(objective, topic, rows, stop.is_set)
+        else:
+            found = Search(
+                objective, topic, rows, budget=budget, stopped=stop.is_set, progress=progress
+            ).run()
+        return None if found is None else (found, objective.settings)
 
-    return _watched(work, stop, lambda: _progress_line(shown))
+    try:
+        return _watched(work, stop, lambda: _progress_line(shown))
+    except (SplitError, TooFewPromptsError) as error:
+        raise InputError(f"{prompts.source}: {error}") from error
 
 
 def _watched(
@@ -206,10 +242,9 @@ def _progress_line(shown: list[Progress | Snapshot]) -> str:
         return ""
     if isinstance(now, Progress):
         return f"{now.phase} {now.done}/{now.total}"
-    held_out = f", held-out {now.curve[-1].report:.3f}" if now.curve else ""
     return (
         f"searching {now.seconds:.0f}/{now.budget:.0f} s: {now.measured} definitions, "
-        f"beam {now.width}, edit {now.edits}, coverage {now.coverage:.3f}{held_out}"
+        f"beam {now.width}, edit {now.edits}, objective {now.gain:+.3f}"
     )
 
 
@@ -219,7 +254,7 @@ def _require_new(path: Path | None, output: Path | None) -> None:
         return
     if path.exists() or path.is_symlink():
         raise InputError(
-            f"{path}: the file exists, and a topic file is never written over\n"
+            f"{path}: the file exists, and a topic file is never overwritten\n"
             "  name a file that does not exist yet"
         )
     if output is not None and output.resolve() == path.resolve():

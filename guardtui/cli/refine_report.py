@@ -3,55 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from guardtui.advice.proposals import Halves, Proposal
+import polars as pl
+
+from guardtui.advice.objective import CONFIDENCE, Gain
+from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.advice.whatif import Shortlist
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.guardrail import measured_by
+from guardtui.domain.figures import change_interval_text
+from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.reports.markdown import code_span
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _ENDED = {
     "budget": "the budget is used up",
     "exhausted": "nothing left to try that pays",
-    "stopped": "broken off",
+    "stopped": "interrupted",
 }
-_PROXY = (
-    "Measured with the embedded engine, which stands in for the guardrail: scan the proposal "
-    "before you rely on it."
-)
+_LISTED = 12  # proposals in a table
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """All that was found; without `result` there was no search."""
+    """All that was found, by the guardrail of `settings`; `searched` beyond what is advised."""
 
-    shortlist: Shortlist
-    result: SearchResult | None
+    result: SearchResult
     settings: ScannerSettings
     prompts: PromptSet
-
-    @property
-    def best(self) -> Proposal | None:
-        """The best definition by the search half: of the search, or else of the shortlist."""
-        if self.result is not None:
-            return self.result.proposal
-        return next(iter(self.shortlist.proposals), None)
-
-    @property
-    def proposal(self) -> Proposal | None:
-        """The best definition, if its held-out coverage is greater than before; else None."""
-        best = self.best
-        return best if best is not None and best.better_held_out else None
+    searched: bool
 
 
 def render(found: Refinement, format_name: str) -> str:
@@ -62,21 +49,18 @@ def render(found: Refinement, format_name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _signed(number: float) -> str:
-    return f"{number:+.3f}".replace("-", "−")
+def gain_text(gain: Gain) -> str:
+    """A gain with its interval: `+0.051 [+0.012, +0.090]`."""
+    return change_interval_text(gain.value, gain.low, gain.high)
 
 
 def _head(found: Refinement) -> list[str]:
-    before = found.shortlist.before
-    threshold = found.settings.threshold
-    at = f", threshold {threshold:.3f}" if threshold is not None else ""
+    result = found.result
     return [
         measured_by(found.settings),
-        f"coverage {_coverage(before.search)} on the half that edits are chosen on, "
-        f"{_coverage(before.report)} on the half that they are reported on",
-        f"halves {found.shortlist.source}: {before.search.total} and {before.report.total} "
-        f"prompts; {found.settings.identity}{at}",
-        *(f"note: {note}" for note in found.shortlist.notes),
+        f"coverage {_coverage(result.before)} on {result.before.total} prompts: "
+        f"{result.rows.source}, without the definition's own examples",
+        *(f"note: {note}" for note in result.rows.notes),
     ]
 
 
@@ -84,60 +68,51 @@ def _coverage(metrics: Metrics) -> str:
     return "n/a" if metrics.coverage is None else f"{metrics.coverage:.3f}"
 
 
-def _ending(result: SearchResult) -> str:
-    return f"{result.measured} definitions in {result.seconds:.1f} s; {_ENDED[result.ended]}"
-
-
-def _verdict(best: Proposal) -> str:
-    """Held-out coverage before and after, and how sure the difference is."""
+def _closing(found: Refinement) -> str:
+    share = f"{CONFIDENCE:.0%}"
+    what = "The engine is a stand-in for the guardrail"
+    if forecast_of(found.settings) is not None:
+        what = "A forecast is no scan"
     return (
-        f"held-out coverage {_coverage(best.before.report)} → {_coverage(best.after.report)}; "
-        f"{best.sentence}"
+        f"Gains are those expected on other prompts, with {share} intervals. {what}: scan a "
+        "proposal before you rely on it."
     )
 
 
-def _no_proposal(found: Refinement) -> str:
+def _no_proposal(result: SearchResult) -> str:
     """Why there is no proposal, with the figures."""
-    best = found.best
+    best = next(iter(result.proposals), None)
     if best is None:
+        if not result.found:
+            return "there is no edit to try: no single one makes the definition keep the limits"
+        return f"none of {result.measured} definitions measured is worth an edit"
+    if best.held_out is not None and best.gain.is_certain:
+        held = best.held_out
         return (
-            "nothing that was tried is worth an edit; held-out coverage stays "
-            f"{_coverage(found.shortlist.before.report)}"
+            f"the best definition found is not better on the held-out prompts: coverage "
+            f"{_coverage(held.before)} → {_coverage(held.after)} there"
         )
-    what = "edit" if found.result is None else "definition"
     return (
-        f"the best {what} found is not better on the half it was not chosen on: {_verdict(best)}; "
-        f"{_overfit(best)}"
+        f"nothing measured helps for certain: the best of {result.measured} definitions gains "
+        f"{gain_text(best.gain)}"
     )
 
 
-def _overfit(best: Proposal) -> str:
-    return (
-        f"where it was chosen the gain is {_signed(best.search_gain)}: "
-        f"an overfit gap of {_signed(best.overfit_gap)}"
+def _details(best: Proposal) -> Iterator[str]:
+    """The figures of a proposal, a line each."""
+    yield f"coverage {gain_text(best.gain)} expected on other prompts"
+    yield (
+        f"on the prompts it was chosen on {_coverage(best.before)} → {_coverage(best.after)}, "
+        f"{_count(len(best.fixes), 'fix', 'fixes')}, "
+        f"{_count(len(best.regressions), 'regression', 'regressions')}"
     )
+    if best.held_out is not None:
+        held = best.held_out
+        yield f"on the held-out prompts {_coverage(held.before)} → {_coverage(held.after)}"
 
 
-def _comparison(result: SearchResult) -> str | None:
-    if result.single is None:
-        return None
-    told = f"the best single edit gains {_signed(result.single.held_out_gain)} held-out"
-    if result.proposal is None:
-        return told
-    more = result.proposal.held_out_gain - result.single.held_out_gain
-    return f"{told}: the search {abs(more):.3f} {'less' if more < 0 else 'more'}"
-
-
-def _chance(proposals: Sequence[Proposal]) -> str:
-    """How many of the listed edits may look better, or worse, by chance."""
-    doubtful = sum(one.worth.could_be_chance for one in proposals)
-    if not doubtful:
-        return "The 95 % interval of none of these held-out gains contains 0, each by itself."
-    which = "all" if doubtful == len(proposals) else str(doubtful)
-    return (
-        f"Of these {len(proposals)} held-out gains {which} may be chance: the 95 % interval "
-        "contains 0."
-    )
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _diff(old: Topic, new: Topic) -> Iterator[tuple[str, str, str]]:
@@ -161,109 +136,87 @@ def _field_diff(field: str, old: str | None, new: str | None) -> Iterator[tuple[
 
 def _table(found: Refinement) -> Iterator[str]:
     shown: Callable[[str], str] = display_text
+    result = found.result
     yield from _head(found)
     yield ""
-    proposals = found.shortlist.proposals
-    if proposals:
-        yield (
-            f"The best single edits of {found.shortlist.found}, best first by the half they are "
-            "chosen on:"
-        )
-        yield f"{'#':>3}  {'chosen':>7} {'held-out':>9} {'gap':>7} {'fixed':>6} {'broken':>7}  edit"
-        for number, one in enumerate(proposals, start=1):
+    advised = result.advised
+    if advised:
+        yield "Proposals, the greatest lower bound of the gain first:"
+        yield f"{'#':>3}  {'gain of coverage':<25} {'fixed':>6} {'broken':>7}  edit"
+        for number, one in enumerate(advised[:_LISTED], start=1):
             yield (
-                f"{number:>3}  {_signed(one.search_gain):>7} {_signed(one.held_out_gain):>9} "
-                f"{_signed(one.overfit_gap):>7} {one.report_fixes:>6} {one.report_regressions:>7}  "
-                f"{one.changes[0]}"
+                f"{number:>3}  {gain_text(one.gain):<25} {len(one.fixes):>6} "
+                f"{len(one.regressions):>7}  {'; '.join(one.changes)}"
             )
-        yield "(fixed and broken: prompts of the half that is reported on)"
-        yield _chance(proposals)
-    elif found.shortlist.found:
-        yield f"None of {found.shortlist.found} single edits helps."
-    else:
-        yield "There is no edit to try: no single one makes the definition keep the limits."
-    yield ""
-    result = found.result
-    if result is not None:
-        yield f"Search: {_ending(result)}"
-        yield f"{'edits':>7} {'chosen':>8} {'held-out':>9}"
-        for point in result.curve:
-            yield f"{point.edits:>7} {point.search:>8.3f} {point.report:>9.3f}"
+        if len(advised) > _LISTED:
+            yield f"     and {len(advised) - _LISTED} more (in JSON)"
         yield ""
-    best = found.proposal
+    yield _measured(found)
+    yield ""
+    best = result.best
     if best is None:
-        yield f"No proposal: {_no_proposal(found)}."
+        yield f"No proposal: {_no_proposal(result)}."
         return
-    yield "Proposal"
-    yield f"  {_verdict(best)}"
-    yield f"  {_overfit(best)}"
-    if result is not None and (comparison := _comparison(result)):
-        yield f"  {comparison}"
+    yield "First proposal"
+    yield from (f"  {line}" for line in _details(best))
     for number, change in enumerate(best.changes, start=1):
         yield f"  {number}. {change}"
     yield ""
-    for sign, field, text in _diff(found.shortlist.topic, best.topic):
+    for sign, field, text in _diff(result.topic, best.topic):
         yield f"{sign} {field + ':':<13} {shown(text)}"
     yield ""
-    yield _PROXY
+    yield _closing(found)
+
+
+def _measured(found: Refinement) -> str:
+    result = found.result
+    text = f"{result.measured} definitions measured in {result.seconds:.1f} s"
+    return f"Search: {text}; {_ENDED[result.ended]}." if found.searched else f"{text}."
 
 
 def _markdown(found: Refinement) -> Iterator[str]:
-    shortlist, result, best = found.shortlist, found.result, found.proposal
-    yield f"# Refinement of {code_span(shortlist.topic.name)}"
+    result = found.result
+    best = result.best
+    yield f"# Refinement of {code_span(result.topic.name)}"
     yield ""
     yield from (f"* {line}" for line in _head(found))
     yield ""
     if best is None:
-        yield f"No proposal: {_no_proposal(found)}."
+        yield f"No proposal: {_no_proposal(result)}."
     else:
-        yield "## Proposal"
+        yield "## First proposal"
         yield ""
-        yield f"* {_verdict(best)}"
-        yield f"* {_overfit(best)}"
-        if result is not None and (comparison := _comparison(result)):
-            yield f"* {comparison}"
+        yield from (f"* {line}" for line in _details(best))
         yield ""
         yield from (f"{k}. {code_span(change)}" for k, change in enumerate(best.changes, start=1))
         yield ""
         yield "| | field | text |"
         yield "|---|---|---|"
-        for sign, field, text in _diff(shortlist.topic, best.topic):
+        for sign, field, text in _diff(result.topic, best.topic):
             yield f"| {sign.strip() and code_span(sign)} | {field} | {code_span(text, cell=True)} |"
         yield ""
-    if result is not None:
-        yield "## Search"
+        yield "## Proposals"
         yield ""
-        yield f"{_ending(result)}."
-        yield ""
-        yield "| edits | coverage where chosen | held-out coverage |"
-        yield "|---|---|---|"
-        for point in result.curve:
-            yield f"| {point.edits} | {point.search:.3f} | {point.report:.3f} |"
-        yield ""
-    yield f"## The best single edits of {shortlist.found}"
+        yield "| # | gain of coverage | fixed | broken | edit |"
+        yield "|---|---|---|---|---|"
+        for number, one in enumerate(result.advised[:_LISTED], start=1):
+            yield (
+                f"| {number} | {gain_text(one.gain)} | {len(one.fixes)} | {len(one.regressions)} "
+                f"| {code_span('; '.join(one.changes), cell=True)} |"
+            )
     yield ""
-    yield "| # | chosen | held-out | gap | fixed | broken | edit |"
-    yield "|---|---|---|---|---|---|---|"
-    for number, one in enumerate(shortlist.proposals, start=1):
-        yield (
-            f"| {number} | {_signed(one.search_gain)} | {_signed(one.held_out_gain)} "
-            f"| {_signed(one.overfit_gap)} | {one.report_fixes} | {one.report_regressions} "
-            f"| {code_span(one.changes[0], cell=True)} |"
-        )
+    yield _measured(found)
     yield ""
-    if shortlist.proposals:
-        yield _chance(shortlist.proposals)
-        yield ""
-    yield _PROXY
+    yield _closing(found)
 
 
 def _document(found: Refinement) -> dict[str, Any]:
-    shortlist, result = found.shortlist, found.result
+    result = found.result
     lines = found.prompts.frame["line"]
-    best, proposal = found.best, found.proposal
-    document: dict[str, Any] = {
+    best = result.best
+    return {
         "schema_version": SCHEMA_VERSION,
+        "objective": "engine" if forecast_of(found.settings) is None else "forecast",
         "scanner": {
             "name": found.settings.name,
             "identity": found.settings.identity,
@@ -271,56 +224,50 @@ def _document(found: Refinement) -> dict[str, Any]:
             "threshold_source": found.settings.threshold_source,
         },
         "prompts": found.prompts.source,
-        "split": {"source": shortlist.source, "notes": list(shortlist.notes)},
-        "topic": shortlist.topic.model_dump(mode="json"),
-        "before": _halves(shortlist.before),
-        "candidates": shortlist.found,
-        "shortlist": [_proposal(one, lines) for one in shortlist.proposals],
-        "search": None,
-        "proposal": None if proposal is None else _proposal(proposal, lines),
-        "no_proposal": None
-        if proposal is not None
-        else {
-            "reason": _no_proposal(found),
-            "rejected": None if best is None else _proposal(best, lines),
+        "measured_on": {
+            "source": result.rows.source,
+            "prompts": len(result.rows.chosen_on),
+            "held_out": len(result.rows.held_out),
+            "notes": list(result.rows.notes),
         },
-    }
-    if result is not None:
-        document["search"] = {
+        "topic": result.topic.model_dump(mode="json"),
+        "before": _metrics(result.before),
+        "confidence": CONFIDENCE,
+        "proposals": [_proposal(one, lines) for one in result.advised],
+        "proposal": None if best is None else _proposal(best, lines),
+        "no_proposal": None
+        if best is not None
+        else {
+            "reason": _no_proposal(result),
+            "rejected": _proposal(result.proposals[0], lines) if result.proposals else None,
+        },
+        "search": {
             "seconds": result.seconds,
             "measured": result.measured,
             "ended": result.ended,
-            "best_single_held_out_gain": result.single.held_out_gain if result.single else None,
-            "curve": [
-                {"edits": point.edits, "search": point.search, "report": point.report}
-                for point in result.curve
-            ],
         }
-    return document
+        if found.searched
+        else None,
+    }
 
 
-def _proposal(one: Proposal, lines: Any) -> dict[str, Any]:
+def _proposal(one: Proposal, lines: pl.Series) -> dict[str, Any]:
+    held = one.held_out
     return {
         "topic": one.topic.model_dump(mode="json"),
         "kinds": [str(kind) for kind in one.kinds],
         "changes": list(one.changes),
-        "after": _halves(one.after),
-        "search_gain": one.search_gain,
-        "held_out_gain": one.held_out_gain,
-        "held_out_interval": list(one.interval),
-        "overfit_gap": one.overfit_gap,
-        "held_out_fixes": one.report_fixes,
-        "held_out_regressions": one.report_regressions,
-        "p_value": one.p_value,
-        "could_be_chance": one.worth.could_be_chance,
-        "sentence": one.worth.sentence,
+        "gain": one.gain.value,
+        "interval": [one.gain.low, one.gain.high],
+        "before": _metrics(one.before),
+        "after": _metrics(one.after),
+        "held_out": None
+        if held is None
+        else {"before": _metrics(held.before), "after": _metrics(held.after), "gain": held.gain},
+        "left_out_lines": lines.gather(one.left_out).to_list(),
         "fixed_lines": lines.gather(one.fixes).to_list(),
         "broken_lines": lines.gather(one.regressions).to_list(),
     }
-
-
-def _halves(halves: Halves) -> dict[str, Any]:
-    return {"search": _metrics(halves.search), "report": _metrics(halves.report)}
 
 
 def _metrics(metrics: Metrics) -> dict[str, Any]:

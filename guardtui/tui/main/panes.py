@@ -16,6 +16,7 @@ from guardtui.tui.widgets.detail import DetailPane
 from guardtui.tui.widgets.editor import Field, TopicEditor
 from guardtui.tui.widgets.footer import FittingFooter
 from guardtui.tui.widgets.metrics_panel import MetricsPanel
+from guardtui.tui.widgets.next_line import NextLine
 from guardtui.tui.widgets.results_pane import ResultsPane
 from guardtui.tui.widgets.scan_pane import ScanPane
 from guardtui.tui.widgets.side_panes import CategoriesPane, HistoryPane
@@ -52,6 +53,7 @@ class Panes:
         self.scan = ScanPane()
         self.header = Static("", id="header", markup=False)
         self.summary = Static("", id="summary", markup=False)
+        self.next_line = NextLine()
         self.progress = Static("", id="progress", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -61,6 +63,7 @@ class Panes:
         with Horizontal(id="top"):
             yield self.editor
             yield self.metrics
+        yield self.next_line
         yield self.progress
         yield self.scan
         with Container(id="bottom"):

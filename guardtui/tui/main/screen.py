@@ -48,6 +48,7 @@ from guardtui.tui.screens.exporting import Export
 from guardtui.tui.screens.forecast_trust import ForecastTrustFeature
 from guardtui.tui.screens.history import HistoryFeature
 from guardtui.tui.screens.linting import LintFeature
+from guardtui.tui.screens.next_steps import NextStepFeature
 from guardtui.tui.screens.panel import PanelFeature
 from guardtui.tui.screens.prompt_set import PromptSetFeature
 from guardtui.tui.screens.refining import Refining
@@ -139,6 +140,7 @@ class MainScreen(Screen[None]):
             LintFeature(services, window),
             ThresholdFeature(services, window),
             Refining(services, window),
+            NextStepFeature(services, window),
             Suggestions(services, window),
             PromptSetFeature(services, window),
             panel,

@@ -1,8 +1,9 @@
-"""A list of definitions to choose from, with what each would change below it."""
+"""A list of edits to choose from, with what each would change below it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 from rich.text import Text
 from textual import on
@@ -12,21 +13,22 @@ from textual.widgets import Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
 
+Taken = TypeVar("Taken")
 
-class EditList(Modal[Topic | None]):
-    """Gives the definition that the author takes, or None."""
+
+class EditList(Modal[Taken | None], Generic[Taken]):
+    """Gives what the author takes (a definition, a step), or None."""
 
     BINDINGS = [("escape,q", "close", "Close")]
 
     TITLE_TEXT = ""
     KEYS_TEXT = ""
 
-    def __init__(self, edits: Sequence[tuple[Topic, Text]], notes: Sequence[str]) -> None:
-        """`edits` are definitions, each with its line; `notes` stand above them."""
+    def __init__(self, edits: Sequence[tuple[Taken, Text]], notes: Sequence[str]) -> None:
+        """`edits` are what can be taken, each with its line; `notes` stand above them."""
         super().__init__()
         self._edits, self._notes = edits, notes
 

@@ -24,7 +24,7 @@ from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.widgets.metrics_panel import delta, number
 
 
-class SuggestionList(EditList):
+class SuggestionList(EditList[Topic]):
     """Proposals of a model, measured."""
 
     TITLE_TEXT = "Proposals of the model"

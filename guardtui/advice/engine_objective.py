@@ -1,0 +1,142 @@
+"""The embedded engine as the objective, its operating point fitted to each definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.cautious import cautious_coverage, fitted_cuts, smoothing, soft_matches
+from guardtui.advice.engine_scores import EngineScores
+from guardtui.advice.objective import (
+    QUANTILE,
+    Appraisal,
+    Array,
+    Gain,
+    OwnPrompts,
+    Rows,
+    Stopped,
+    optimism,
+)
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.operating_point import FITTED
+from guardtui.domain.topic import Topic
+
+_RESAMPLES = 200
+_SEED = 11
+_CELLS = 1 << 20  # of a matrix of scores that are in work at once
+_SHOWN = 64  # candidates between two looks at whether to stop
+
+
+class EngineObjective:
+    """Measures definitions as the engine judges them, on some prompts of a set.
+
+    Where the engine's threshold is fitted to the labels it is fitted to each definition again: an
+    edit that only moves all scores gains nothing. Not for several threads at once.
+    """
+
+    def __init__(self, scores: EngineScores, rows: Rows, *, fitted: bool) -> None:
+        self.prompts, self.rows = scores.prompts, rows
+        self._scores, self._fitted = scores, fitted
+        self._belongs = self.prompts.expected[rows]
+        self._own = OwnPrompts(self.prompts, rows)
+        smaller = min(int(self._belongs.sum()), int((~self._belongs).sum()))
+        self._smaller, self._width = smaller, smoothing(smaller)
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """The engine and its threshold."""
+        return self._scores.settings
+
+    def values(
+        self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
+    ) -> Array | None:
+        """A cautious coverage of each candidate, [c]; None when stopped."""
+        found = np.empty(len(candidates))
+        if self._scores.learn([one.topic for one in candidates], stopped) is None:
+            return None
+        step = max(1, min(_SHOWN, _CELLS // max(len(self.rows), 1)))
+        for start in range(0, len(candidates), step):
+            part = candidates[start : start + step]
+            z = self._scores.z([one.topic for one in part], self.rows, stopped)
+            if z is None or stopped():
+                return None
+            found[start : start + step] = self._worth(z, self._own.counted(part))[0]
+        return found
+
+    def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
+        """One definition in detail; None when stopped."""
+        scores = self._scores.z([candidate.topic], self.rows, stopped)
+        if scores is None:
+            return None
+        counted = self._own.counted([candidate])
+        _, cuts = self._worth(scores, counted)
+        soft = soft_matches(scores, cuts, self._width)[0]
+        z, cut = scores[0], float(cuts[0])
+        return Appraisal(soft, z >= cut, counted[0], z, cut)
+
+    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
+        """What edits that were chosen by `values` add to coverage on other prompts.
+
+        The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
+        standard deviation is that of resamples of the prompts, the operating points fitted to
+        each.
+        """
+        counted = before.counted & after.counted
+        belongs = self._belongs[counted]
+        weights = np.concatenate([np.ones((1, len(belongs))), _resampled(belongs)])
+        values = [self._resampled_worth(one, counted, belongs, weights) for one in (before, after)]
+        changes = values[1] - values[0]
+        rate = float(np.clip(values[0][0], 0.0, 1.0))
+        value = float(changes[0]) - optimism(self._smaller, rate)
+        margin = QUANTILE * float(changes[1:].std())
+        return Gain(value, value - margin, value + margin)
+
+    def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
+        """Whether other prompts of the set match, bool [n], at the operating point found here."""
+        z = self._scores.z([topic], rows)
+        assert z is not None  # noqa: S101 - nothing stops it
+        assert appraisal.cut is not None  # noqa: S101 - it is one of the engine
+        matches: NDArray[np.bool_] = z[0] >= appraisal.cut
+        return matches
+
+    def _resampled_worth(
+        self,
+        appraisal: Appraisal,
+        counted: NDArray[np.bool_],
+        belongs: NDArray[np.bool_],
+        weights: Array,
+    ) -> Array:
+        assert appraisal.z is not None  # noqa: S101 - it is one of the engine
+        z = np.broadcast_to(appraisal.z[counted], weights.shape)
+        return self._weighed(z, weights * belongs, weights * ~belongs)[0]
+
+    def _worth(self, z: Array, counted: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """The cautious coverage and the cut of each row of z [c, n]."""
+        ours, theirs = counted & self._belongs, counted & ~self._belongs
+        return self._weighed(z, ours.astype(np.float64), theirs.astype(np.float64))
+
+    def _weighed(self, z: Array, ours: Array, theirs: Array) -> tuple[Array, Array]:
+        if self._fitted:
+            cuts = fitted_cuts(z, ours, theirs)
+        else:
+            cuts = np.full(len(z), float(self._scores.cut))
+        return cautious_coverage(soft_matches(z, cuts, self._width), ours, theirs), cuts
+
+
+def fits_threshold(settings: ScannerSettings) -> bool:
+    """Whether the engine's threshold is one that follows the labels."""
+    return settings.threshold_source.startswith(FITTED)
+
+
+def _resampled(belongs: NDArray[np.bool_]) -> Array:
+    """How often each prompt is in each resample, [b, n]; classes keep their sizes."""
+    random = np.random.default_rng(_SEED)
+    weights = np.zeros((_RESAMPLES, len(belongs)))
+    for members in (np.flatnonzero(belongs), np.flatnonzero(~belongs)):
+        if len(members):
+            equal = np.full(len(members), 1 / len(members))
+            weights[:, members] = random.multinomial(len(members), equal, _RESAMPLES)
+    return weights

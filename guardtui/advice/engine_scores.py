@@ -1,0 +1,194 @@
+"""Scores of many definitions against one prompt set at once, as the embedded engine has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.embedding import PromptVectors
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.local.scoring import TopicTable, probability, topic_texts
+
+Floats: TypeAlias = "NDArray[np.float32]"
+Rows: TypeAlias = "NDArray[np.intp]"
+Stopped = Callable[[], bool]
+
+_PROMPTS, _TOPICS = 1024, 128  # of each in one block: what is in work stays in the cache
+_TEXTS = 20_000  # vectors of texts that are kept
+_TEXTS_AT_ONCE = 64  # between two looks at whether to stop
+
+
+class EngineScores:
+    """Scores topics against the prompts of a set, many at a time.
+
+    It shares the prompts' vectors with the scanner and changes nothing that the scanner keeps of
+    its last topic. Objects are made by `open_scores`; not for several threads at once.
+    """
+
+    def __init__(self, scanner: LocalScanner, prompts: PromptSet, vectors: PromptVectors) -> None:
+        _, self._model, _ = scanner.load()
+        self._scanner = scanner
+        self._vectors = vectors
+        self.prompts = prompts
+        self._places: dict[str, int] = {}
+        self._texts = np.zeros((0, int(self._model.background.shape[1])), np.float32)
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """The engine and its threshold."""
+        return self._scanner.settings
+
+    @property
+    def cut(self) -> np.float32:
+        """The z from which on a prompt matches at the engine's threshold."""
+        threshold = self.settings.threshold
+        if threshold is None:
+            raise RuntimeError("the local scanner has no threshold")
+        return z_cut(threshold)
+
+    def learn(self, topics: Sequence[Topic], stopped: Stopped = lambda: False) -> int | None:
+        """Embed the texts of topics that are not known yet; how many, or None when stopped."""
+        wanted = dict.fromkeys(text for topic in topics for text in _texts(topic) if text.strip())
+        fresh = [text for text in wanted if text not in self._places]
+        if not fresh:
+            return 0
+        if len(self._places) + len(fresh) > _TEXTS:
+            kept = [text for text in wanted if text in self._places]
+            self._texts = self._texts[[self._places[text] for text in kept]]
+            self._places = {text: place for place, text in enumerate(kept)}
+        for start in range(0, len(fresh), _TEXTS_AT_ONCE):
+            part = fresh[start : start + _TEXTS_AT_ONCE]
+            vectors = self._scanner.embed(part, stopped)
+            if vectors is None or stopped():
+                return None
+            known = len(self._places)
+            if known + len(part) > len(self._texts):
+                grown = np.zeros((2 * (known + len(part)), vectors.shape[1]), np.float32)
+                grown[:known] = self._texts[:known]
+                self._texts = grown
+            self._texts[known : known + len(part)] = vectors
+            self._places.update((text, known + place) for place, text in enumerate(part))
+        return len(fresh)
+
+    def blocks(
+        self, topics: Sequence[Topic], rows: Rows | None = None
+    ) -> Iterator[tuple[slice, slice, Floats]]:
+        """Raw scores z block by block: which topics, which of the rows, and z of both.
+
+        Of all prompts, or of these rows of the set. The texts of the topics must be known.
+        """
+        rows = np.arange(len(self.prompts)) if rows is None else rows
+        table, vectors = self._table(topics)
+        widths = self._model.widths(table, vectors)
+        for start in range(0, len(rows), _PROMPTS):
+            some = slice(start, min(start + _PROMPTS, len(rows)))
+            terms = self._vectors.terms[rows[some]]
+            similarities = self._vectors.matrix.products(vectors, rows[some])
+            for first in range(0, len(topics), _TOPICS):
+                part = slice(first, min(first + _TOPICS, len(topics)))
+                z = self._model.combine_many(similarities, table.part(part), widths[part], terms)
+                yield part, some, z
+
+    def z(
+        self, topics: Sequence[Topic], rows: Rows, stopped: Stopped = lambda: False
+    ) -> Floats | None:
+        """Raw scores [c, n] of topics and rows of the prompt set; None when stopped."""
+        if self.learn(topics, stopped) is None:
+            return None
+        found = np.empty((len(topics), len(rows)), np.float32)
+        for part, some, z in self.blocks(topics, rows):
+            if stopped():
+                return None
+            found[part, some] = z
+        return found
+
+    def matches(
+        self, topics: Sequence[Topic], stopped: Stopped = lambda: False
+    ) -> NDArray[np.bool_] | None:
+        """Whether each prompt of the set matches each topic, bool [c, N], by the threshold.
+
+        None when stopped.
+        """
+        if self.learn(topics, stopped) is None:
+            return None
+        cut = self.cut
+        found = np.empty((len(topics), len(self.prompts)), bool)
+        for part, some, z in self.blocks(topics):
+            if stopped():
+                return None
+            found[part, some] = z >= cut
+        return found
+
+    def vectors_of(self, texts: Sequence[str], stopped: Stopped = lambda: False) -> Floats | None:
+        """Vectors [t, d] of texts that are not blank; None when stopped."""
+        if self.learn([Topic(examples=tuple(texts))], stopped) is None:
+            return None
+        return self._texts[[self._places[text] for text in texts]]
+
+    def cosines(self, vectors: Floats, stopped: Stopped = lambda: False) -> Floats | None:
+        """Cosines [t, N] of texts [t, d] to all prompts; None when stopped."""
+        found = np.empty((len(vectors), len(self.prompts)), np.float32)
+        for start in range(0, found.shape[1], _PROMPTS):
+            if stopped():
+                return None
+            rows = np.arange(start, min(start + _PROMPTS, found.shape[1]))
+            found[:, rows] = self._vectors.matrix.products(vectors, rows)
+        return found
+
+    def _table(self, topics: Sequence[Topic]) -> tuple[TopicTable, Floats]:
+        """The topics as places in the texts that they have, and those texts' vectors [t, d]."""
+        places: dict[str, int] = {}
+        heads = np.full(len(topics), -1, np.intp)
+        width = max((len(topic.examples) for topic in topics), default=0)
+        examples = np.full((len(topics), width), -1, np.intp)
+        for row, topic in enumerate(topics):
+            for column, text in enumerate(_texts(topic)):
+                if text.strip():
+                    place = places.setdefault(text, len(places))
+                    if column:
+                        examples[row, column - 1] = place
+                    else:
+                        heads[row] = place
+        table = TopicTable(heads, examples)
+        if not places:
+            return table, np.zeros((1, self._texts.shape[1]), np.float32)
+        return table, self._texts[[self._places[text] for text in places]]
+
+
+def open_scores(
+    scanner: LocalScanner,
+    prompts: PromptSet,
+    report: Report = lambda progress: None,
+    stopped: Stopped = lambda: False,
+) -> EngineScores | None:
+    """Scores for these prompts, which are embedded first where they are not; None when stopped.
+
+    Raises `ScannerError` when the encoder cannot be loaded.
+    """
+    vectors = scanner.prompt_vectors(prompts, report, stopped)
+    return None if vectors is None else EngineScores(scanner, prompts, vectors)
+
+
+def z_cut(threshold: float) -> np.float32:
+    """The smallest z whose score, as it is shown, reaches the threshold."""
+    wanted = np.float32(threshold)
+    low, high = np.float32(-40), np.float32(40)
+    while True:
+        middle = np.float32((low + high) / 2)
+        if middle in (low, high):
+            return high
+        if probability(middle) >= wanted:
+            high = middle
+        else:
+            low = middle
+
+
+def _texts(topic: Topic) -> list[str]:
+    return topic_texts(topic.name, topic.description, topic.examples)

@@ -1,0 +1,129 @@
+"""A forecast of the real guardrail as the objective: edits are chosen by what it would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.cautious import cautious_coverage
+from guardtui.advice.objective import (
+    QUANTILE,
+    Appraisal,
+    Array,
+    Gain,
+    OwnPrompts,
+    Rows,
+    Stopped,
+    optimism,
+)
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import forecast_settings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.forecast.forecaster import Forecast, Forecaster
+
+_NORMAL = 1.96  # standard deviations from the middle of a 95 % interval to its ends
+
+
+class ForecastVerdicts:
+    """The likelier verdicts of a guardrail, for what judges whole definitions."""
+
+    def __init__(self, forecaster: Forecaster, prompts: PromptSet) -> None:
+        self._prompts, self._forecaster = prompts, forecaster
+
+    @property
+    def prompts(self) -> PromptSet:
+        """The prompts that are judged."""
+        return self._prompts
+
+    def verdicts(
+        self, topics: Sequence[Topic], stopped: Stopped = lambda: False
+    ) -> NDArray[np.bool_] | None:
+        """Whether each prompt likely matches each topic, bool [c, N]; None when stopped."""
+        found = np.empty((len(topics), len(self.prompts)), bool)
+        for row, topic in enumerate(topics):
+            forecast = self._forecaster.forecast(topic, stopped)
+            if forecast is None:
+                return None
+            found[row] = _match(forecast) > 0.5
+        return found
+
+
+class ForecastObjective:
+    """Measures definitions as a guardrail is expected to judge them, on some prompts of a set.
+
+    A guardrail has an operating point of its own: nothing is fitted. Not for several threads at
+    once.
+    """
+
+    def __init__(self, forecaster: Forecaster, prompts: PromptSet, rows: Rows) -> None:
+        self.prompts, self.rows = prompts, rows
+        self._forecaster = forecaster
+        self._belongs = prompts.expected[rows]
+        self._own = OwnPrompts(prompts, rows)
+        self._among = np.zeros(len(prompts), bool)
+        self._among[rows] = True
+        self._smaller = min(int(self._belongs.sum()), int((~self._belongs).sum()))
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """The forecast, by the guardrail that it is of."""
+        return forecast_settings(self._forecaster.grounds.settings)
+
+    def values(
+        self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
+    ) -> Array | None:
+        """A cautious coverage of each candidate, [c]; None when stopped."""
+        soft = np.empty((len(candidates), len(self.rows)))
+        for place, candidate in enumerate(candidates):
+            forecast = self._forecast(candidate.topic, stopped)
+            if forecast is None or stopped():
+                return None
+            soft[place] = _match(forecast)[self.rows]
+        return self._worth(soft, self._own.counted(candidates))
+
+    def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
+        """One definition in detail; None when stopped."""
+        forecast = self._forecast(candidate.topic, stopped)
+        if forecast is None:
+            return None
+        soft = _match(forecast)[self.rows]
+        expected = forecast.rates.coverage
+        spread = 0.0 if expected is None else (expected.high - expected.low) / (2 * _NORMAL)
+        return Appraisal(soft, soft > 0.5, self._own.counted([candidate])[0], spread=spread)
+
+    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
+        """What edits that were chosen by `values` add to coverage on other prompts.
+
+        The change of the cautious coverage without what it owes to the choice (`OPTIMISM`); its
+        standard deviation is that of the coverage forecast after the edits, as if nothing of it
+        were shared with the definition at hand.
+        """
+        counted = (before.counted & after.counted)[None]
+        first, second = (float(self._worth(one.soft[None], counted)[0]) for one in (before, after))
+        value = second - first - optimism(self._smaller, float(np.clip(first, 0.0, 1.0)))
+        margin = QUANTILE * after.spread
+        return Gain(value, value - margin, value + margin)
+
+    def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
+        """Whether other prompts of the set are likely to match, bool [n]."""
+        forecast = self._forecast(topic, lambda: False)
+        assert forecast is not None  # noqa: S101 - nothing stops it
+        likely: NDArray[np.bool_] = _match(forecast)[rows] > 0.5
+        return likely
+
+    def _forecast(self, topic: Topic, stopped: Stopped) -> Forecast | None:
+        return self._forecaster.forecast(topic, stopped, among=self._among)
+
+    def _worth(self, soft: Array, counted: NDArray[np.bool_]) -> Array:
+        ours, theirs = counted & self._belongs, counted & ~self._belongs
+        return cautious_coverage(soft, ours.astype(np.float64), theirs.astype(np.float64))
+
+
+def _match(forecast: Forecast) -> Array:
+    """Probability that each prompt matches the topic, [N]."""
+    triggers = forecast.triggers
+    return triggers if forecast.topic.intent is Intent.BLOCK else 1 - triggers

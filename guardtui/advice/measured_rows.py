@@ -1,0 +1,76 @@
+"""Which prompts edits are chosen on, and which stay out of it for a last word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from guardtui.advice.objective import Rows
+from guardtui.advice.splits import split_by_column
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.sweep import LABELS_AT_LEAST
+
+MOST_OF_A_CLASS = 1000
+"""Prompts of a class that edits are measured on: more of them would hardly change the choice."""
+
+FEW = 10
+"""Prompts of a class below which figures are of little worth, which is said."""
+
+
+class TooFewPromptsError(GuardtuiError, ValueError):
+    """Edits cannot be measured on these prompts; the text says what to add."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRows:
+    """Rows of the prompt set that edits are chosen on, intp [n], in their order.
+
+    `held_out` are rows that only the last figure is of, by a column of the file; empty without one.
+    `source` says in words which prompts these are, `notes` what is doubtful, a sentence each.
+    """
+
+    chosen_on: Rows
+    held_out: Rows
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+def measured_rows(prompts: PromptSet) -> MeasuredRows:
+    """All prompts, or those that a column `split` gives for choosing.
+
+    Of more than `MOST_OF_A_CLASS` of a class a sample by their hashes. Raises `SplitError`, and
+    `TooFewPromptsError` where a class has fewer than three prompts.
+    """
+    split = split_by_column(prompts)
+    rows = np.arange(len(prompts)) if split is None else split.search_rows
+    belongs = prompts.expected[rows]
+    notes = [] if split is None else list(split.notes)
+    for label, what in ((True, "belong"), (False, "do not belong")):
+        count = int(np.count_nonzero(belongs == label))
+        if count < LABELS_AT_LEAST:
+            raise TooFewPromptsError(
+                f"{count} prompts {what} to the topic: add some, an edit is measured on "
+                f"{LABELS_AT_LEAST} of each kind at least"
+            )
+        if count < FEW and split is None:
+            notes.append(f"only {count} prompts {what} to the topic: too few to tell much")
+    sample = _sampled(prompts, rows)
+    if len(sample) < len(rows):
+        notes.append(f"measured on {len(sample):,} of {len(rows):,} prompts, drawn by their hashes")
+    source = "all prompts" if split is None else f"the prompts to choose on ({split.source})"
+    held_out = np.zeros(0, np.intp) if split is None else split.report_rows
+    return MeasuredRows(sample, held_out, source, tuple(notes))
+
+
+def _sampled(prompts: PromptSet, rows: Rows) -> Rows:
+    belongs = prompts.expected[rows]
+    kept = []
+    for label in (True, False):
+        members = rows[belongs == label]
+        if len(members) > MOST_OF_A_CLASS:
+            order = np.argpartition(prompts.keys[members], MOST_OF_A_CLASS)
+            members = members[order[:MOST_OF_A_CLASS]]
+        kept.append(members)
+    return np.sort(np.concatenate(kept))

@@ -1,0 +1,139 @@
+"""What edits are chosen by: a guardrail that says how far each prompt matches a definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.candidates import Candidate, Kind, Material
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+
+Array: TypeAlias = "NDArray[np.floating]"
+Rows: TypeAlias = "NDArray[np.intp]"
+Stopped = Callable[[], bool]
+
+CONFIDENCE = 0.8
+"""Of the interval of a gain; its lower bound holds in nine cases of ten."""
+
+QUANTILE = 1.2816
+"""Standard deviations from the middle to the ends of that interval."""
+
+OPTIMISM = 0.14
+"""Standard errors of the smaller class's rate by which the best edits look better than they are.
+
+The price of having chosen them, whatever their number: measured on a hundred halves of 25 topics
+with 15 prompts that belong to each (`benchmarks/refine.py`).
+"""
+
+_MATERIAL = 1000  # prompts of a sort that edits are made of
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What edits add to coverage: expected on other prompts, with its interval (`CONFIDENCE`)."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the lower bound is positive: only then is it advised."""
+        return self.low > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Appraisal:
+    """A definition measured on the prompts that edits are chosen on, [n] each.
+
+    `soft` is how far each prompt matches, from 0 to 1; `matches` whether it does; `counted`
+    whether it may count, which the definition's own examples may not. `z` are the raw scores of
+    the engine and `cut` its operating point; None of a forecast. `spread` is the standard
+    deviation of coverage as the forecast has it; 0 of the engine.
+    """
+
+    soft: Array
+    matches: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
+    z: Array | None = None
+    cut: float | None = None
+    spread: float = 0.0
+
+
+class Objective(Protocol):
+    """Measures definitions on some prompts of a set."""
+
+    prompts: PromptSet
+    rows: Rows
+    """Rows of the set that edits are chosen on, in their order."""
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """The guardrail that the figures are about."""
+
+    def values(
+        self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
+    ) -> Array | None:
+        """A cautious coverage of each candidate, [c]: a scale to choose by. None when stopped."""
+
+    def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
+        """One definition in detail; None when stopped."""
+
+    def gain(self, before: Appraisal, after: Appraisal) -> Gain:
+        """What edits that were chosen by `values` add to coverage on other prompts."""
+
+    def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
+        """Whether other prompts of the set match a definition appraised here, bool [n]."""
+
+
+def unchanged(topic: Topic) -> Candidate:
+    """A definition as it is, to be measured beside its edits."""
+    return Candidate(topic, Kind.COMPLETE, "")
+
+
+def material_of(objective: Objective, matches: NDArray[np.bool_]) -> Material:
+    """What edits may be made of, given which of the objective's prompts match, bool [n].
+
+    Of each sort at most `_MATERIAL`, picked by the prompts' hashes, in their order.
+    """
+    prompts, rows = objective.prompts, objective.rows
+    expected = prompts.expected[rows]
+
+    def texts(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+        some = rows[chosen]
+        if len(some) > _MATERIAL:
+            order = np.argpartition(prompts.keys[some], _MATERIAL)
+            some = np.sort(some[order[:_MATERIAL]])
+        return tuple(prompts.prompts.gather(some).to_list())
+
+    return Material(texts(expected & ~matches), texts(expected & matches), texts(~expected))
+
+
+class OwnPrompts:
+    """Finds the prompts that a candidate cannot be measured on: its examples, and its source."""
+
+    def __init__(self, prompts: PromptSet, rows: Rows) -> None:
+        self._count = len(rows)
+        self._columns: dict[str, list[int]] = {}
+        for column, text in enumerate(prompts.prompts.gather(rows).to_list()):
+            self._columns.setdefault(text, []).append(column)
+
+    def counted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
+        """Whether each prompt counts for each candidate, bool [c, n]."""
+        found = np.ones((len(candidates), self._count), bool)
+        for row, candidate in enumerate(candidates):
+            for text in (*candidate.topic.examples, *candidate.sources):
+                for column in self._columns.get(text, ()):
+                    found[row, column] = False
+        return found
+
+
+def optimism(smaller: int, rate: float) -> float:
+    """By how much chosen edits look better than they are, from the smaller class and its rate."""
+    return OPTIMISM * float(np.sqrt(rate * (1 - rate) / max(smaller, 1)))

@@ -1,0 +1,129 @@
+"""Keeps the next steps up to date: measured beside the preview, once the author stops typing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import SearchResult
+from guardtui.app.editing import Editing
+from guardtui.app.next_steps import NextSteps, missing_prompts, next_steps
+from guardtui.app.operating_point import OperatingPoint
+from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.refinement import Refinement, RefinementError
+from guardtui.app.state import AppState, Store
+from guardtui.app.workspace_sync import WorkspaceSync
+from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
+from guardtui.domain.prompt_edit import Remove
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+
+PAUSE = 0.5
+"""Seconds after a preview before edits are measured: they are for an author who is thinking."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was measured of an evaluation's definition, and by which guardrail."""
+
+    key: EvaluationKey
+    result: SearchResult
+    settings: ScannerSettings
+
+
+class NextStepAdvice:
+    """Keeps `AppState.next` up to date with what is shown of the definition."""
+
+    def __init__(
+        self,
+        store: Store,
+        refinement: Refinement,
+        editing: Editing,
+        sync: WorkspaceSync,
+        operating_point: OperatingPoint,
+        author: Author,
+        jobs: Jobs,
+    ) -> None:
+        self._store, self._refinement, self._jobs = store, refinement, jobs
+        self._editing, self._sync, self._author = editing, sync, author
+        self._operating_point = operating_point
+        self.pause = PAUSE
+        self._found: _Found | None = None
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Measure edits after each preview of the definition as it is."""
+        evaluation = new.evaluation
+        if evaluation is None or (evaluation is old.evaluation and new.better is old.better):
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        if evaluation.metrics.open or evaluation.is_of_a_part or not self._refinement.is_ready:
+            return  # beside a scan, and while prompts are embedded, nobody asked for more work
+        self._jobs.start(self._follow(evaluation, new.prompts), group="next step", exclusive=True)
+
+    async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
+        topic = evaluation.topic
+        if missing_prompts(prompts):
+            self._publish(next_steps(topic, prompts, None, None, None, None))
+            return
+        found = self._found
+        if found is None or found.key != evaluation.key:
+            await asyncio.sleep(self.pause)
+            try:
+                measure = await self._refinement.measure(typing=False)
+                result = await self._refinement.advised(measure, topic)
+            except RefinementError as error:
+                self._publish(NextSteps(topic, (), str(error)))
+                return
+            if result is None:
+                return
+            found = self._found = _Found(evaluation.key, result, measure.objective.settings)
+        state = self._store.state
+        better = state.better if state.evaluation is evaluation else None
+        forecast = state.forecast if state.evaluation is evaluation else None
+        self._publish(next_steps(topic, prompts, found.result, found.settings, better, forecast))
+
+    async def take(self, here: Topic, proposal: Proposal) -> None:
+        """Take a proposal for a definition into the editor.
+
+        Prompts that become examples would always match: the author is asked whether they leave the
+        prompt set. A fitted threshold is fitted again, as the gain was measured with it.
+        """
+        message = "The edit is in the editor; Undo takes it back."
+        if self._store.state.topic != here:  # another program changed its file
+            message = f"The definition had changed meanwhile. {message}"
+        prompts = self._store.state.prompts
+        fitted = self._store.state.fit is not None
+        self._editing.replace(proposal.topic)
+        self._author.notify(message)
+        taken = taken_prompts(here, proposal.topic, prompts)
+        if taken:
+            await self._move_out(taken)
+        if fitted and self._refinement.is_ready:
+            await self._operating_point.fit_again()
+
+    async def _move_out(self, keys: frozenset[int]) -> None:
+        """Offer to take prompts that became examples out of the prompt set."""
+        one = len(keys) == 1
+        question = Confirm(
+            f"{len(keys)} {'prompt of the set is' if one else 'prompts of the set are'} now "
+            f"{'an example' if one else 'examples'} and would always match.\n"
+            f"Take {'it' if one else 'them'} out of the prompt file? It is backed up first, and u "
+            "in the results brings rows back.",
+            "Take out",
+            "Leave in",
+        )
+        if await self._author.ask(question):
+            await self._sync.edit_prompts(Remove(keys))
+
+    def _publish(self, steps: NextSteps) -> None:
+        state = self._store.state
+        if state.topic == steps.topic:
+            self._store.publish(replace(state, next=steps))
+
+
+def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[int]:
+    """Keys of prompts that are examples of the second definition and were none of the first."""
+    new = [text for text in after.examples if text not in before.examples]
+    return frozenset(prompts.keys[prompts.prompts.is_in(new).to_numpy()].tolist())

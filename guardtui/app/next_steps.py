@@ -1,0 +1,147 @@
+"""What an author could do next: measured steps, the best first, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import SearchResult
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.figures import change_interval_text
+from guardtui.domain.guardrail import remote_name
+from guardtui.domain.operating_point import LABELS_AT_LEAST, BetterThreshold
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import Forecast
+
+MOST_STEPS = 5
+"""Steps that are offered at once."""
+
+UNSURE = 0.06
+"""Width of the interval of a forecast coverage from which on a check of likely flips is offered."""
+
+
+class StepKind(StrEnum):
+    """What a step does when it is taken."""
+
+    EDIT = "edit"
+    FIT = "fit the threshold"
+    CHECK = "check the likely flips"
+    ADD_PROMPTS = "add prompts"
+
+
+@dataclass(frozen=True, eq=False)
+class NextStep:
+    """One thing to do, in words that are safe to show; what it gains where that was measured.
+
+    An edit has its `proposal`.
+    """
+
+    kind: StepKind
+    text: str
+    gain: Gain | None = None
+    proposal: Proposal | None = None
+
+    @property
+    def line(self) -> str:
+        """The step with its gain and the interval."""
+        if self.gain is None:
+            return self.text
+        return f"{self.text}  {gain_text(self.gain)}"
+
+
+@dataclass(frozen=True, eq=False)
+class NextSteps:
+    """Steps for one definition, the best first; `note` says in a sentence why there is none.
+
+    `settings` are the guardrail that edits were measured by, None where nothing was measured;
+    `result` is the whole measurement.
+    """
+
+    topic: Topic
+    steps: tuple[NextStep, ...]
+    note: str = ""
+    settings: ScannerSettings | None = None
+    result: SearchResult | None = None
+
+    @property
+    def best(self) -> NextStep | None:
+        """The first step."""
+        return self.steps[0] if self.steps else None
+
+
+def gain_text(gain: Gain) -> str:
+    """A gain of coverage with its interval: `+0.051 [+0.012, +0.090]`."""
+    return change_interval_text(gain.value, gain.low, gain.high)
+
+
+def missing_prompts(prompts: PromptSet) -> str:
+    """What a prompt set lacks for advice, in a sentence; "" when it has enough."""
+    belong = int(prompts.expected.sum())
+    counts = {"belong": belong, "do not belong": len(prompts) - belong}
+    few = [what for what, count in counts.items() if count < LABELS_AT_LEAST]
+    if not few:
+        return ""
+    what, count = few[0], counts[few[0]]
+    noun = "prompt" if count == 1 else "prompts"
+    verb = what if count != 1 else {"belong": "belongs", "do not belong": "does not belong"}[what]
+    return (
+        f"Add prompts: {count} {noun} {verb} to the topic, and {LABELS_AT_LEAST} of each kind are "
+        "needed to tell anything"
+    )
+
+
+def next_steps(
+    topic: Topic,
+    prompts: PromptSet,
+    found: SearchResult | None,
+    settings: ScannerSettings | None,
+    better: BetterThreshold | None,
+    forecast: Forecast | None,
+) -> NextSteps:
+    """Return the steps from what was measured: `found` of edits by the guardrail of `settings`.
+
+    `better` is a threshold that would give significantly more, `forecast` what is shown of a remote
+    guardrail.
+    """
+    lacking = missing_prompts(prompts)
+    if lacking:
+        return NextSteps(topic, (NextStep(StepKind.ADD_PROMPTS, lacking),), lacking)
+    steps = []
+    if better is not None and forecast is None:
+        steps.append(NextStep(StepKind.FIT, f"Fit the threshold: coverage {better.change}"))
+    advised = () if found is None else found.advised
+    steps += [NextStep(StepKind.EDIT, "; ".join(one.changes), one.gain, one) for one in advised]
+    check = _check(forecast)
+    if check is not None:
+        # Before the edits where what is known of the guardrail would hardly tell their effect.
+        steps.insert(0 if not advised else 1, check)
+    note = "" if steps else _nothing(found)
+    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, settings, found)
+
+
+def _check(forecast: Forecast | None) -> NextStep | None:
+    if forecast is None or forecast.rates.coverage is None:
+        return None
+    expected = forecast.rates.coverage
+    flips = len(forecast.flips())
+    if not flips or expected.high - expected.low <= UNSURE:
+        return None
+    name = remote_name(forecast.grounds.settings.name)
+    what = "likely flip" if flips == 1 else "likely flips"
+    calls = "1 call" if flips == 1 else f"{flips} calls"
+    return NextStep(StepKind.CHECK, f"Check {flips} {what} with {name}: {calls} or a few more")
+
+
+def _nothing(found: SearchResult | None) -> str:
+    if found is None:
+        return "Nothing was measured"
+    best = next(iter(found.proposals), None)
+    if best is None:
+        if not found.found:
+            return "There is no edit to try: fix what breaks a limit first (see the ⚠ below)"
+        return f"Nothing measured helps: {found.measured} definitions tried"
+    tried = f"{found.measured} definitions tried"
+    return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"

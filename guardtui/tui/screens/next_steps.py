@@ -1,0 +1,149 @@
+"""The next step: a line below the definition, a list of alternatives, and what takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.text import Text
+
+from guardtui.advice.objective import CONFIDENCE
+from guardtui.app.next_steps import NextStep, NextSteps, StepKind, gain_text
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.topic import Topic
+from guardtui.tui.actions import action_named, first_key, menu_paths
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+from guardtui.tui.screens.edit_list import EditList
+from guardtui.tui.screens.refining import proposal_text
+
+MEASURING = "measuring edits …"
+LATER = "edits are measured once the prompts are embedded and no scan is under way"
+
+_EXPLAINED = {
+    StepKind.FIT: (
+        "Fits the engine's threshold to the labels again, at the definition as it is now. The "
+        "figure is cross-validated: no label had a part in what its prompt is judged by.\n"
+    ),
+    StepKind.CHECK: (
+        "The forecast is unsure: these prompts are the likeliest to change their verdict. Asking "
+        "for them tells most for the fewest calls; what it costs is shown before anything is "
+        "sent.\n"
+    ),
+    StepKind.ADD_PROMPTS: (
+        "With so few prompts any figure may be chance, and so may every gain. Write prompts as "
+        "your users do, of both kinds, and some that nearly belong.\n"
+    ),
+}
+
+
+class NextStepList(EditList[NextStep]):
+    """At most five steps, the best first."""
+
+    TITLE_TEXT = "Next steps"
+    KEYS_TEXT = "Enter takes one · Esc closes"
+
+    help_pane = "next_steps"
+
+    def __init__(self, steps: NextSteps) -> None:
+        notes = []
+        if steps.settings is not None:
+            notes.append(
+                f"Measured by {guardrail_text(steps.settings)}; gains are those expected on other "
+                f"prompts, with {CONFIDENCE:.0%} intervals."
+            )
+        if steps.result is not None:
+            notes += steps.result.rows.notes
+        super().__init__([(step, step_line(step)) for step in steps.steps], notes)
+        self._steps = steps
+
+    def described(self, place: int) -> Text:
+        return step_text(self._steps.topic, self._steps.steps[place])
+
+
+def step_line(step: NextStep) -> Text:
+    """One step: its gain where that was measured, and what it is."""
+    line = Text()
+    if step.gain is not None:
+        line.append(f"{gain_text(step.gain)}  ", "bold $text-success")
+    return line.append(step.text)
+
+
+def step_text(here: Topic, step: NextStep) -> Text:
+    """All there is to say of a step."""
+    if step.proposal is not None:
+        return proposal_text(here, step.proposal)
+    return Text(_EXPLAINED[step.kind])
+
+
+class NextStepFeature:
+    """Shows the next step and takes it."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self._line = window.panes.next_line
+        self.actions: Mapping[str, ActionMethod] = {
+            "take_next_step": window.action(self.take_best),
+            "next_steps": window.action(self.choose),
+        }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show the best step of the definition as it is."""
+        if new.next is old.next and new.topic == old.topic and new.evaluation is old.evaluation:
+            return
+        steps = self._current(new)
+        pending = ""
+        if steps is None:
+            pending = MEASURING if self._services.refinement.is_ready else LATER
+        self._line.show(steps, self._keys, pending)
+
+    @property
+    def _keys(self) -> str:
+        """How the menu leads to it, which works everywhere."""
+        menu = first_key("open_menu", self._window.keymap)
+        take, more = (
+            menu_paths(action_named(name))[0] for name in ("take_next_step", "next_steps")
+        )
+        return f"{menu} {' '.join(take)} take · {' '.join(more)} more"
+
+    @staticmethod
+    def _current(state: AppState) -> NextSteps | None:
+        steps = state.next
+        return steps if steps is not None and steps.topic == state.topic else None
+
+    async def take_best(self) -> None:
+        """Take the step that is shown."""
+        steps = await self._ready()
+        if steps is not None and steps.best is not None:
+            await self._take(steps, steps.best)
+
+    async def choose(self) -> None:
+        """Offer at most five steps."""
+        steps = await self._ready()
+        if steps is None or not steps.steps:
+            return
+        chosen = await self._window.show(NextStepList(steps))
+        if chosen is not None:
+            await self._take(steps, chosen)
+
+    async def _ready(self) -> NextSteps | None:
+        """The steps of the definition as it is; without any the author is told why."""
+        await self._services.editing.finish_typing()
+        steps = self._current(self._services.state)
+        if steps is None:
+            self._window.notify("Edits of this definition are still being measured.")
+        elif not steps.steps:
+            self._window.notify(f"{steps.note}.")
+        return steps
+
+    async def _take(self, steps: NextSteps, step: NextStep) -> None:
+        if step.proposal is not None:
+            await self._services.next_steps.take(steps.topic, step.proposal)
+        elif step.kind is StepKind.FIT:
+            await self._services.operating_point.fit_again()
+        elif step.kind is StepKind.CHECK:
+            self._window.perform("check_flips")
+        else:
+            self._window.panes.show("results")
+            self._window.notify("i in the results adds a prompt.")
