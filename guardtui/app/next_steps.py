@@ -9,10 +9,12 @@ from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.figures import change_interval_text
+from guardtui.domain.example_prompts import named_examples
+from guardtui.domain.figures import capitalized, change_interval_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST, BetterThreshold
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
 
@@ -21,6 +23,8 @@ MOST_STEPS = 5
 
 UNSURE = 0.06
 """Width of the interval of a forecast coverage from which on a check of likely flips is offered."""
+
+_SHOWN = 60  # characters of a text that is not ours
 
 
 class StepKind(StrEnum):
@@ -113,13 +117,39 @@ def next_steps(
     if better is not None and forecast is None:
         steps.append(NextStep(StepKind.FIT, f"Fit the threshold: coverage {better.change}"))
     advised = () if found is None else found.advised
-    steps += [NextStep(StepKind.EDIT, "; ".join(one.changes), one.gain, one) for one in advised]
+    steps += [NextStep(StepKind.EDIT, summary(topic, one), one.gain, one) for one in advised]
     check = _check(forecast)
     if check is not None:
         # Before the edits where what is known of the guardrail would hardly tell their effect.
         steps.insert(0 if not advised else 1, check)
     note = "" if steps else _nothing(found)
     return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, settings, found)
+
+
+def summary(topic: Topic, proposal: Proposal) -> str:
+    """The edits of a proposal in a line: one in full, of several what they do."""
+    if len(proposal.changes) == 1:
+        return proposal.changes[0]
+    before, after = topic, proposal.topic
+    parts = []
+    if after.description != before.description:
+        wider = after.description.startswith(before.description.rstrip(" ."))
+        shorter = before.description.startswith(after.description)
+        parts.append(f"{'widen' if wider else 'shorten' if shorter else 'reword'} the description")
+    gone = [number for number, text in enumerate(before.examples, 1) if text not in after.examples]
+    new = [text for text in after.examples if text not in before.examples]
+    replaced, dropped = gone[: len(new)], gone[len(new) :]
+    if replaced:
+        parts.append(f"replace {named_examples(replaced)}")
+    if len(new) > len(replaced):
+        added = len(new) - len(replaced)
+        parts.append("add an example" if added == 1 else f"add {added} examples")
+    if dropped:
+        parts.append(f"drop {named_examples(dropped)}")
+    start = ", ".join(parts[:-1])
+    whole = f"{start} and {parts[-1]}" if start else parts[-1]
+    like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
+    return capitalized(whole + like)
 
 
 def _check(forecast: Forecast | None) -> NextStep | None:

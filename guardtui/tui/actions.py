@@ -361,7 +361,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "recent_messages",
-        "ctrl+f1,ctrl+f12",
+        "ctrl+f1,alt+shift+m",
         "Recent messages",
         "What was said in the line at the top, newest first",
         menu="m",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.app import SuspendNotSupported
 
+from guardtui.advice.lint import Advice
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.topic import Topic
@@ -14,6 +15,11 @@ from guardtui.tui.elsewhere import edit_elsewhere
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.messages import ExampleWanted, TopicEdited
+
+
+def worth_showing(advice: Sequence[Advice]) -> list[Advice]:
+    """Advice that an author should see unasked: nothing that would lower coverage if followed."""
+    return [one for one in advice if one.removal is None or (one.removal.change or 0.0) >= 0.0]
 
 
 class Definition:
@@ -38,7 +44,7 @@ class Definition:
         if self._window.is_running and (
             new.advice is not old.advice or new.advice_pending != old.advice_pending
         ):
-            self._editor.lint.show(new.advice, pending=new.advice_pending)
+            self._editor.lint.show(worth_showing(new.advice), pending=new.advice_pending)
 
     @property
     def _origin(self) -> Topic:
