@@ -47,11 +47,15 @@ def measured_rows(prompts: PromptSet) -> MeasuredRows:
     rows = np.arange(len(prompts)) if split is None else split.search_rows
     belongs = prompts.expected[rows]
     notes = [] if split is None else list(split.notes)
+    source = "all prompts" if split is None else f"the prompts to choose on ({split.source})"
     for label, what in ((True, "belong"), (False, "do not belong")):
         count = int(np.count_nonzero(belongs == label))
         if count < LABELS_AT_LEAST:
+            which = "prompt" if count == 1 else "prompts"
+            verb = {"belong": "belongs", "do not belong": "does not belong"}[what]
             raise TooFewPromptsError(
-                f"{count} prompts {what} to the topic: add some, an edit is measured on "
+                f"{count} {which if split is None else f'of {source}'} "
+                f"{verb if count == 1 else what} to the topic: add some, an edit is measured on "
                 f"{LABELS_AT_LEAST} of each kind at least"
             )
         if count < FEW and split is None:
@@ -59,7 +63,6 @@ def measured_rows(prompts: PromptSet) -> MeasuredRows:
     sample = _sampled(prompts, rows)
     if len(sample) < len(rows):
         notes.append(f"measured on {len(sample):,} of {len(rows):,} prompts, drawn by their hashes")
-    source = "all prompts" if split is None else f"the prompts to choose on ({split.source})"
     held_out = np.zeros(0, np.intp) if split is None else split.report_rows
     return MeasuredRows(sample, held_out, source, tuple(notes))
 

@@ -1,4 +1,4 @@
-"""A split prompt set of the sample and a scorer over it, with the faster encoder."""
+"""The prompts of the sample and scores of definitions against them, with the faster encoder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from guardtui.advice.measuring import TopicScorer, open_scorer
-from guardtui.advice.splits import Split, split_prompts
+from guardtui.advice.engine_objective import EngineObjective
+from guardtui.advice.engine_scores import EngineScores, open_scores
+from guardtui.advice.measured_rows import MeasuredRows, measured_rows
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.prompt_files import load_prompts
@@ -24,22 +25,26 @@ TOPIC = Topic(
 @dataclass(frozen=True)
 class Bench:
     prompts: PromptSet
-    split: Split
+    rows: MeasuredRows
     scanner: LocalScanner
-    scorer: TopicScorer
+    scores: EngineScores
+
+    def objective(self, *, fitted: bool = True) -> EngineObjective:
+        return EngineObjective(self.scores, self.rows.chosen_on, fitted=fitted)
 
 
-def bench_of(prompts: PromptSet, split: Split, scanner: LocalScanner) -> Bench:
-    scorer = open_scorer(scanner, prompts, split, lambda _: None)
-    assert scorer is not None
-    return Bench(prompts, split, scanner, scorer)
+def bench_of(prompts: PromptSet, scanner: LocalScanner | None = None) -> Bench:
+    scanner = scanner or LocalScanner("static")
+    scores = open_scores(scanner, prompts)
+    assert scores is not None
+    return Bench(prompts, measured_rows(prompts), scanner, scores)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def prompts() -> PromptSet:
     return load_prompts(sample_folder() / "tax-advice.csv")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bench(prompts: PromptSet) -> Bench:
-    return bench_of(prompts, split_prompts(prompts), LocalScanner("static"))
+    return bench_of(prompts)

@@ -1,4 +1,4 @@
-"""Candidate edits: within the limits, from the search half, in a fixed order, none twice."""
+"""Candidate edits: within the limits, from given prompts, in a fixed order, none twice."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from guardtui.advice.candidates import (
     Kind,
     Material,
     candidates,
-    excludes,
+    changes,
     is_usable_example,
-    pieces,
     same,
-    typical_phrases,
-    typical_words,
-    without,
 )
+from guardtui.advice.phrases import excludes, words
 from guardtui.domain.topic import Topic, violations
 
 MATERIAL = Material(
     missed=("Can I write off my desk?", "deduct a desk at home", "Write off a home office"),
-    caught=("How do I file my tax return?", "When is the tax return due?"),
+    caught=("How do I file my tax return?", "May I claim a home office?"),
     others=("How do I bake bread?", "What is the capital of France?"),
 )
 TOPIC = Topic(
@@ -120,58 +117,42 @@ def test_a_definition_that_breaks_a_limit_can_be_mended() -> None:
     assert of_kind(Kind.ADD_EXAMPLE, long) == []
 
 
-def test_phrases_are_split_at_signs_and_conjunctions() -> None:
-    text = "Questions about income tax, and requests to file returns (late or not)"
-    assert [text[start:stop] for start, stop in pieces(text)] == [
-        "Questions",
-        "income tax",
-        "and requests to file returns",
-        "late",
-        "not",
-    ]
+def test_a_new_description_keeps_its_beginning() -> None:
+    found = [one for one in candidates(TOPIC, MATERIAL) if one.topic.examples == TOPIC.examples]
+    assert {one.kind for one in found} == {Kind.SHORTEN, Kind.GENERALIZE, Kind.INCLUDE}
+    for one in found:
+        text = one.topic.description
+        assert text.startswith("Questions about income tax")
+        assert {*words(text)} - {*words(TOPIC.description)} == set() or ", including " in text
+
+
+def test_a_phrase_names_the_prompt_that_gave_it() -> None:
+    (one,) = of_kind(Kind.INCLUDE)
+    assert one.topic.description == f"{TOPIC.description}, including a home office"
+    assert one.sources == (MATERIAL.missed[2],)
+    others = [each for each in candidates(TOPIC, MATERIAL) if each.kind is not Kind.INCLUDE]
+    assert all(each.sources == () for each in others)
 
 
 @pytest.mark.parametrize(
-    ("text", "gone", "left"),
-    [
-        ("Questions about tax, returns and refunds", "returns", "Questions about tax and refunds"),
-        ("Questions about tax", "Questions", "Tax"),
-        ("Questions about tax", "tax", "Questions"),
-        ("tax (personal), returns", "personal", "tax, returns"),
-    ],
+    "text", ["", " ", "a\nb", "hid\u200bden", "y" * 251, "{x}", "see https://x", "<b>", "`x`"]
 )
-def test_what_is_left_without_a_phrase_is_tidy(text: str, gone: str, left: str) -> None:
-    start = text.index(gone)
-    assert without(text, start, start + len(gone)) == left
+def test_code_markup_and_hidden_text_are_no_examples(text: str) -> None:
+    assert not is_usable_example(text)
+    assert is_usable_example("How do I file (a) tax return, please?")
 
 
-def test_words_are_those_that_tell_the_prompts_apart() -> None:
-    assert {*typical_words(MATERIAL)[:3]} == {"desk", "home", "write"}
-    assert "bread" not in typical_words(MATERIAL)
-    assert typical_phrases(MATERIAL) == ["tax return"]
-
-
-def test_wording_that_excludes_is_found_in_any_form() -> None:
-    assert excludes("Not tax, don’t file, WITHOUT a return") == {"not", "don't", "without"}
-    assert excludes("A notable note on nothing") == set()
-
-
-def test_a_new_description_still_names_the_subject() -> None:
-    topic = TOPIC.model_copy(update={"name": "Taxes on income"})
-    described = [
-        one.topic.description
-        for one in candidates(topic, MATERIAL)
-        if one.topic.description != topic.description
-    ]
-    assert described
-    assert all("tax" in text.lower() or "income" in text.lower() for text in described)
-    # A name that says nothing leaves it to the description.
-    bare = [
-        one.topic.description
-        for one in candidates(TOPIC.model_copy(update={"name": "7"}), MATERIAL)
-    ]
-    assert "Home" not in bare
-    assert "Questions about income tax" in bare
+def test_several_edits_are_told_as_one_would_do_them() -> None:
+    after = TOPIC.model_copy(update={"description": "Tax", "examples": ("New?", "x\x1b[31m", "z")})
+    assert changes(TOPIC, after) == (
+        "Change the description to “Tax”",
+        "Replace example 1, “Can I deduct my car?”, by “New?”",
+        "Replace example 2, “How do I pay less tax?”, by “x␛[31m”",
+        "Add the example “z”",
+    )
+    assert changes(after, TOPIC)[-1] == "Drop example 3: “z”"
+    assert changes(TOPIC, TOPIC) == ()
+    assert changes(Topic(), Topic(description="Tax")) == ("Write the description: “Tax”",)
 
 
 @pytest.mark.parametrize("examples", [(), ("",), ("How do I lower my tax?",)])

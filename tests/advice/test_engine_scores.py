@@ -1,0 +1,138 @@
+"""Many definitions at once have the scores that the scanner gives each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardtui.advice.engine_scores import EngineScores, open_scores, z_cut
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.scanners.local import matrix
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.local.scoring import probability
+from tests.examples import up_to
+
+from .conftest import TOPIC, Bench, bench_of
+
+TEXTS = st.sampled_from(
+    [
+        "",
+        " ",
+        "Tax",
+        "weather in Paris",
+        "How do I pay less tax?",
+        "réclamer ça",
+        "Can I deduct it?",
+    ]
+)
+TOPICS = st.builds(
+    Topic,
+    name=TEXTS,
+    description=TEXTS,
+    examples=st.lists(TEXTS, max_size=6).map(tuple),
+    intent=st.sampled_from(Intent),
+)
+SOME = [
+    TOPIC,
+    Topic(name="Tax"),
+    Topic(),
+    *(TOPIC.model_copy(update={"description": f"tax {number}"}) for number in range(20)),
+]
+
+
+def z_of(scores: EngineScores, topics: list[Topic], rows: np.ndarray | None = None) -> np.ndarray:
+    every = np.arange(len(scores.prompts))
+    found = scores.z(topics, every if rows is None else rows)
+    assert found is not None
+    return found
+
+
+def z_alone(bench: Bench, topic: Topic) -> np.ndarray:
+    found = bench.scanner.z(topic, bench.prompts, lambda _: None)
+    assert found is not None
+    return found[0]
+
+
+@settings(max_examples=up_to(60), deadline=None)
+@given(st.lists(TOPICS, min_size=1, max_size=8))
+def test_z_is_that_of_the_scanner_for_any_definitions(bench: Bench, topics: list[Topic]) -> None:
+    for batch, topic in zip(z_of(bench.scores, topics), topics, strict=True):
+        np.testing.assert_allclose(batch, z_alone(bench, topic), atol=2e-4)
+
+
+@pytest.mark.parametrize("encoder", ["static", "pair"])
+def test_matches_are_those_of_a_scan(prompts: PromptSet, encoder: str) -> None:
+    bench = bench_of(prompts, LocalScanner(encoder))
+    found = bench.scores.matches(SOME[:8])
+    assert found is not None
+    for row, topic in zip(found, SOME[:8], strict=True):
+        verdicts = bench.scanner.scan_now(topic, prompts, lambda _: None)
+        assert verdicts is not None
+        np.testing.assert_array_equal(row, verdicts.triggered.astype(bool))
+
+
+def test_matches_follow_a_threshold_by_hand(prompts: PromptSet) -> None:
+    bench = bench_of(prompts)
+    bench.scanner.use_threshold(0.9)
+    verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
+    found = bench.scores.matches([TOPIC])
+    assert verdicts is not None
+    assert found is not None
+    np.testing.assert_array_equal(found[0], verdicts.triggered.astype(bool))
+    assert bench.scores.settings.threshold == 0.9
+
+
+def test_rows_alone_and_smaller_blocks_change_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = z_of(bench.scores, SOME)
+    rows = np.array([3, 77, 5, 199])
+    np.testing.assert_allclose(z_of(bench.scores, SOME, rows), whole[:, rows], atol=1e-5)
+    monkeypatch.setattr("guardtui.advice.engine_scores._PROMPTS", 7)
+    monkeypatch.setattr("guardtui.advice.engine_scores._TOPICS", 11)
+    monkeypatch.setattr("guardtui.scanners.local.scoring._TOPICS", 13)
+    np.testing.assert_allclose(z_of(bench.scores, SOME), whole, atol=1e-5)
+
+
+def test_many_prompts_held_as_int8_give_the_same_but_for_rounding(
+    prompts: PromptSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "COMPACT_FROM", 1)
+    bench = bench_of(prompts)
+    np.testing.assert_allclose(z_of(bench.scores, [TOPIC])[0], z_alone(bench, TOPIC), atol=2e-4)
+
+
+def test_the_scanners_own_last_topic_is_left_alone(bench: Bench) -> None:
+    before = z_alone(bench, TOPIC)
+    z_of(bench.scores, SOME[1:])
+    np.testing.assert_array_equal(z_alone(bench, TOPIC), before)
+
+
+def test_it_stops_between_blocks(bench: Bench, prompts: PromptSet) -> None:
+    rows = bench.rows.chosen_on
+    assert bench.scores.z([TOPIC], rows, lambda: True) is None
+    assert bench.scores.matches([TOPIC], lambda: True) is None
+    assert bench.scores.learn([Topic(name="new to it")], lambda: True) is None
+    assert open_scores(LocalScanner("static"), prompts, stopped=lambda: True) is None
+
+
+def test_texts_are_forgotten_when_there_are_too_many(
+    prompts: PromptSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.advice.engine_scores._TEXTS", 6)
+    scores = bench_of(prompts).scores
+    first = [scores.matches([topic]) for topic in SOME]
+    again = [scores.matches([topic]) for topic in SOME]
+    np.testing.assert_array_equal(first, again)
+    assert len(scores._places) <= 6
+
+
+@given(st.floats(0.001, 0.999))
+def test_the_cut_is_the_first_z_that_reaches_the_threshold(threshold: float) -> None:
+    cut = z_cut(threshold)
+    wanted = np.float32(threshold)
+    assert probability(cut) >= wanted
+    assert probability(np.nextafter(cut, np.float32(-50))) < wanted

@@ -1,0 +1,194 @@
+"""Definitions measured by a forecast of a guardrail that has answered."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from guardtui.advice.candidates import Candidate, Kind
+from guardtui.advice.effects import effects
+from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
+from guardtui.advice.measured_rows import measured_rows
+from guardtui.advice.objective import Appraisal, unchanged
+from guardtui.advice.search import Search, advise
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import forecast_of
+from guardtui.domain.prompts import PromptSet, build_prompt_set
+from guardtui.domain.topic import Intent, Topic, violations
+from guardtui.domain.verdicts import Verdicts
+from guardtui.forecast.forecaster import Forecaster, fit
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.local.scanner import LocalScanner
+from tests.sessions import AIRS, SUBJECTS
+
+TOPIC = Topic(
+    name="Tax advice",
+    description="Personal advice, including income tax",
+    examples=("How can I pay less tax?", "When is my tax return due?"),
+)
+OTHER = TOPIC.model_copy(update={"description": "Personal tax advice, including a tax refund"})
+EXAMPLE = TOPIC.model_copy(
+    update={"examples": (*TOPIC.examples, f"please tell me about {SUBJECTS[0]} number 0")}
+)
+
+
+def prompt_set(intent: Intent = Intent.BLOCK, count: int = 48) -> PromptSet:
+    rows = [f"please tell me about {SUBJECTS[row % 6]} number {row}" for row in range(count)]
+    labels = ["true" if "tax" in row else "false" for row in rows]
+    frame = pl.DataFrame({"prompt": rows, "expected": labels})
+    return build_prompt_set(frame, np.arange(2, count + 2, dtype=np.uint32), "made up", intent)
+
+
+def forecaster_of(prompts: PromptSet, scanner: LocalScanner) -> Forecaster:
+    """Of a guardrail that misses a third of what belongs, by its subject."""
+    intent = prompts.intent or Intent.BLOCK
+    topic = TOPIC.model_copy(update={"intent": intent})
+    missed = prompts.prompts.str.contains("refund").to_numpy()
+    right = prompts.expected & ~missed
+    matches = right ^ (np.arange(len(prompts)) % 10 == 0)
+    triggered = matches if intent is Intent.BLOCK else ~matches
+    count = len(prompts)
+    verdicts = Verdicts(
+        triggered.astype(np.int8),
+        np.full(count, np.nan, np.float32),
+        np.full(count, -1, np.int16),
+    )
+    scan = Evaluation(topic, AIRS, prompts.fingerprint, prompts.keys, prompts.expected, verdicts)
+    found = fit([scan], AIRS, prompts, EngineReader(scanner))
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def scanner() -> LocalScanner:
+    return LocalScanner("static")
+
+
+@pytest.fixture(scope="module")
+def forecaster(scanner: LocalScanner) -> Forecaster:
+    return forecaster_of(prompt_set(), scanner)
+
+
+def objective_of(forecaster: Forecaster, intent: Intent = Intent.BLOCK) -> ForecastObjective:
+    prompts = prompt_set(intent)
+    return ForecastObjective(forecaster, prompts, measured_rows(prompts).chosen_on)
+
+
+@pytest.fixture
+def objective(forecaster: Forecaster) -> ForecastObjective:
+    return objective_of(forecaster)
+
+
+def appraised(objective: ForecastObjective, topic: Topic = TOPIC) -> Appraisal:
+    found = objective.appraise(unchanged(topic))
+    assert found is not None
+    return found
+
+
+def test_it_is_about_the_guardrail_that_answered(objective: ForecastObjective) -> None:
+    assert objective.settings != AIRS
+    assert forecast_of(objective.settings) is not None
+    assert isinstance(objective.settings, ScannerSettings)
+    assert objective.settings.identity == AIRS.identity
+
+
+def test_a_prompt_matches_as_likely_as_it_is_forecast(
+    objective: ForecastObjective, forecaster: Forecaster
+) -> None:
+    found = appraised(objective)
+    forecast = forecaster.forecast(TOPIC)
+    assert forecast is not None
+    np.testing.assert_allclose(found.soft, forecast.triggers)
+    np.testing.assert_array_equal(found.matches, forecast.triggers > 0.5)
+    assert (found.z, found.cut) == (None, None)
+    assert found.spread > 0
+
+
+def test_what_matches_an_allow_topic_is_not_stopped(
+    objective: ForecastObjective, scanner: LocalScanner
+) -> None:
+    allow = objective_of(forecaster_of(prompt_set(Intent.ALLOW), scanner), Intent.ALLOW)
+    topic = TOPIC.model_copy(update={"intent": Intent.ALLOW})
+    found = appraised(allow, topic)
+    np.testing.assert_array_equal(found.matches, appraised(objective).matches)
+    assert (found.matches == allow.prompts.expected).mean() > 0.6
+    first = allow.values([unchanged(topic)])
+    second = objective.values([unchanged(TOPIC)])
+    assert first is not None
+    assert second is not None
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_values_depend_neither_on_order_nor_on_other_candidates(
+    objective: ForecastObjective,
+) -> None:
+    some = [unchanged(one) for one in (TOPIC, OTHER, EXAMPLE)]
+    whole = objective.values(some)
+    turned = objective.values(some[::-1])
+    alone = objective.values(some[1:2])
+    assert whole is not None
+    assert turned is not None
+    assert alone is not None
+    np.testing.assert_allclose(turned[::-1], whole)
+    np.testing.assert_allclose(alone[0], whole[1])
+
+
+def test_own_examples_and_sources_never_count(objective: ForecastObjective) -> None:
+    found = objective.appraise(
+        Candidate(EXAMPLE, Kind.INCLUDE, "", (objective.prompts.prompts[4],))
+    )
+    assert found is not None
+    assert np.flatnonzero(~found.counted).tolist() == [0, 4]
+
+
+def test_a_gain_has_the_spread_of_what_is_forecast_after_it(objective: ForecastObjective) -> None:
+    before, after = appraised(objective), appraised(objective, OTHER)
+    gain = objective.gain(before, after)
+    assert gain.low < gain.value < gain.high
+    assert (gain.high - gain.low) / 2 == pytest.approx(1.2816 * after.spread)
+    assert objective.gain(before, before).value < 0
+
+
+def test_other_rows_are_judged_by_the_likelier_verdict(
+    objective: ForecastObjective, forecaster: Forecaster
+) -> None:
+    forecast = forecaster.forecast(TOPIC)
+    assert forecast is not None
+    rows = np.array([5, 0, 17])
+    judged = objective.judge(TOPIC, appraised(objective), rows)
+    np.testing.assert_array_equal(judged, forecast.triggers[rows] > 0.5)
+
+
+def test_it_stops_at_once(objective: ForecastObjective, forecaster: Forecaster) -> None:
+    assert objective.values([unchanged(TOPIC)], lambda: True) is None
+    assert objective.appraise(unchanged(TOPIC), lambda: True) is None
+    verdicts = ForecastVerdicts(forecaster, objective.prompts)
+    assert verdicts.verdicts([TOPIC], lambda: True) is None
+
+
+def test_edits_are_chosen_by_the_forecast(objective: ForecastObjective) -> None:
+    rows = measured_rows(objective.prompts)
+    found = advise(objective, TOPIC, rows)
+    assert found is not None
+    assert found.measured > 1
+    for one in found.proposals:
+        assert not violations(one.topic)
+        assert one.gain.low <= one.gain.value <= one.gain.high
+    again = Search(objective, TOPIC, rows, widths=(1,), most_edits=2).run()
+    assert again is not None
+    assert again.ended == "exhausted"
+
+
+def test_effects_are_told_by_the_forecast(
+    objective: ForecastObjective, forecaster: Forecaster
+) -> None:
+    prompts = objective.prompts
+    found = effects(ForecastVerdicts(forecaster, prompts), TOPIC)
+    assert found is not None
+    forecasts = [forecaster.forecast(one) for one in (TOPIC, found[-1].topic)]
+    for forecast, metrics in zip(forecasts, (found[-1].before, found[-1].without), strict=True):
+        assert forecast is not None
+        hits = forecast.triggers > 0.5
+        assert metrics.tp == int((hits & prompts.expected).sum())
+        assert metrics.fp == int((hits & ~prompts.expected).sum())

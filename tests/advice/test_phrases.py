@@ -1,0 +1,96 @@
+"""Phrases of texts: where they are, what is left without one, and which are noun phrases."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardtui.advice.phrases import (
+    content_words,
+    excludes,
+    noun_phrases,
+    pieces,
+    without,
+    words,
+)
+
+TEXTS = st.text(st.sampled_from("ab ,.;()-’'\n–not and a the ") | st.characters(), max_size=60)
+
+
+def test_phrases_are_split_at_signs_and_conjunctions() -> None:
+    text = "Questions about income tax, and requests to file returns (late or not)"
+    assert [text[start:stop] for start, stop in pieces(text)] == [
+        "Questions",
+        "income tax",
+        "and requests to file returns",
+        "late",
+        "not",
+    ]
+
+
+@given(TEXTS)
+def test_phrases_are_apart_in_their_order_and_never_blank(text: str) -> None:
+    end = 0
+    for start, stop in pieces(text):
+        assert end <= start < stop <= len(text)
+        assert text[start:stop].strip()
+        end = stop
+        shorter = without(text, start, stop)
+        assert {*words(shorter)} <= {*words(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "left"),
+    [
+        ("Questions about tax, returns and refunds", "returns", "Questions about tax and refunds"),
+        ("Questions about tax", "Questions", "Tax"),
+        ("Questions about tax", "tax", "Questions"),
+        ("tax (personal), returns", "personal", "tax, returns"),
+    ],
+)
+def test_what_is_left_without_a_phrase_is_tidy(text: str, gone: str, left: str) -> None:
+    start = text.index(gone)
+    assert without(text, start, start + len(gone)) == left
+
+
+def test_wording_that_excludes_is_found_in_any_form() -> None:
+    assert excludes("Not tax, don’t file, WITHOUT a return") == {"not", "don't", "without"}
+    assert excludes("A notable note on nothing") == set()
+
+
+def test_words_with_a_meaning_are_each_given_once() -> None:
+    text = "Can I deduct 20 of the taxes, or can I not DEDUCT a tax? Don’t"
+    assert content_words(text) == ("deduct", "taxes", "tax")
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("Can I deduct a home office at all?", ("a home office",)),
+        ("Is an Old Car deductible?", ("an old car deductible",)),
+        ("What of a annual filing deadline?", ("an annual filing deadline",)),
+        ("Questions about late tax returns", ("late tax returns",)),
+        ("What about state income tax", ()),  # one of a kind without an article
+        ("Can I deduct a car?", ()),  # a single word tells too little
+        ("Is it a very long and deep question", ("a very long",)),
+        ("a tax return. a tax return, a tax refund", ("a tax return", "a tax refund")),
+        ("a tax, return", ()),
+        ("a man's tax return", ()),
+        ("a one two three four", ()),
+        ("a return without receipts", ()),
+        ("", ()),
+    ],
+)
+def test_noun_phrases_are_runs_after_an_article_or_plural(
+    text: str, phrases: tuple[str, ...]
+) -> None:
+    assert noun_phrases(text) == phrases
+
+
+@given(TEXTS)
+def test_noun_phrases_hold_words_of_the_text_alone_and_exclude_nothing(text: str) -> None:
+    for phrase in noun_phrases(text):
+        assert {*words(phrase)} - {"a", "an"} <= {*words(text)}
+        assert not excludes(phrase)
+        assert phrase == phrase.strip()

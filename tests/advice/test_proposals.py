@@ -1,0 +1,116 @@
+"""A proposal says what an evaluation of it says, on the prompts that count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from guardtui.advice.candidates import Candidate, Kind
+from guardtui.advice.engine_objective import EngineObjective
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import HeldOut, Proposal, combined, measured_here, propose
+from guardtui.domain.comparison import compare
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.scanners.local.scanner import LocalScanner
+
+from .conftest import TOPIC, Bench, bench_of
+
+
+@pytest.fixture(scope="module")
+def shipped(prompts: PromptSet) -> Bench:
+    """At the threshold as shipped, so that a scan gives the same verdicts."""
+    return bench_of(prompts, LocalScanner("static"))
+
+
+def evaluation(bench: Bench, topic: Topic, rows: np.ndarray) -> Evaluation:
+    prompts = PromptSet(bench.prompts.frame[rows], bench.prompts.intent, "")
+    verdicts = LocalScanner("static").scan_now(topic, prompts, lambda _: None)
+    assert verdicts is not None
+    settings = bench.scanner.settings
+    return Evaluation(topic, settings, "", prompts.keys, prompts.expected, verdicts)
+
+
+def proposal_of(
+    bench: Bench, objective: EngineObjective, topic: Topic, path: list[Candidate], held: np.ndarray
+) -> Proposal:
+    here = measured_here(objective, topic)
+    assert here is not None
+    found = propose(objective, (topic, here), path, held)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_its_figures_are_those_of_an_evaluation(shipped: Bench, intent: Intent) -> None:
+    bench = shipped
+    topic = TOPIC.model_copy(update={"intent": intent})
+    texts = bench.prompts.prompts.to_list()
+    row = int(np.flatnonzero(bench.prompts.expected)[1])
+    after = topic.model_copy(
+        update={"description": "Taxes", "examples": (*topic.examples, texts[row])}
+    )
+    every = np.arange(len(texts))
+    chosen, held = every[::2], every[1::2]
+    objective = EngineObjective(bench.scores, chosen, fitted=False)
+    path = [Candidate(after, Kind.ADD_EXAMPLE, "Add it", (texts[4],))]
+    found = proposal_of(bench, objective, topic, path, held)
+    own = {row, 4} & {*chosen.tolist()}
+    own |= {n for n in chosen.tolist() if texts[n] in after.examples}
+    assert {*found.left_out.tolist()} == own
+    kept = np.array([n for n in chosen.tolist() if n not in own])
+    before_and_after = [evaluation(bench, one, kept) for one in (topic, after)]
+    assert [found.before, found.after] == [one.metrics for one in before_and_after]
+    changes = compare(*before_and_after).changes
+    assert found.regressions.tolist() == kept[changes == 1].tolist()
+    assert found.fixes.tolist() == kept[changes == 2].tolist()
+    assert len(found.fixes) + len(found.regressions) > 0
+    last = [evaluation(bench, one, held).metrics for one in (topic, after)]
+    assert found.held_out == HeldOut(*last)
+    assert found.changes == ("Add it",)
+
+
+def test_several_edits_are_told_together_and_all_their_sources_left_out(shipped: Bench) -> None:
+    texts = shipped.prompts.prompts.to_list()
+    first = TOPIC.model_copy(update={"description": "Taxes"})
+    second = first.model_copy(update={"examples": (TOPIC.examples[0], texts[0])})
+    path = [
+        Candidate(first, Kind.INCLUDE, "one", (texts[8],)),
+        Candidate(second, Kind.SWAP_EXAMPLE, "two", (texts[9], texts[8])),
+    ]
+    assert combined(path).sources == (texts[8], texts[9])
+    nothing = np.zeros(0, np.intp)
+    found = proposal_of(shipped, shipped.objective(), TOPIC, path, nothing)
+    assert {0, 8, 9} <= {*found.left_out.tolist()}
+    assert found.kinds == (Kind.INCLUDE, Kind.SWAP_EXAMPLE)
+    assert found.changes[0] == "Change the description to “Taxes”"
+    assert len(found.changes) == 2
+    assert found.held_out is None
+
+
+def advised(low: float, held: HeldOut | None) -> bool:
+    none, rows = Metrics(5, 5, 5, 5), np.zeros(0, np.intp)
+    gain = Gain(0.1, low, 0.2)
+    return Proposal(TOPIC, (), (), gain, none, none, rows, rows, rows, held).is_advised
+
+
+def test_only_a_sure_gain_that_holds_on_held_out_prompts_is_advised() -> None:
+    worse, same, better = (Metrics(tp, 10, 0, 10 - tp) for tp in (4, 5, 6))
+    assert advised(0.01, None)
+    assert not advised(0.0, None)
+    assert not advised(-0.01, HeldOut(same, better))
+    assert advised(0.01, HeldOut(same, better))
+    assert not advised(0.01, HeldOut(same, same))
+    assert not advised(0.01, HeldOut(same, worse))
+    assert not advised(0.01, HeldOut(Metrics(0, 10, 0, 0), better))  # no coverage at all
+
+
+def test_it_stops_at_once(shipped: Bench) -> None:
+    objective = shipped.objective()
+    here = measured_here(objective, TOPIC)
+    assert here is not None
+    path = [Candidate(Topic(name="new"), Kind.INCLUDE, "")]
+    assert propose(objective, (TOPIC, here), path, np.zeros(0, np.intp), lambda: True) is None
+    assert measured_here(objective, Topic(name="newer"), lambda: True) is None
