@@ -11,7 +11,7 @@ from guardtui.app.editing import Editing
 from guardtui.app.next_steps import NextSteps, missing_prompts, next_steps
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
-from guardtui.app.refinement import Refinement, RefinementError
+from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
@@ -22,14 +22,21 @@ from guardtui.domain.topic import Topic
 PAUSE = 0.5
 """Seconds after a preview before edits are measured: they are for an author who is thinking."""
 
+_GROUP = "next step"
+
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was measured of an evaluation's definition, and by which guardrail."""
+    """What was measured of an evaluation's definition, and what it was measured by."""
 
     key: EvaluationKey
+    measure: Measure
     result: SearchResult
-    settings: ScannerSettings
+
+    @property
+    def settings(self) -> ScannerSettings:
+        """The guardrail that measured it."""
+        return self.measure.objective.settings
 
 
 class NextStepAdvice:
@@ -52,15 +59,19 @@ class NextStepAdvice:
         self._found: _Found | None = None
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Measure edits after each preview of the definition as it is."""
+        """Measure edits after each preview of the definition as it is; an edit cancels that."""
+        edited = new.topic != old.topic or new.prompts is not old.prompts
+        if edited:
+            self._jobs.cancel(_GROUP)
         evaluation = new.evaluation
-        if evaluation is None or (evaluation is old.evaluation and new.better is old.better):
+        same = evaluation is old.evaluation and new.better is old.better
+        if evaluation is None or (same and not edited):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
         if evaluation.metrics.open or evaluation.is_of_a_part or not self._refinement.is_ready:
             return  # beside a scan, and while prompts are embedded, nobody asked for more work
-        self._jobs.start(self._follow(evaluation, new.prompts), group="next step", exclusive=True)
+        self._jobs.start(self._follow(evaluation, new.prompts), group=_GROUP, exclusive=True)
 
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
         topic = evaluation.topic
@@ -70,15 +81,17 @@ class NextStepAdvice:
         found = self._found
         if found is None or found.key != evaluation.key:
             await asyncio.sleep(self.pause)
-            try:
-                measure = await self._refinement.measure(typing=False)
+        try:
+            measure = await self._refinement.measure(typing=False)
+            # Another scan may have taught the forecast since.
+            if found is None or found.key != evaluation.key or found.measure is not measure:
                 result = await self._refinement.advised(measure, topic)
-            except RefinementError as error:
-                self._publish(NextSteps(topic, (), str(error)))
-                return
-            if result is None:
-                return
-            found = self._found = _Found(evaluation.key, result, measure.objective.settings)
+                if result is None:
+                    return
+                found = self._found = _Found(evaluation.key, measure, result)
+        except RefinementError as error:
+            self._publish(NextSteps(topic, (), str(error)))
+            return
         state = self._store.state
         better = state.better if state.evaluation is evaluation else None
         forecast = state.forecast if state.evaluation is evaluation else None

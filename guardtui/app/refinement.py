@@ -156,7 +156,7 @@ class Refinement:
                     return found
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
-        """Return edits of one definition; None when that was stopped."""
+        """Return edits of one definition; None when that was stopped. Raises RefinementError."""
 
         def work_out(stopped: Stopped) -> SearchResult | None:
             with measure.one_at_a_time:
@@ -164,7 +164,10 @@ class Refinement:
                     None if stopped() else advise(measure.objective, topic, measure.rows, stopped)
                 )
 
-        return await run_stoppable(work_out)
+        try:
+            return await run_stoppable(work_out)
+        except ScannerError as error:
+            raise RefinementError(str(error)) from error
 
     async def effects(self) -> Effects:
         """Return what each part of the definition does on all prompts; empty without parts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,9 +56,13 @@ class TaskJob:
 
 
 class TaskJobs:
-    """Jobs as plain tasks; `finished` waits until none is left and raises what one raised."""
+    """Jobs as plain tasks; `finished` waits until none is left and raises what one raised.
 
-    def __init__(self) -> None:
+    Work of the groups `idle` is never begun: edits are measured only where that is the subject.
+    """
+
+    def __init__(self, idle: Collection[str] = ("next step",)) -> None:
+        self._idle = idle
         self._jobs: list[tuple[str, TaskJob]] = []
 
     def start(
@@ -66,6 +70,9 @@ class TaskJobs:
     ) -> TaskJob:
         if exclusive:
             self.cancel(group)
+        if group in self._idle:
+            work.close()
+            work = asyncio.sleep(0)
         job = TaskJob(asyncio.ensure_future(work))
         self._jobs.append((group, job))
         return job

@@ -41,8 +41,9 @@ class Opened:
         threshold: Wanted = None,
         scanner: LocalScanner | None = None,
         prompts: Path | None = None,
+        jobs: TaskJobs | None = None,
     ) -> None:
-        self.author, self.jobs = ScriptedAuthor(), TaskJobs()
+        self.author, self.jobs = ScriptedAuthor(), jobs or TaskJobs()
         self.scanner = scanner or LocalScanner("static")
         self.services = Services(
             Workspace.open(path, prompts),
@@ -54,6 +55,7 @@ class Opened:
             threshold=threshold,
         )
         self.services.preview.pause = 0
+        self.services.next_steps.pause = 0
 
     async def __aenter__(self) -> Opened:
         await self.services.open()

@@ -7,27 +7,42 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from guardtui.advice.measuring import TopicScorer
-from guardtui.advice.whatif import Shortlist, shortlist
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.objective import Objective, Stopped
+from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
-from guardtui.app.refinement import Refinement, RefinementError
+from guardtui.app.forecasting import Forecasting
+from guardtui.app.refinement import Refinement, RefinementError, open_measure
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.guardrail import forecast_of
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
-from tests.app.bench import Bench
+from guardtui.session.session import Decision
+from tests.app.bench import Bench, like_labels
 
 
 def refining(bench: Bench) -> Refinement:
-    return Refinement(bench.store, bench.workspace, bench.engine, bench.editing)
+    forecasting = Forecasting(bench.workspace.session, bench.engine)
+    return Refinement(bench.store, bench.workspace, bench.engine, bench.editing, forecasting)
 
 
-async def test_single_edits_are_of_the_definition_and_shown_as_a_step(tmp_path: Path) -> None:
+def recorded(bench: Bench) -> ScannerSettings:
+    """Record a scan of the definition by a guardrail; which guardrail that is."""
+    scan = bench.evaluated(lambda row, label: like_labels(row, label) ^ (row % 10 == 0))
+    bench.workspace.session.record(bench.workspace.write(scan, Decision.KEEP))
+    return scan.settings
+
+
+async def test_advice_is_of_the_definition_and_shown_as_a_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=6)
-    edits = await refining(bench).single_edits()
-    assert edits is not None
-    assert edits.topic == bench.topic
-    assert edits.measured > 0
+    found = await refining(bench).advice()
+    assert found is not None
+    assert found.topic == bench.topic
+    assert found.measured > 1
+    assert found.rows.source == "all prompts"
     assert bench.steps == [("Engine", "edits are measured …"), None]
 
 
@@ -39,50 +54,114 @@ async def test_an_edit_meanwhile_is_measured_too_and_its_edits_are_returned(
     begun, goes_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
-    def slow(scorer: TopicScorer, topic: Topic, **options: Any) -> Shortlist | None:
+    def slow(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult | None:
         measured.append(topic)
         loop.call_soon_threadsafe(begun.set)
         assert goes_on.wait(120)
-        return shortlist(scorer, topic, **options)
+        return advise(objective, topic, rows, stopped)
 
-    monkeypatch.setattr(refinement, "shortlist", slow)
+    monkeypatch.setattr(refinement, "advise", slow)
     first = bench.topic
-    task = asyncio.ensure_future(refining(bench).single_edits())
+    task = asyncio.ensure_future(refining(bench).advice())
     await begun.wait()
     typed = first.model_copy(update={"description": f"{first.description} for people"})
     bench.author.typing = typed, "description"  # on its way to the field still
     goes_on.set()
-    edits = await task
+    found = await task
     assert measured == [first, typed]
-    assert edits is not None
-    assert edits.topic == bench.topic == typed
+    assert found is not None
+    assert found.topic == bench.topic == typed
 
 
-async def test_too_few_prompts_for_halves_are_a_reason(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, each=1, things=1)
-    with pytest.raises(RefinementError):
-        await refining(bench).single_edits()
+async def test_too_few_prompts_are_a_reason(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=1, things=2)
+    with pytest.raises(RefinementError, match="2 prompts belong to the topic: add some"):
+        await refining(bench).advice()
     assert bench.steps[-1] is None
+
+
+async def test_a_measure_is_opened_once_for_prompts_and_threshold(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    refinement = refining(bench)
+    first = await refinement.measure()
+    assert await refinement.measure() is first
+    assert refinement.is_ready
+    bench.engine.scanner.use_threshold(0.9)
+    second = await refinement.measure()
+    assert second is not first
+    assert second.objective.settings.threshold == 0.9
+
+
+@pytest.mark.parametrize("source", ["fitted to 20 labels", "by hand"])
+async def test_the_threshold_is_fitted_to_each_definition_where_it_is_fitted(
+    tmp_path: Path, source: str
+) -> None:
+    bench = Bench(tmp_path)
+    bench.engine.scanner.use_threshold(0.999, source)  # nothing matches
+    measure = await refining(bench).measure()
+    topic = bench.topic
+    found = await refining(bench).advised(measure, topic)
+    assert found is not None
+    assert ((found.before.coverage or 0) > 0.5) == source.startswith("fitted")
+
+
+async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=4)
+    guardrail = recorded(bench)
+    refinement = refining(bench)
+    forecast = await refinement.measure()
+    settings = forecast.objective.settings
+    assert forecast_of(settings) is not None
+    assert settings.identity == guardrail.identity
+    effects = await refinement.effects()
+    assert effects.settings == settings
+    refinement._forecasting.wanted = False
+    engine = await refinement.measure()
+    assert engine.objective.settings == bench.engine.scanner.settings
+    effects = await refinement.effects()
+    assert effects.settings == bench.engine.scanner.settings
+    refinement._forecasting.wanted = True
+    again = await refinement.measure()
+    assert forecast_of(again.objective.settings) is not None
 
 
 async def test_effects_are_of_each_part_and_empty_without_parts(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     effects = await refining(bench).effects()
-    assert [effect.part for effect in effects] == ["the description", "example 1", "example 2"]
+    assert [effect.part for effect in effects.parts] == [
+        "the description",
+        "example 1",
+        "example 2",
+    ]
     bench.editing.replace(bench.topic.model_copy(update={"description": "", "examples": ()}))
-    assert await refining(bench).effects() == ()
+    assert (await refining(bench).effects()).parts == ()
     assert bench.steps == [("Engine", "each part is left out and measured …"), None] * 2
 
 
 async def test_an_encoder_that_fails_is_an_error_and_ends_the_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
 
-    def damaged(*_: object) -> None:
+    def damaged(*_: object) -> Any:
         raise ScannerError("the encoder is damaged")
 
-    bench.engine.scanner.prompt_vectors = damaged  # type: ignore[method-assign, assignment]
+    measure = await refining(bench).measure()
+    bench.engine.scanner.embed = damaged  # type: ignore[method-assign]
+    with pytest.raises(RefinementError, match="damaged"):
+        await refining(bench).advised(measure, bench.topic)
+    bench.engine.scanner.prompt_vectors = damaged  # type: ignore[method-assign]
     with pytest.raises(ScannerError, match="damaged"):
         await refining(bench).effects()
     with pytest.raises(RefinementError, match="damaged"):
-        await refining(bench).scorer()
+        await refining(bench).measure()
     assert bench.steps[-1] is None
+
+
+def test_opening_is_stopped_at_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    scanner = bench.engine.scanner
+    assert open_measure(scanner, bench.prompts, stopped=lambda: True) is None
+    found = open_measure(scanner, bench.prompts)
+    assert found is not None
+    np.testing.assert_array_equal(found.rows.chosen_on, np.arange(len(bench.prompts)))

@@ -1,0 +1,413 @@
+"""The next steps: measured after a preview, with the reasons where there is none, and taken."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guardtui.advice.candidates import Kind
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.objective import Gain, Objective, Stopped
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import SearchResult, advise
+from guardtui.app import refinement
+from guardtui.app.next_step_advice import taken_prompts
+from guardtui.app.next_steps import (
+    MOST_STEPS,
+    NextSteps,
+    StepKind,
+    gain_text,
+    missing_prompts,
+    next_steps,
+)
+from guardtui.app.state import AppState
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.operating_point import BetterThreshold
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.forecast.forecaster import Forecast, fit
+from guardtui.forecast.readings import EngineReader
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import Decision
+from tests.app.bench import Bench, like_labels
+from tests.app.headless import TaskJobs
+from tests.app.test_operating_point import Opened, written
+
+NONE = np.zeros(0, np.intp)
+
+
+def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") -> Proposal:
+    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1)
+    return Proposal(
+        topic, (Kind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
+    )
+
+
+def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
+    rows = MeasuredRows(NONE, NONE, "all prompts")
+    return SearchResult(
+        topic, Metrics(5, 5, 5, 5), proposals, found, found + 1, 0.1, "exhausted", rows
+    )
+
+
+# --- which steps there are ------------------------------------------------------------------
+
+
+def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> NextSteps:
+    given = {"better": None, "forecast": None, **known}
+    return next_steps(bench.topic, bench.prompts, found, bench.engine.scanner.settings, **given)
+
+
+def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    lows = [0.09 - 0.01 * number for number in range(8)] + [-0.01]
+    proposals = [proposal(bench.topic, low) for low in lows]
+    found = steps_of(bench, result(bench.topic, *proposals))
+    assert len(found.steps) == MOST_STEPS
+    assert [one.proposal for one in found.steps] == proposals[:MOST_STEPS]
+    assert found.best is found.steps[0]
+    assert found.best.line == f"Drop example 3  {gain_text(proposals[0].gain)}"
+    assert found.note == ""
+
+
+def test_what_does_not_help_for_certain_is_not_offered(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    unsure = proposal(bench.topic, -0.02)
+    found = steps_of(bench, result(bench.topic, unsure))
+    assert found.best is None
+    assert found.note == (
+        f"Nothing measured helps for certain: 10 definitions tried, the best {gain_text(unsure.gain)}"
+    )
+    assert steps_of(bench, result(bench.topic)).note == (
+        "Nothing measured helps: 10 definitions tried"
+    )
+    assert "fix what breaks a limit" in steps_of(bench, result(bench.topic, found=0)).note
+    assert steps_of(bench, None).note == "Nothing was measured"
+
+
+def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=1, things=1)
+    found = steps_of(bench, None)
+    assert [one.kind for one in found.steps] == [StepKind.ADD_PROMPTS]
+    assert found.note == found.steps[0].line == missing_prompts(bench.prompts)
+    assert found.note.startswith("Add prompts: 1 prompt belongs to the topic, and 10 of each kind")
+    (tmp_path / "more").mkdir()
+    assert missing_prompts(Bench(tmp_path / "more", each=2).prompts) == ""
+
+
+@pytest.mark.parametrize(
+    ("kept", "text"),
+    [(20, ""), (19, "9 prompts do not belong"), (11, "1 prompt does not belong")],
+)
+def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: str) -> None:
+    bench = Bench(tmp_path, each=2)
+    prompts = PromptSet(bench.prompts.frame.head(kept), bench.prompts.intent, "")
+    assert text in missing_prompts(prompts)
+    assert bool(missing_prompts(prompts)) == bool(text)
+
+
+def better_threshold(bench: Bench) -> BetterThreshold:
+    class Better:
+        change = "+0.100 [+0.050, +0.150]"
+
+    return Better()  # type: ignore[return-value]
+
+
+def forecast_of(bench: Bench) -> Forecast:
+    """Of a guardrail that answered otherwise half the time, which makes a forecast unsure."""
+    scans = [
+        bench.evaluated(
+            lambda row, label, by=by: like_labels(row, label) ^ (row % 3 == by), topic=one
+        )
+        for by, one in enumerate(
+            bench.topic.model_copy(update={"description": text}) for text in ("Tax", "Bread")
+        )
+    ]
+    reader = EngineReader(LocalScanner("static"))
+    found = fit(scans, scans[0].settings, bench.prompts, reader)
+    assert found is not None
+    forecast = found.forecast(bench.topic)
+    assert forecast is not None
+    return forecast
+
+
+def test_a_fit_comes_first_where_it_gives_more(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    edit = proposal(bench.topic)
+    found = steps_of(bench, result(bench.topic, edit), better=better_threshold(bench))
+    assert [one.kind for one in found.steps] == [StepKind.FIT, StepKind.EDIT]
+    assert found.steps[0].line == "Fit the threshold: coverage +0.100 [+0.050, +0.150]"
+
+
+def test_an_unsure_forecast_is_to_be_checked_and_nothing_is_fitted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, each=6)
+    forecast = forecast_of(bench)
+    coverage = forecast.rates.coverage
+    assert coverage is not None
+    assert coverage.high - coverage.low > 0.06
+    count = len(forecast.flips())
+    assert count > 1
+    known = {"better": better_threshold(bench), "forecast": forecast}
+    alone = steps_of(bench, result(bench.topic), **known)
+    assert [one.kind for one in alone.steps] == [StepKind.CHECK]
+    assert alone.steps[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
+    found = steps_of(bench, result(bench.topic, proposal(bench.topic)), **known)
+    assert [one.kind for one in found.steps] == [StepKind.EDIT, StepKind.CHECK]
+    sure = replace(coverage, low=coverage.value - 0.01, high=coverage.value + 0.01)
+    certain = replace(forecast, rates=replace(forecast.rates, coverage=sure))
+    assert steps_of(bench, result(bench.topic), forecast=certain).best is None
+
+
+def test_a_gain_is_shown_with_its_interval() -> None:
+    assert gain_text(Gain(0.0512, 0.0121, 0.0903)) == "+0.051 [+0.012, +0.090]"
+
+
+# --- kept up to date ------------------------------------------------------------------------
+
+
+def opened(path: Path) -> Opened:
+    return Opened(path, jobs=TaskJobs(idle=()))
+
+
+def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:
+    """Have one edit advised, always; returns the definitions that advice was asked for."""
+    asked: list[Topic] = []
+
+    def fake(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult:
+        asked.append(topic)
+        return result(topic, proposal(change(topic)))
+
+    monkeypatch.setattr(refinement, "advise", fake)
+    return asked
+
+
+async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        first = app.services.state.next
+        assert first is not None
+        assert first.topic == app.services.state.topic
+        assert first.settings == app.scanner.settings
+        assert first.result is not None
+        assert first.steps or first.note
+        await app.describe("Soup")
+        second = app.services.state.next
+        assert second is not None
+        assert second.topic.description == "Soup"
+        assert second.best is not None
+        assert all(one.proposal for one in second.steps if one.kind is StepKind.EDIT)
+
+
+async def test_an_edit_cancels_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    stopped_at: list[str] = []
+
+    def slow(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult | None:
+        if topic.description != "Soup":
+            return advise(objective, topic, rows, stopped)
+        loop.call_soon_threadsafe(begun.set)
+        while not stopped():
+            pass
+        stopped_at.append(topic.description)
+        ended.set()
+        return None
+
+    monkeypatch.setattr(refinement, "advise", slow)
+    async with opened(written(tmp_path)) as app:
+        shown: list[str] = []
+
+        def note(old: AppState, new: AppState) -> None:
+            if new.next is not old.next and new.next is not None:
+                shown.append(new.next.topic.description)
+
+        app.services.store.subscribe(note)
+        topic = app.services.state.topic
+        app.services.editing.type(topic.model_copy(update={"description": "Soup"}))
+        await begun.wait()
+        # No preview comes meanwhile: the edit itself ends it.
+        app.services.preview.pause = 3600
+        app.services.editing.type(topic.model_copy(update={"description": "Soup and tax"}))
+        assert await asyncio.to_thread(ended.wait, 120)
+        app.services.preview.pause = 0
+        await app.describe("Tax and soup")
+        assert stopped_at == ["Soup"]
+        assert shown == ["Tax and soup"]
+
+
+async def test_what_is_typed_back_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        asked = advises(monkeypatch, lambda topic: topic)
+        topic = app.services.state.topic
+        await app.describe("Soup")
+        app.services.editing.type(topic)
+        app.services.editing.type(topic.model_copy(update={"description": "Soup"}))
+        await app.jobs.finished()
+        assert app.services.state.next is not None
+        assert app.services.state.next.topic.description == "Soup"
+        assert asked == [app.services.state.topic]  # and not measured twice
+
+
+async def test_the_same_definition_is_not_measured_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(written(tmp_path)) as app:
+        asked = advises(monkeypatch, lambda topic: topic)
+        await app.describe("Soup")
+        better = better_threshold(None)  # type: ignore[arg-type]
+        app.services.store.publish(replace(app.services.state, better=better))
+        await app.jobs.finished()
+        assert len(asked) == 1
+        assert app.services.state.next is not None
+        assert [one.kind for one in app.services.state.next.steps] == [StepKind.FIT, StepKind.EDIT]
+
+
+async def test_too_few_prompts_are_told_after_the_preview(tmp_path: Path) -> None:
+    async with opened(written(tmp_path, each=1)) as app:
+        found = app.services.state.next
+        assert found is not None
+        assert [one.kind for one in found.steps] == [StepKind.ADD_PROMPTS]
+        assert found.result is None
+
+
+async def test_what_cannot_be_measured_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        raise ScannerError("the encoder is damaged")
+
+    monkeypatch.setattr(refinement, "advise", damaged)
+    async with opened(written(tmp_path)) as app:
+        found = app.services.state.next
+        assert found is not None
+        assert (found.steps, found.note) == ((), "the encoder is damaged")
+
+
+async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        first = app.services.state.next
+        assert first is not None
+        shown = app.services.state.evaluation
+        assert shown is not None
+        assert first.settings == app.scanner.settings
+
+        def scan(wrong: int) -> None:
+            verdicts = type(shown.verdicts)(
+                (shown.should_trigger ^ (np.arange(len(shown.keys)) % 8 == wrong)).astype(np.int8),
+                np.full(len(shown.keys), np.nan, np.float32),
+                np.full(len(shown.keys), -1, np.int16),
+            )
+            airs = ScannerSettings("airs", "airs, profile prod", revision="3")
+            workspace = app.services.workspace
+            scanned = replace(shown, settings=airs, verdicts=verdicts)
+            workspace.session.record(workspace.write(scanned, Decision.KEEP))
+
+        scan(0)
+        await app.describe("Personal advice on tax")
+        second = app.services.state.next
+        assert second is not None
+        assert second.settings is not None
+        assert second.settings.name == "forecast"
+        scan(1)
+        app.services.preview.request()
+        await app.jobs.finished()
+        third = app.services.state.next
+        assert third is not None
+        assert third.result is not second.result
+
+
+# --- taken ----------------------------------------------------------------------------------
+
+
+async def taken(app: Opened, topic: Topic) -> None:
+    await app.services.next_steps.take(app.services.state.topic, proposal(topic))
+    await app.jobs.finished()
+
+
+async def test_a_proposal_goes_into_the_editor_and_undo_takes_it_back(tmp_path: Path) -> None:
+    async with Opened(written(tmp_path), "shipped") as app:
+        before = app.services.state.topic
+        after = before.model_copy(update={"description": "Taxes of persons"})
+        await taken(app, after)
+        assert app.services.state.topic == after
+        assert app.author.messages == ["The edit is in the editor; Undo takes it back."]
+        assert app.author.questions == []
+        app.services.session.undo()
+        assert app.services.session.topic == before
+        assert app.services.state.fit is None
+
+
+async def test_a_definition_that_had_changed_meanwhile_is_told(tmp_path: Path) -> None:
+    async with Opened(written(tmp_path), "shipped") as app:
+        here = app.services.state.topic
+        await app.describe("From another program")
+        await app.services.next_steps.take(here, proposal(here))
+        assert "The definition had changed meanwhile." in app.author.messages[-1]
+        assert app.services.state.topic == here
+
+
+@pytest.mark.parametrize("answer", [True, False, None])
+async def test_prompts_that_became_examples_leave_the_set_only_on_yes(
+    tmp_path: Path, answer: bool | None
+) -> None:
+    path = written(tmp_path)
+    async with Opened(path, "shipped") as app:
+        app.author.answers = [answer]
+        topic, prompts = app.services.state.topic, app.services.state.prompts
+        text = prompts.prompts[0]
+        examples = (topic.examples[0], text)
+        await taken(app, topic.model_copy(update={"examples": examples}))
+        (question,) = app.author.questions
+        assert "1 prompt of the set is now an example" in str(question)
+        count = 29 if answer else 30
+        assert len(app.services.state.prompts) == count
+        assert len((tmp_path / "tax.csv").read_text("utf-8").splitlines()) == count + 1
+        assert (text in app.services.state.prompts.prompts) == (not answer)
+        assert app.services.state.topic.examples == examples
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_fitted_threshold_is_fitted_again(tmp_path: Path, answer: bool) -> None:
+    async with Opened(written(tmp_path, each=4)) as app:
+        app.author.answers = [answer]
+        first = app.services.state.fit
+        assert first is not None
+        topic = app.services.state.topic
+        text = app.services.state.prompts.prompts[0]
+        after = topic.model_copy(update={"description": "Soup", "examples": ("Bread?", text)})
+        await taken(app, after)
+        fitted = app.services.state.fit
+        assert fitted is not None
+        assert fitted.labels == (39 if answer else 40)
+        assert fitted.threshold != first.threshold
+        assert app.scanner.settings.threshold == fitted.threshold
+        assert any("fitted to your" in one for one in app.author.messages)
+        evaluation = app.services.state.evaluation
+        assert evaluation is not None
+        assert evaluation.topic == after
+        assert evaluation.settings.threshold == fitted.threshold
+
+
+def test_only_new_examples_are_prompts_that_were_taken(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    texts, keys = bench.prompts.prompts.to_list(), bench.prompts.keys
+    before = bench.topic.model_copy(update={"examples": (texts[0], "else")})
+    after = bench.topic.model_copy(update={"examples": (texts[0], texts[3], "new")})
+    assert taken_prompts(before, after, bench.prompts) == {int(keys[3])}
+    assert taken_prompts(after, before, bench.prompts) == frozenset()
