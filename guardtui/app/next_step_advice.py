@@ -113,7 +113,7 @@ class NextStepAdvice:
         taken = taken_prompts(here, proposal.topic, prompts)
         if taken:
             await self._move_out(taken)
-        if fitted and self._refinement.is_ready:
+        if fitted:
             await self._operating_point.fit_again()
 
     async def _move_out(self, keys: frozenset[int]) -> None:

@@ -115,7 +115,7 @@ def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: 
     assert bool(missing_prompts(prompts)) == bool(text)
 
 
-def better_threshold(bench: Bench) -> BetterThreshold:
+def better_threshold() -> BetterThreshold:
     class Better:
         change = "+0.100 [+0.050, +0.150]"
 
@@ -143,7 +143,7 @@ def forecast_of(bench: Bench) -> Forecast:
 def test_a_fit_comes_first_where_it_gives_more(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     edit = proposal(bench.topic)
-    found = steps_of(bench, result(bench.topic, edit), better=better_threshold(bench))
+    found = steps_of(bench, result(bench.topic, edit), better=better_threshold())
     assert [one.kind for one in found.steps] == [StepKind.FIT, StepKind.EDIT]
     assert found.steps[0].line == "Fit the threshold: coverage +0.100 [+0.050, +0.150]"
 
@@ -156,7 +156,7 @@ def test_an_unsure_forecast_is_to_be_checked_and_nothing_is_fitted(tmp_path: Pat
     assert coverage.high - coverage.low > 0.06
     count = len(forecast.flips())
     assert count > 1
-    known = {"better": better_threshold(bench), "forecast": forecast}
+    known = {"better": better_threshold(), "forecast": forecast}
     alone = steps_of(bench, result(bench.topic), **known)
     assert [one.kind for one in alone.steps] == [StepKind.CHECK]
     assert alone.steps[0].line.startswith(f"Check {count} likely flips with AIRS: {count} calls")
@@ -270,7 +270,7 @@ async def test_the_same_definition_is_not_measured_twice(
     async with opened(written(tmp_path)) as app:
         asked = advises(monkeypatch, lambda topic: topic)
         await app.describe("Soup")
-        better = better_threshold(None)  # type: ignore[arg-type]
+        better = better_threshold()
         app.services.store.publish(replace(app.services.state, better=better))
         await app.jobs.finished()
         assert len(asked) == 1
