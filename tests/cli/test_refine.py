@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,84 +14,110 @@ import pytest
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.workspace import sample_folder
+from tests.sessions import Scanned
 
 from .conftest import TOPIC, Run
 
-QUICK = ("--encoder", "static", "--budget", "2s")
+FILES = ("refine", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
+QUICK = (*FILES, "--budget", "1s")
+SINGLE = (*FILES, "--single")
 
 
 @pytest.fixture
 def sample(folder: Path) -> Path:
+    """A third of the sample's prompts."""
     rows = load_prompts(sample_folder() / "tax-advice.csv").frame
-    rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")
+    rows = rows.filter(~pl.col("prompt").str.contains("\n")).select("prompt", "expected")[::3]
     rows.with_columns(intent=pl.lit("block")).write_csv(folder / "tax.csv")
     return folder
 
 
+def document(run: Run, *arguments: str, code: int = 0) -> dict[str, Any]:
+    result = run(*arguments, "--format", "json")
+    assert result.code == code, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
 def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) -> None:
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK)
+    result = run(*QUICK)
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("Measured by the embedded engine (a stand-in for the real gua")
-    assert "halves by a hash of each prompt" in result.out
-    assert "The best single edits of " in result.out
-    assert "Proposal\n  held-out coverage " in result.out
-    assert "- description:  Advice on filing personal income tax returns\n+ desc" in result.out
-    assert "95 % interval" in result.out
-    assert "an overfit gap of" in result.out
-    assert "embedded engine" in result.out
+    lines = result.out.splitlines()
+    assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
+    assert "prompts: all prompts, without the definition's own examples" in lines[1]
+    assert "Proposals, the greatest lower bound of the gain first:" in lines
+    place = lines.index("First proposal")
+    assert lines[place + 1].startswith("  coverage +0.")
+    assert lines[place + 1].endswith("] expected on other prompts")
+    assert "on the prompts it was chosen on 0." in lines[place + 2]
+    assert "\n+ " in result.out
+    assert "with 80% intervals. The engine is a stand-in" in lines[-1]
     assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
     assert {path.name for path in sample.iterdir()} == {"topic.yaml", "prompts.csv", "tax.csv"}
 
 
 def test_json_has_all_of_it(run: Run, sample: Path) -> None:
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK, "--format", "json")
-    assert (result.code, result.err) == (0, "")
-    document = json.loads(result.out)
-    assert document["schema_version"] == 1
-    assert document["topic"]["description"] == "Advice on filing personal income tax returns"
-    proposal = document["proposal"]
-    assert document["search"]["curve"][0]["edits"] == 0
-    assert document["search"]["ended"] in ("budget", "exhausted")
-    before, after = document["before"]["report"], proposal["after"]["report"]
-    gain = after["coverage"] - before["coverage"]
-    assert proposal["held_out_gain"] == pytest.approx(gain)
-    assert len(proposal["changes"]) == len(proposal["kinds"])
-    assert proposal["overfit_gap"] == pytest.approx(proposal["search_gain"] - gain)
-    lines = {*proposal["fixed_lines"], *proposal["broken_lines"]}
-    assert all(2 <= line <= 201 for line in lines)
-    wrong = before["fp"] + before["fn"] - after["fp"] - after["fn"]
-    assert proposal["held_out_fixes"] - proposal["held_out_regressions"] == wrong
+    found = document(run, *QUICK)
+    assert (found["schema_version"], found["objective"]) == (2, "engine")
+    assert found["confidence"] == 0.8
+    assert found["topic"]["description"] == "Advice on filing personal income tax returns"
+    count = len((sample / "tax.csv").read_text("utf-8").splitlines()) - 1
+    assert found["measured_on"] == {
+        "source": "all prompts",
+        "prompts": count,
+        "held_out": 0,
+        "notes": [],
+    }
+    assert found["search"]["ended"] in ("budget", "exhausted")
+    assert found["search"]["measured"] > 1
+    proposal = found["proposal"]
+    assert proposal == found["proposals"][0]
+    assert found["no_proposal"] is None
+    lows = [one["interval"][0] for one in found["proposals"]]
+    assert lows == sorted(lows, reverse=True)
+    for one in found["proposals"]:
+        low, high = one["interval"]
+        assert 0 < low <= one["gain"] <= high
+        assert one["held_out"] is None
+        lines = {*one["fixed_lines"], *one["broken_lines"], *one["left_out_lines"]}
+        assert all(2 <= line <= count + 1 for line in lines)
+        before, after = one["before"], one["after"]
+        wrong = before["fp"] + before["fn"] - after["fp"] - after["fn"]
+        assert len(one["fixed_lines"]) - len(one["broken_lines"]) == wrong
+        total = sum(after[key] for key in ("tp", "tn", "fp", "fn"))
+        assert total == count - len(one["left_out_lines"])
 
 
-def test_single_lists_edits_and_does_not_search(run: Run, sample: Path) -> None:
-    arguments = ("refine", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static", "--single")
-    result = run(*arguments, "--format", "json")
-    document = json.loads(result.out)
-    assert document["search"] is None
-    assert document["proposal"] == document["shortlist"][0]
-    assert run(*arguments, "--format", "json").out == result.out
-    markdown = run(*arguments, "--format", "md", "-o", "report.md")
+def test_single_is_what_is_advised_unasked(run: Run, sample: Path) -> None:
+    found = document(run, *SINGLE)
+    assert found["search"] is None
+    assert found["proposals"]
+    assert run(*SINGLE, "--format", "json").out == run(*SINGLE, "--format", "json").out
+    table = run(*SINGLE).out
+    assert "\nSearch: " not in table
+    assert "definitions measured in" in table
+    markdown = run(*SINGLE, "--format", "md", "-o", "report.md")
     assert (markdown.code, markdown.out) == (0, "")
     text = (sample / "report.md").read_text("utf-8")
     assert text.startswith("# Refinement of `Tax advice`")
-    assert "## Search" not in text
+    assert "## First proposal" in text
+    assert "| # | gain of coverage | fixed | broken | edit |" in text
 
 
-def test_a_threshold_of_ones_own_counts(run: Run, sample: Path) -> None:
-    arguments = ("refine", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static", "--single")
-    document = json.loads(run(*arguments, "--threshold", "0.9", "--format", "json").out)
-    assert document["scanner"]["threshold"] == 0.9
+def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
+    found = document(run, *SINGLE, "--threshold", "0.9")
+    assert found["scanner"]["threshold"] == 0.9
     report = run(
         "eval", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static", "--threshold", "0.9",
         "--format", "json",
     )  # fmt: skip
-    counts = [document["before"][half]["tp"] for half in ("search", "report")]
-    assert sum(counts) == json.loads(report.out)["metrics"]["tp"]
+    assert found["before"]["tp"] == json.loads(report.out)["metrics"]["tp"]
+    fitted = document(run, *SINGLE, "--threshold", "fitted")
+    assert fitted["before"]["coverage"] > found["before"]["coverage"]
 
 
 def test_a_proposal_goes_to_a_new_file_with_the_comments(run: Run, sample: Path) -> None:
-    arguments = ("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK, "--format", "json")
-    result = run(*arguments, "--write-topic", "better.yaml")
+    result = run(*SINGLE, "--format", "json", "--write-topic", "better.yaml")
     assert result.code == 0
     assert result.err == "wrote better.yaml\n"
     assert "# comments stay" in (sample / "better.yaml").read_text("utf-8")
@@ -100,23 +127,20 @@ def test_a_proposal_goes_to_a_new_file_with_the_comments(run: Run, sample: Path)
 
 
 @pytest.mark.parametrize("name", ["topic.yaml", "./topic.yaml", "tax.csv", "link.yaml"])
-def test_no_file_is_written_over(run: Run, sample: Path, name: str) -> None:
+def test_no_file_is_overwritten(run: Run, sample: Path, name: str) -> None:
     (sample / "link.yaml").symlink_to(sample / "topic.yaml")
     content = (sample / name).read_bytes()
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK, "--write-topic", name)
+    result = run(*QUICK, "--write-topic", name)
     assert (result.code, result.out) == (2, "")
-    assert "never written over" in result.err
+    assert "never overwritten" in result.err
     assert (sample / name).read_bytes() == content
 
 
 def test_the_report_and_the_topic_are_two_files(run: Run, sample: Path) -> None:
-    result = run(
-        "refine", "topic.yaml", "--prompts", "tax.csv", *QUICK,
-        "--write-topic", "new.yaml", "-o", "./new.yaml",
-    )  # fmt: skip
+    result = run(*QUICK, "--write-topic", "new.yaml", "-o", "./new.yaml")
     assert result.code == 2
     assert "both --output and --write-topic" in result.err
-    result = run("refine", "topic.yaml", "--prompts", "tax.csv", *QUICK, "-o", "topic.yaml")
+    result = run(*QUICK, "-o", "topic.yaml")
     assert result.code == 2
     assert (sample / "topic.yaml").read_text("utf-8") == TOPIC
 
@@ -128,25 +152,80 @@ def test_a_budget_that_is_no_time_is_refused(run: Run, sample: Path, budget: str
     assert "is not a time like 60s, 5m or 1h" in result.err
 
 
+def test_an_objective_that_there_is_not_is_refused(run: Run, sample: Path) -> None:
+    result = run(*SINGLE, "--objective", "luck")
+    assert (result.code, result.out) == (2, "")
+
+
 def test_prompts_that_cannot_be_split_are_told(run: Run, sample: Path) -> None:
     rows = ["prompt,expected,intent,split", "a tax,true,block,train", "b,false,block,train"]
-    (sample / "few.csv").write_text("\n".join([*rows, "c tax,true,block,test", ""]), "utf-8")
-    result = run("refine", "topic.yaml", "--prompts", "few.csv", *QUICK)
+    (sample / "tax.csv").write_text("\n".join([*rows, "c tax,true,block,test", ""]), "utf-8")
+    result = run(*QUICK)
     assert (result.code, result.out) == (2, "")
-    assert "few.csv: the half to report on (by the column split)" in result.err
+    assert "tax.csv: the half to report on (by the column split)" in result.err
+
+
+def test_five_prompts_are_too_few(run: Run, sample: Path) -> None:
+    rows = ["a tax,true", "tax,true", "bread,false", "soup,false", "dragons,false"]
+    (sample / "tax.csv").write_text("\n".join(["prompt,expected", *rows, ""]), "utf-8")
+    for arguments in (QUICK, SINGLE):
+        result = run(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert "tax.csv: 2 prompts belong to the topic: add some" in result.err
+        assert "3 of each kind" in result.err
 
 
 def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> None:
-    (sample / "one.yaml").write_text(TOPIC.replace("  - When is my tax return due?\n", ""), "utf-8")
-    result = run(
-        "refine", "one.yaml", "--prompts", "tax.csv", "--encoder", "static", "--single",
-        "--threshold", "shipped", "--format", "json",
-    )  # fmt: skip
+    broken = TOPIC.replace("  - When is my tax return due?\n", "")
+    (sample / "topic.yaml").write_text(broken, "utf-8")
+    result = run(*SINGLE, "--threshold", "shipped", "--format", "json")
     assert result.code == 0
-    assert "1 example: at least 2 are needed: only edits that mend it are tried" in result.err
-    shortlist = json.loads(result.out)["shortlist"]
-    assert shortlist
-    assert {tuple(one["kinds"]) for one in shortlist} == {("add example",)}
+    assert "1 example: at least 2 are needed: only edits that fix it are tried" in result.err
+    proposals = json.loads(result.out)["proposals"]
+    assert proposals
+    assert {one["kinds"][0] for one in proposals} == {"add example"}
+
+
+# --- by a forecast --------------------------------------------------------------------------
+
+
+def test_a_forecast_that_is_asked_for_needs_recorded_verdicts(run: Run, sample: Path) -> None:
+    result = run(*SINGLE, "--objective", "forecast")
+    assert (result.code, result.out) == (2, "")
+    assert "topic.yaml: nothing is recorded for it, so there is nothing to forecast from" in result.err
+    assert document(run, *SINGLE)["objective"] == "engine"
+
+
+def test_edits_are_chosen_by_a_forecast_where_a_guardrail_has_answered(
+    run: Run, folder: Path
+) -> None:
+    scanned = Scanned(folder)
+    for description in ("Tax", "Advice on income tax"):
+        scanned.scan(description)
+    found = document(run, *SINGLE, "--objective", "forecast", code=4)
+    assert found["objective"] == "forecast"
+    assert found["scanner"]["identity"] == "airs, profile prod"
+    assert found["no_proposal"]["rejected"] is None or (
+        found["no_proposal"]["rejected"]["interval"][0] <= 0
+    )
+    by_default = document(run, *SINGLE, code=4)
+    assert by_default == found
+    result = run(*SINGLE)
+    assert result.code == 4
+    first = result.out.splitlines()[0]
+    assert "AIRS, profile prod" in first
+    assert "orecast" in first
+    engine = run(*SINGLE, "--objective", "engine", "--format", "json")
+    assert json.loads(engine.out)["objective"] == "engine"
+
+
+def test_too_few_verdicts_are_told_and_leave_the_engine_by_default(run: Run, folder: Path) -> None:
+    scanned = Scanned(folder)
+    scanned.scan("Tax", triggered=[1, 0, 1, 0, 1] + [-2] * 55)
+    result = run(*SINGLE, "--objective", "forecast")
+    assert (result.code, result.out) == (2, "")
+    assert "a forecast needs" in result.err
+    assert json.loads(run(*SINGLE, "--format", "json").out)["objective"] == "engine"
 
 
 _INTERRUPTED = """

@@ -1,4 +1,4 @@
-"""`guardtui refine` proposes nothing that is not better on the held-out half."""
+"""`guardtui refine` proposes nothing that is not better on prompts held out by a column."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PASTA = (
 
 
 def prompts_csv(held_out: str) -> str:
-    """Pasta belongs to the topic in the half that is searched; in the other as `held_out` says."""
+    """Pasta belongs to the topic where edits are chosen; held out as `held_out` says."""
     rows = ["prompt,expected,intent,split"]
     for split, pasta in (("train", "true"), ("test", held_out)):
         # Words are added, so that no prompt is in both halves.
@@ -46,7 +46,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
-    given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", "--budget", "2s"]
+    given = ["topic.yaml", "--prompts", prompts, "--encoder", "static", "--budget", "1s"]
     given += ["--threshold", "shipped"]
     result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
     assert result.exception is None, result.exception
@@ -54,15 +54,15 @@ def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("single", [(), ("--single",)])
-def test_a_definition_worse_on_the_held_out_half_is_not_proposed(
+def test_a_definition_worse_on_held_out_prompts_is_not_proposed(
     work: Path, single: tuple[str, ...]
 ) -> None:
     code, out, err = refine("worse.csv", *single, "--write-topic", "new.yaml")
     assert code == Exit.NOT_ENOUGH_EVIDENCE == 4
-    assert "\nProposal\n" not in out
+    assert "First proposal" not in out
+    assert "the prompts to choose on (by the column split)" in out
     line = next(line for line in out.splitlines() if line.startswith("No proposal"))
-    assert "held-out coverage" in line
-    assert "−0." in line  # by how much it is worse
+    assert "not better on the held-out prompts: coverage 1.000 → 0." in line
     assert "new.yaml is not written" in err
     assert not (work / "new.yaml").exists()
 
@@ -71,33 +71,37 @@ def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
     code, out, _ = refine("worse.csv", "--format", "json")
     document = json.loads(out)
     assert code == Exit.NOT_ENOUGH_EVIDENCE
-    assert document["proposal"] is None
-    assert "held-out coverage" in document["no_proposal"]["reason"]
+    assert (document["proposal"], document["proposals"]) == (None, [])
+    assert "held-out prompts" in document["no_proposal"]["reason"]
+    assert document["measured_on"]["prompts"] == document["measured_on"]["held_out"] == 16
     rejected = document["no_proposal"]["rejected"]
-    assert rejected["held_out_gain"] <= 0 < rejected["search_gain"]
-    before, after = document["before"]["report"], rejected["after"]["report"]
-    assert rejected["held_out_gain"] == pytest.approx(after["coverage"] - before["coverage"])
+    assert rejected["interval"][0] > 0
+    held = rejected["held_out"]
+    assert held["gain"] <= 0
+    assert held["gain"] == pytest.approx(held["after"]["coverage"] - held["before"]["coverage"])
 
 
 def test_markdown_says_it_too(work: Path) -> None:
     code, out, _ = refine("worse.csv", "--format", "md")
     assert code == Exit.NOT_ENOUGH_EVIDENCE
-    assert "## Proposal" not in out
+    assert "## First proposal" not in out
     assert "No proposal" in out
 
 
-def test_a_better_one_is_proposed_with_the_chance_in_the_same_line(work: Path) -> None:
+def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     code, out, err = refine("better.csv", "--write-topic", "new.yaml")
     assert code == Exit.DONE
     assert "wrote new.yaml" in err
     assert (work / "new.yaml").exists()
     lines = out.splitlines()
-    line = lines[lines.index("Proposal") + 1]
-    assert "held-out coverage" in line
-    assert "no demonstrable change" in line  # six fixes of sixteen prompts
+    place = lines.index("First proposal")
+    assert lines[place + 1].startswith("  coverage +0.")
+    assert lines[place + 3].startswith("  on the held-out prompts 0.")
     document = json.loads(refine("better.csv", "--format", "json")[1])
     assert document["no_proposal"] is None
-    assert document["proposal"]["held_out_gain"] > 0
+    assert document["proposal"]["held_out"]["gain"] > 0
+    chosen = {*document["proposal"]["fixed_lines"], *document["proposal"]["broken_lines"]}
+    assert max(chosen) <= 17  # rows that are held out are in no list
 
 
 def test_without_an_edit_worth_trying_it_is_said_by_the_same_code(work: Path) -> None:
