@@ -192,7 +192,9 @@ def test_a_definition_that_breaks_a_limit_is_told(run: Run, sample: Path) -> Non
 def test_a_forecast_that_is_asked_for_needs_recorded_verdicts(run: Run, sample: Path) -> None:
     result = run(*SINGLE, "--objective", "forecast")
     assert (result.code, result.out) == (2, "")
-    assert "topic.yaml: nothing is recorded for it, so there is nothing to forecast from" in result.err
+    assert (
+        "topic.yaml: nothing is recorded for it, so there is nothing to forecast from" in result.err
+    )
     assert document(run, *SINGLE)["objective"] == "engine"
 
 
