@@ -152,7 +152,7 @@ def statements(path: Path) -> set[str]:
                 "domain",
             ),
         ),
-        ("advice", ("advice", "session", "scanners", "domain")),
+        ("advice", ("advice", "forecast", "session", "scanners", "domain")),
         ("shards", ("shards", "scanners", "files", "domain")),
         ("forecast", ("forecast", "scanners", "domain")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),

@@ -174,4 +174,6 @@ def _nothing(found: SearchResult | None) -> str:
             return "There is no edit to try: fix what breaks a limit first (see the ⚠ below)"
         return f"Nothing measured helps: {found.measured} definitions tried"
     tried = f"{found.measured} definitions tried"
+    if best.gain.is_certain:
+        return f"Nothing measured is better on the held-out prompts: {tried}"
     return f"Nothing measured helps for certain: {tried}, the best {gain_text(best.gain)}"

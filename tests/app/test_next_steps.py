@@ -15,7 +15,7 @@ import pytest
 from guardtui.advice.candidates import Kind
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
-from guardtui.advice.proposals import Proposal
+from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
 from guardtui.app.next_step_advice import taken_prompts
@@ -85,7 +85,13 @@ def test_what_does_not_help_for_certain_is_not_offered(tmp_path: Path) -> None:
     found = steps_of(bench, result(bench.topic, unsure))
     assert found.best is None
     assert found.note == (
-        f"Nothing measured helps for certain: 10 definitions tried, the best {gain_text(unsure.gain)}"
+        "Nothing measured helps for certain: 10 definitions tried, the best "
+        f"{gain_text(unsure.gain)}"
+    )
+    same = HeldOut(unsure.before, unsure.before)
+    sure = replace(proposal(bench.topic, 0.02), held_out=same)
+    assert steps_of(bench, result(bench.topic, sure)).note == (
+        "Nothing measured is better on the held-out prompts: 10 definitions tried"
     )
     assert steps_of(bench, result(bench.topic)).note == (
         "Nothing measured helps: 10 definitions tried"

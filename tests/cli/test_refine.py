@@ -19,7 +19,7 @@ from tests.sessions import Scanned
 from .conftest import TOPIC, Run
 
 FILES = ("refine", "topic.yaml", "--prompts", "tax.csv", "--encoder", "static")
-QUICK = (*FILES, "--budget", "1s")
+QUICK = (*FILES, "--budget", "10s")
 SINGLE = (*FILES, "--single")
 
 
