@@ -22,7 +22,7 @@ Exit code of the command, where it is not 3 (not completed), in parentheses:
     ├── OperatingPointError (2)     a threshold that cannot be fitted
     ├── ForecastError (2)           too few verdicts to forecast from
     ├── GraderError, NotAskedError, ScoreError, RecordedError
-    ├── SplitError, SuggestionError, RefinementError, StoppedError
+    ├── SplitError, TooFewPromptsError, SuggestionError, RefinementError, StoppedError
     ├── ShardError (2)              a shard of a large set
     │   └── IncompleteError (3)     verdicts are missing
     ├── ExecutorError, ForeignError

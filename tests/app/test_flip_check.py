@@ -252,7 +252,7 @@ async def test_an_edit_ends_the_check_and_its_verdicts_are_cached(
 
     model.fails = edited
     await checked(desk, check(NARROW))
-    assert desk.step.startswith("stopped: ")
+    assert desk.step.startswith("stopped by your edit: ")
     assert len(server.received) < COUNT
     assert len(desk.recorded) == 1
     desk.describe(model.description)

@@ -436,7 +436,7 @@ async def test_an_edit_while_the_plan_is_shown_cancels_the_scan(cloud: Cloud, de
     author.author.ask = edit_instead  # type: ignore[assignment,method-assign]
     author.scans.scan()
     await author.jobs.finished()
-    assert author.step == "stopped before anything was scanned"
+    assert author.step == "stopped by your edit before anything was scanned"
     assert cloud.asked == 0
 
 

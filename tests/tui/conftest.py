@@ -16,6 +16,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
+from guardtui.app import next_step_advice
 from guardtui.tui.main import window
 from guardtui.tui.widgets import topic_field
 from tests.tui.settling import HANGS_AFTER, SettlingPolicy, idle, until
@@ -32,6 +33,8 @@ textual.screen.UPDATE_PERIOD = 0.001  # type: ignore[misc]
 textual.notifications.Notification.time_left = property(lambda self: 86_400.0)  # type: ignore[assignment, method-assign]
 topic_field.PAUSE_ENDS_RUN = 86_400.0
 window.TYPING_PATIENCE = HANGS_AFTER
+# Edits are measured in the tests that are about that, which set a pause of their own.
+next_step_advice.PAUSE = 86_400.0
 textual.pilot.Pilot._wait_for_screen.__defaults__ = (HANGS_AFTER,)
 
 _resize_terminal = textual.pilot.Pilot.resize_terminal

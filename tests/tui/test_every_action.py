@@ -62,6 +62,7 @@ from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.screens.menu import MenuScreen
+from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
@@ -270,6 +271,8 @@ CASES: dict[str, Case] = {
     "show_help": opens(HelpScreen),
     "open_menu": opens(MenuScreen),
     "recent_messages": opens(TextPage),
+    "take_next_step": tells("i in the results adds a prompt"),
+    "next_steps": opens(NextStepList),
     "keep": opens(Confirm, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
     "show_history": opens(HistoryDialog),

@@ -18,6 +18,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
+from guardtui.tui.main.definition import worth_showing
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.widgets.lint_lines import LintLines, lint_line
@@ -74,7 +75,7 @@ async def test_as_many_lines_as_there_is_room_for(
 ) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         lines = lines_of(main)
-        total = len(main.state.advice)
+        total = len(worth_showing(main.state.advice))
         assert len(lines) == rows == main.query_one(LintLines).size.height
         assert lines[-1].endswith(f"and {total - rows} more")
         assert total > 4

@@ -69,7 +69,8 @@ class Stage:
 
     @property
     def told(self) -> list[str]:
-        return [one.message for one in self.app.said.messages]
+        """Messages, the oldest first."""
+        return [one.message for one in reversed(self.app.said.messages)]
 
     @property
     def workspace(self) -> Workspace:

@@ -310,6 +310,8 @@ def nothing_found(result: SearchResult) -> str:
     tried = f"{result.measured} definitions measured"
     if best is None:
         return f"No edit is worth its cost ({tried})."
+    if best.gain.is_certain:
+        return f"The best edits are not better on the held-out prompts ({tried})."
     return f"Nothing measured helps for certain ({tried}): the best gains {gain_text(best.gain)}."
 
 
