@@ -243,11 +243,13 @@ class TopicEditor(VerticalScroll, can_focus=False):
         if changed:
             self.call_after_refresh(self._keep_in_sight)
 
-    def _keep_in_sight(self) -> None:
+    async def _keep_in_sight(self) -> None:
         """Scroll as little as shows the focused field, and its difference where there is room."""
         focused = self.screen.focused
         if focused not in self._fields and focused is not self._intent:
             return
+        # The screen scrolls to what gets the focus, its top first; an animation would go on to it.
+        await self.stop_animation("scroll_y", complete=False)
         name = focused.field if isinstance(focused, Field) else "intent"
         pane, row = self.scrollable_content_region, focused.parent
         tall = focused.region.height > pane.height
