@@ -78,7 +78,11 @@ def command(
     plugins: tuple[Path, ...],
     **of_judge: Any,
 ) -> int:
-    """Open the app on a topic file; without one, on the last session or a sample."""
+    """Open the app on a topic file.
+
+    Without one, on the only topic of this folder that has prompts beside it, else on the last
+    session or a sample.
+    """
     if topic is not None:
         require_topic(str(topic))
     if str(prompts) == "-":

@@ -35,6 +35,9 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+_PROMPT_ENDINGS = (".csv", ".jsonl", ".parquet")
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What keeping did: the iteration written, and why its file was not (or "")."""
@@ -302,7 +305,7 @@ def _usual_prompts(topic_path: Path) -> Path:
         remembered = SessionStore(topic_path, reading=True).prompt_file()
     if remembered and Path(remembered).exists():
         return Path(remembered)
-    for ending in (".csv", ".jsonl", ".parquet"):
+    for ending in _PROMPT_ENDINGS:
         beside = topic_path.with_suffix(ending)
         if beside.exists():
             return beside
@@ -348,6 +351,18 @@ def last_opened() -> tuple[Path, Path] | None:
         return None
     there = topic.is_file() and (prompts.is_file() or is_large_set(prompts))
     return (topic, prompts) if there else None
+
+
+def only_topic_in(folder: Path) -> Path | None:
+    """The one topic file of a folder that has prompts of its name beside it; None for several."""
+    found = []
+    for path in sorted(folder.glob("*.y*ml")):
+        beside = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
+        if beside and path.suffix in (".yaml", ".yml"):
+            with contextlib.suppress(FileError):
+                load_topic(path)
+                found.append(path)
+    return found[0] if len(found) == 1 else None
 
 
 def sample_folder() -> Path:

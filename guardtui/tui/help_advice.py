@@ -32,13 +32,13 @@ n/a: it could not be measured. A rule is no law: where coverage falls without it
     "proposals": PaneHelp(
         "What to change next",
         """\
-Edits of the definition, each measured by the embedded engine: a missed prompt taken as an example,
-an example swapped or dropped, a clause dropped, a word replaced, and the like. They are chosen on
-one half of your prompts; the figures are of the other half, which had no part in the choice: its
-coverage before and after, ✓ fixes and ✗ regressions, and "chance?" where the interval of the gain
-holds 0. They are in the order of the half they were chosen on; those that are not better on the
-other half are left out. How much better an edit looks where
-it was chosen is the overfit gap. Taking one is an edit like any other, and can be undone.""",
+Edits of the definition, each measured by the embedded engine, or by the forecast while one is
+shown: a prompt taken as an example, an example swapped or dropped, a description widened or cut
+after a clause. The figure is the gain of coverage that is expected on other prompts, with an 80 %
+interval, then ✓ fixes and ✗ regressions on yours. Only edits whose interval lies above 0 are
+listed, the greatest lower bound first. A fitted threshold is fitted to each definition again, so
+that an edit which only moves all scores gains nothing. Prompts that become examples are left out
+of the figures. Taking one is an edit like any other, and can be undone.""",
         ("coverage", "fix", "regression"),
         (),
         (
@@ -48,13 +48,33 @@ it was chosen is the overfit gap. Taking one is an edit like any other, and can 
             CLOSE,
         ),
     ),
+    "next_steps": PaneHelp(
+        "Next steps",
+        """\
+What to do now, at most five, the best first: fit the threshold, take an edit that is measured
+already, check the likely flips of a guardrail that has answered, add prompts where there are too
+few. An edit comes with the gain of coverage that is expected on other prompts and its 80 %
+interval; one whose interval reaches 0 is not offered. “Nothing measured helps” is a good answer.
+The same is measured again after each pause in typing.""",
+        ("coverage",),
+        (),
+        (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
+    ),
+    "effects": PaneHelp(
+        "What each part of the definition does",
+        """\
+Each example, each phrase and the description is left out, and the definition measured without it:
+▲ means better without it, ▼ that it earns its place. "chance?" stands where the 95 % interval of
+the change contains 0. Enter leaves the part out, as an edit that can be undone.""",
+        ("coverage", "fix", "regression"),
+        (),
+        (("↑ ↓", "Choose a part"), ("Enter", "Leave it out"), CLOSE),
+    ),
     "search": PaneHelp(
         "The search for a better definition",
         """\
-Edits on top of edits, under the limits of bytes, chosen on one half of the prompts only. The table
-shows the best definition of so many edits on that half, and held out: where the two part, more
-edits fit the prompts at hand and not the topic. What is not better held out is not offered. Nothing
-is applied by itself.""",
+Edits on top of edits, under the limits of bytes. What is proposed has a gain of coverage, expected
+on other prompts, whose lower bound is positive; often nothing has. You decide what is taken.""",
         ("coverage",),
         (),
         (("Esc", "End the search; the best found is shown"),),

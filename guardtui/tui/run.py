@@ -14,7 +14,13 @@ from guardtui.domain.text import display_text
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.threshold_fits import wanted_threshold
-from guardtui.session.workspace import Workspace, last_opened, remember_opened, scratch_sample
+from guardtui.session.workspace import (
+    Workspace,
+    last_opened,
+    only_topic_in,
+    remember_opened,
+    scratch_sample,
+)
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting
 from guardtui.tui.terminal import run_in_terminal
@@ -58,7 +64,9 @@ def run_app(
     remote: RemoteOptions | None = None,
     metrics: Sequence[OwnMetric] = (),
 ) -> int:
-    """Open a topic (or the last session, or the sample) and run until the author quits.
+    """Open a topic and run until the author quits.
+
+    Without one it is the only topic of the folder, else the last session, else the sample.
 
     `metrics` are shown beside the built-in rates. Returns the exit code; raises what
     `Workspace.open` raises, before the screen is touched.
@@ -67,6 +75,8 @@ def run_app(
     greeting = None
     if opened is None:  # nothing was ever opened here
         greeting = Greeting.TOUR if topic is None else Greeting.HINT
+    if topic is None:
+        topic = only_topic_in(Path.cwd())
     if topic is None:
         topic, known = opened or scratch_sample()
         prompts = prompts or known

@@ -18,7 +18,7 @@ from guardtui.advice.cautious import (
 )
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.operating_point import fit_threshold
+from guardtui.domain.operating_point import SLACK, fit_threshold
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 
@@ -59,12 +59,11 @@ def test_a_fitted_cut_is_among_those_that_fit_threshold_counts_as_best(
     topic = Topic(name="x", intent=Intent.BLOCK)
     evaluation = Evaluation(topic, settings, "", keys, belongs, verdicts)
     fit = fit_threshold(evaluation, 0.5, least=1)
-    # Below the lowest and above the highest score the ends of the two are not the same.
-    if z.min() < fit.threshold <= z.max():
-        assert fitted_alone(z, belongs) == pytest.approx(fit.threshold, abs=0.02)
-        assert counts_at(fitted_alone(z, belongs), z, belongs).coverage == pytest.approx(
-            fit.coverage
-        )
+    best = max(counts_at(cut, z, belongs).coverage or 0.0 for cut in z)
+    slack = SLACK / min(belongs.sum(), (~belongs).sum())
+    # Which of the cuts that count as best is a matter of rounding; none of them is worse.
+    for cut in (fitted_alone(z, belongs), np.float32(fit.threshold)):
+        assert (counts_at(cut, z, belongs).coverage or 0.0) >= best - slack - 1e-6
 
 
 @given(SCORES)

@@ -17,6 +17,7 @@ from guardtui.session.workspace import (
     Workspace,
     data_folder,
     last_opened,
+    only_topic_in,
     remember_opened,
     scratch_sample,
 )
@@ -261,3 +262,16 @@ def test_what_is_saved_here_is_no_change_of_another(path: Path) -> None:
     workspace = Workspace.open(path)
     workspace.save(edited(workspace, "mine"))
     assert [workspace.changed_file() for _ in range(3)] == [None] * 3
+
+
+def test_the_only_topic_of_a_folder_with_prompts_beside_it_is_found(path: Path) -> None:
+    folder = path.parent
+    assert only_topic_in(folder) == path
+    (folder / "settings.yaml").write_text("colour: blue\n", "utf-8")
+    (folder / "settings.csv").write_text("a,b\n", "utf-8")
+    (folder / "alone.yaml").write_bytes(path.read_bytes())  # without prompts of its own
+    assert only_topic_in(folder) == path
+    other = folder / "other.yml"
+    other.write_bytes(path.read_bytes())
+    other.with_suffix(".csv").write_bytes(path.with_suffix(".csv").read_bytes())
+    assert only_topic_in(folder) is None

@@ -66,7 +66,7 @@ from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
-from guardtui.tui.screens.refining import ProposalList, SearchDialog
+from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
@@ -307,7 +307,7 @@ CASES: dict[str, Case] = {
     "suggest": tells("No model is named"),
     "what_if": opens(ProposalList),
     "refine": opens(SearchDialog),
-    "show_effects": opens(TextPage),
+    "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(LintPage),
     "show_prompt_set": opens(PromptSetDialog),

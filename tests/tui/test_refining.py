@@ -19,7 +19,7 @@ from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens import refining
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
-from guardtui.tui.screens.refining import ProposalList, SearchDialog
+from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from tests.tui.test_loop import frame, ready, until
 
 
@@ -65,9 +65,23 @@ async def test_what_each_part_does_is_told(sample: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         await advice(pilot, "e")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await until(pilot, lambda: isinstance(app.screen, EffectList))
         assert "without example 1" in frame(app)
         assert "without the description" in frame(app)
+
+
+async def test_a_part_is_left_out_from_the_list_of_what_parts_do(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main: MainScreen = await ready(pilot, app)
+        before = main.services.session.topic
+        await advice(pilot, "e")
+        await until(pilot, lambda: isinstance(app.screen, EffectList))
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: main.services.session.topic != before)
+        assert main.services.session.topic.examples == before.examples[:-1]
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: main.services.session.topic == before)
 
 
 class Held(Search):
@@ -190,7 +204,7 @@ async def test_effects_need_no_split_and_count_every_prompt(sample: Path) -> Non
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         main.perform("show_effects")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await until(pilot, lambda: isinstance(app.screen, EffectList))
         await pilot.pause()
         shown = " ".join(frame(app).replace("│", " ").split())
         assert f"on all {len(main.state.prompts)} prompts" in shown

@@ -22,6 +22,7 @@ from guardtui.app.refinement import Effects, Measure, RefinementError
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
@@ -270,36 +271,50 @@ class Refining:
         if not effects.parts:
             self._window.notify("The definition has no parts to leave out.")
             return
-        text = effects_text(effects, count)
-        await self._window.show(TextPage("What each part of the definition does", text))
+        topic = self._services.session.topic
+        left_out = await self._window.show(EffectList(topic, effects, count))
+        if left_out is not None:
+            self._services.editing.replace(left_out.topic)
+            self._window.notify(f"Left out: {left_out.part}; Undo restores it.")
 
 
-def effects_text(effects: Effects, count: int) -> Text:
-    """Return what each part of a definition does on `count` prompts, a line or two each."""
-    text = Text()
-    if sign := no_effect(effects.parts[0].before):
-        text.append(f"{sign}\n\n", "bold $text-warning")
-    for effect in effects.parts:
-        append_effect(text, effect)
-    return text.append(
-        f"\nThe figure is the change of coverage by {guardrail_text(effects.settings)}, on all "
-        f"{count} prompts; ▲ means that the definition is better without that part. Where the 95 % "
-        "interval of the change contains 0 it may be chance: chance?\n",
-        "$text-muted",
-    )
+class EffectList(EditList[Effect]):
+    """What each part of a definition does on `count` prompts; one can be left out."""
+
+    TITLE_TEXT = "What each part of the definition does"
+    KEYS_TEXT = "Enter leaves it out · Esc closes"
+
+    help_pane = "effects"
+
+    def __init__(self, here: Topic, effects: Effects, count: int) -> None:
+        sign = no_effect(effects.parts[0].before)
+        note = (
+            f"The change of coverage by {guardrail_text(effects.settings)}, on all {count} "
+            "prompts: ▲ means that the definition is better without that part. Where the 95 % "
+            "interval of the change contains 0 it may be chance: chance?"
+        )
+        notes = [sign, note] if sign else [note]
+        super().__init__([(part, effect_line(part)) for part in effects.parts], notes)
+        self.here, self.parts = here, effects.parts
+
+    def described(self, place: int) -> Text:
+        part = self.parts[place]
+        text = Text(f"{capitalized(part.worth.sentence)}.\n\n")
+        return text.append_text(difference_text(self.here, part.topic))
 
 
-def append_effect(text: Text, effect: Effect) -> None:
-    """Append what one part does."""
+def effect_line(effect: Effect) -> Text:
+    """What one part does, by what would be without it."""
     sign, style = delta(effect.coverage_change)
-    text.append(f"{sign:<9}", style)
-    text.append(f" {display_text(effect.sentence)}")
+    line = Text()
+    line.append(f"{sign:<9}", style)
+    line.append(f" {display_text(effect.sentence)}")
     worth = effect.worth
     if (worth.fixes or worth.regressions) and worth.could_be_chance:
-        text.append(" chance?", "$text-warning")
-    text.append("\n")
+        line.append(" chance?", "$text-warning")
     if effect.part.startswith("example"):
-        text.append(f"          {display_start(effect.text, _SHOWN)}\n", "$text-muted")
+        line.append(f"  {display_start(effect.text, _SHOWN)}", "$text-muted")
+    return line
 
 
 def nothing_found(result: SearchResult) -> str:
