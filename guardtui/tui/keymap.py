@@ -163,7 +163,10 @@ def _last_clash(usable: Mapping[str, str], defaults: Mapping[str, str]) -> KeyPr
     order = list(usable)
     problems: dict[str, KeyProblem] = {}
     for key, *both in clashes({**defaults, **usable}):
-        binding = max((name for name in both if name in usable), key=order.index)
+        chosen = [name for name in both if name in usable]
+        if not chosen:  # shipped keys that clash are not the author's to move
+            continue
+        binding = max(chosen, key=order.index)
         other = both[both[0] == binding]
         remedy = "choose another key, or move that too"
         problem = KeyProblem(binding, f"'{key}' is taken by {other}", remedy)

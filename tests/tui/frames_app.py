@@ -139,7 +139,7 @@ def make_app(topic_path: Path, scanner: LocalScanner | None = None) -> GuardtuiA
 
 def at_work(worker: Worker[object]) -> bool:
     """Whether a worker works something out; one that waits for an answer to a dialog does not."""
-    return not worker.is_finished and worker.group not in ("dialog", "decide")
+    return not worker.is_finished and worker.group not in ("dialog", "decide", "next step")
 
 
 async def at_rest(pilot: Pilot[int], main: MainScreen) -> None:

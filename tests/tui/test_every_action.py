@@ -19,9 +19,13 @@ from textual.screen import Screen
 from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
+from guardtui.advice.candidates import Kind
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import Proposal
 from guardtui.advice.suggest import Suggestion
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
+from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
@@ -305,7 +309,7 @@ CASES: dict[str, Case] = {
     "companions": opens(CompanionsDialog),
     "advice": opens(AdviceMenu),
     "suggest": tells("No model is named"),
-    "what_if": opens(ProposalList),
+    "what_if": tells("Nothing measured helps for certain"),
     "refine": opens(SearchDialog),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
@@ -364,7 +368,7 @@ CASES: dict[str, Case] = {
     "show_views": opens(ViewList, with_a_view),
     "save_view": opens(LineDialog),
     "step_back": Case(marks, 0, marked),
-    "zoom_pane": Case(lambda stage: stage.main.panes.zoomed, "editor"),
+    "zoom_pane": Case(lambda stage: bool(stage.main.panes.zoomed), True),
     "clear_field": Case(lambda stage: field_of(stage).text, ""),
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
@@ -652,6 +656,28 @@ async def suggestions(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+async def proposals(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    one = Proposal(
+        here,
+        (Kind.DROP_EXAMPLE,),
+        ("Drop example 2",),
+        Gain(0.1, 0.05, 0.15),
+        metrics,
+        metrics,
+        none,
+        none,
+        none,
+    )
+    await pushed(stage, ProposalList(here, [one], [], prompts.prompts))
+
+
+async def next_step_list(stage: Stage) -> None:
+    step = NextStep(StepKind.ADD_PROMPTS, "Add prompts")
+    await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
+
+
 async def beside(stage: Stage) -> None:
     """A pane that only a broad screen has."""
     await stage.pilot.resize_terminal(200, 60)
@@ -662,7 +688,9 @@ async def beside(stage: Stage) -> None:
 OPENED: dict[str, Prepare] = {
     "beside": beside,
     "suggestions": suggestions,
-    "proposals": by_letter("w"),
+    "proposals": proposals,
+    "next_steps": next_step_list,
+    "effects": by_letter("e"),
     "prompt_set": by_letter("c"),
     "sweep": by_letter("t"),
     "lint": by_letter("d"),

@@ -97,7 +97,9 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
     def at_rest() -> bool:
         shown = main.state.evaluation
         known = shown is not None and shown.topic == main.services.session.topic
-        return known and all(worker.is_finished for worker in pilot.app.workers)
+        # Edits are never measured here: their pause lasts a day.
+        waits = (worker for worker in pilot.app.workers if worker.group != "next step")
+        return known and all(worker.is_finished for worker in waits)
 
     await until(pilot, at_rest)
     await pilot.pause()
@@ -208,6 +210,6 @@ def test_the_history(snap_compare: Compare, topic_path: Path) -> None:
 def test_limits_that_are_broken(snap_compare: Compare, topic_path: Path) -> None:
     async def scene(pilot: Pilot[int], main: MainScreen) -> None:
         await edited(pilot, main, " and everything near it" * 9)
-        assert "250" in frame(main.app)  # type: ignore[arg-type]
+        assert " over" in frame(main.app)  # type: ignore[arg-type]
 
     assert pictured(snap_compare, topic_path, WIDE, scene)
