@@ -678,6 +678,13 @@ async def next_step_list(stage: Stage) -> None:
     await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
 
 
+async def submenu(stage: Stage) -> None:
+    """A menu that has one before it."""
+    await by_key("ctrl+@")(stage)
+    await stage.pilot.press("s")
+    await stage.pilot.pause()
+
+
 async def beside(stage: Stage) -> None:
     """A pane that only a broad screen has."""
     await stage.pilot.resize_terminal(200, 60)
@@ -720,7 +727,7 @@ OPENED: dict[str, Prepare] = {
     "palette": by_key("ctrl+p"),
     "tour": tour,
     "page": by_key("f6"),
-    "menu": by_key("ctrl+@"),
+    "menu": submenu,
     "dialog": by_key("f9"),
     "open_outputs": by_key("alt+a"),
     "score_line": in_scores("#score-expression"),
