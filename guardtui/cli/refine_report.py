@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from guardtui.advice.objective import CONFIDENCE, Gain
+from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
+from guardtui.app.next_steps import gain_text
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.figures import change_interval_text
 from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
@@ -47,11 +47,6 @@ def render(found: Refinement, format_name: str) -> str:
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
     lines = _markdown(found) if format_name == "md" else _table(found)
     return "\n".join(lines) + "\n"
-
-
-def gain_text(gain: Gain) -> str:
-    """A gain with its interval: `+0.051 [+0.012, +0.090]`."""
-    return change_interval_text(gain.value, gain.low, gain.high)
 
 
 def _head(found: Refinement) -> list[str]:
