@@ -11,14 +11,13 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.cautious import cautious_coverage, fitted_cuts, smoothing, soft_matches
 from guardtui.advice.engine_scores import EngineScores
 from guardtui.advice.objective import (
-    QUANTILE,
     Appraisal,
     Array,
     Gain,
     OwnPrompts,
     Rows,
     Stopped,
-    optimism,
+    gain_of,
 )
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import FITTED
@@ -88,11 +87,9 @@ class EngineObjective:
         belongs = self._belongs[counted]
         weights = np.concatenate([np.ones((1, len(belongs))), _resampled(belongs)])
         values = [self._resampled_worth(one, counted, belongs, weights) for one in (before, after)]
-        changes = values[1] - values[0]
-        rate = float(np.clip(values[0][0], 0.0, 1.0))
-        value = float(changes[0]) - optimism(self._smaller, rate)
-        margin = QUANTILE * float(changes[1:].std())
-        return Gain(value, value - margin, value + margin)
+        first, second = (float(one[0]) for one in values)
+        deviation = float((values[1] - values[0])[1:].std())
+        return gain_of(first, second, self._smaller, deviation)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Whether other prompts of the set match, bool [n], at the operating point found here."""

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.cautious import cautious_coverage
 from guardtui.advice.objective import (
-    QUANTILE,
     Appraisal,
     Array,
     Gain,
     OwnPrompts,
     Rows,
     Stopped,
-    optimism,
+    gain_of,
 )
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import forecast_settings
@@ -92,7 +91,7 @@ class ForecastObjective:
             return None
         soft = _match(forecast)[self.rows]
         expected = forecast.rates.coverage
-        spread = 0.0 if expected is None else (expected.high - expected.low) / (2 * _NORMAL)
+        spread = 0.0 if expected is None else expected.half_width / _NORMAL
         return Appraisal(soft, soft > 0.5, self._own.counted([candidate])[0], spread=spread)
 
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
@@ -104,9 +103,7 @@ class ForecastObjective:
         """
         counted = (before.counted & after.counted)[None]
         first, second = (float(self._worth(one.soft[None], counted)[0]) for one in (before, after))
-        value = second - first - optimism(self._smaller, float(np.clip(first, 0.0, 1.0)))
-        margin = QUANTILE * after.spread
-        return Gain(value, value - margin, value + margin)
+        return gain_of(first, second, self._smaller, after.spread)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Whether other prompts of the set are likely to match, bool [n]."""

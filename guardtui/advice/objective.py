@@ -134,6 +134,13 @@ class OwnPrompts:
         return found
 
 
-def optimism(smaller: int, rate: float) -> float:
-    """By how much chosen edits look better than they are, from the smaller class and its rate."""
-    return OPTIMISM * float(np.sqrt(rate * (1 - rate) / max(smaller, 1)))
+def gain_of(before: float, after: float, smaller: int, deviation: float) -> Gain:
+    """Gain of chosen edits, from the cautious coverage before and after them.
+
+    `smaller` is the number of prompts in the smaller class, which what the choice owes to chance
+    depends on (`OPTIMISM`); `deviation` the standard deviation of the change.
+    """
+    rate = min(max(before, 0.0), 1.0)
+    value = after - before - OPTIMISM * float(np.sqrt(rate * (1 - rate) / max(smaller, 1)))
+    margin = QUANTILE * deviation
+    return Gain(value, value - margin, value + margin)

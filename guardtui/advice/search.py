@@ -13,6 +13,7 @@ from guardtui.advice.candidates import Candidate, Kind, candidates, same
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Objective, Stopped, material_of, unchanged
 from guardtui.advice.proposals import Proposal, combined, measured_here, metrics_here, propose
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 
@@ -63,12 +64,14 @@ class Snapshot:
 class SearchResult:
     """What was found for a definition: proposals, the greatest lower bound first.
 
-    `before` are its metrics on the prompts `rows` that edits were chosen on. Of `found` single
-    edits and their successors `measured` definitions were measured. `ended` is `stopped`,
-    `budget`, or `exhausted` (there was nothing left to try that is worth it).
+    `settings` are the guardrail that measured it: the engine or a forecast. `before` are the
+    definition's metrics on the prompts `rows` that edits were chosen on. `found` counts its single
+    edits, `measured` all definitions that were measured. `ended` is `stopped`, `budget`, or
+    `exhausted` (nothing was left to try that is worth it).
     """
 
     topic: Topic
+    settings: ScannerSettings
     before: Metrics
     proposals: tuple[Proposal, ...]
     found: int
@@ -152,6 +155,7 @@ class Search:
                 break
         return SearchResult(
             topic=self._topic,
+            settings=self._objective.settings,
             before=metrics_here(self._objective, self._topic, here),
             proposals=self._proposals(here),
             found=len(self._edits.get(same(self._topic), ())),

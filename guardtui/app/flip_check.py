@@ -99,13 +99,8 @@ def expected_text(expected: Expected) -> str:
     """Return a figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
     return (
         f"{expected.value:.3f} [{expected.low:.3f} – {expected.high:.3f}], "
-        f"±{half_width(expected):.3f}"
+        f"±{expected.half_width:.3f}"
     )
-
-
-def half_width(expected: Expected) -> float:
-    """Half of the interval of a figure."""
-    return (expected.high - expected.low) / 2
 
 
 @dataclass(eq=False)
@@ -217,7 +212,7 @@ class FlipCheck:
     def _end(
         self, coverage: Expected, so_far: Evaluation, *, in_doubt: bool, affordable: bool
     ) -> Ended | None:
-        if half_width(coverage) <= self._goal.within:
+        if coverage.half_width <= self._goal.within:
             return Ended.WITHIN
         if so_far.verdicts.beyond_budget:
             return Ended.BUDGET

@@ -165,12 +165,20 @@ class Forecasting:
         Raises ScannerError.
         """
         scans = self._scans()
-        if not scans:
-            return None
+        return self._forecaster(scans, prompts, self._engine.scanner, stopped) if scans else None
+
+    def _forecaster(
+        self,
+        scans: tuple[Evaluation, ...],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped,
+    ) -> Forecaster | None:
+        """The newest forecaster, fitted again when these scans are others; None when stopped."""
         with self._one_at_a_time:
             known = self._fitted
-            if known is None or not known.serves(scans, prompts, self._engine.scanner):
-                known = self._fit(scans, prompts, self._engine.scanner, stopped)
+            if known is None or not known.serves(scans, prompts, scanner):
+                known = self._fit(scans, prompts, scanner, stopped)
         return None if known is None else known.forecaster
 
     def _scans(self) -> tuple[Evaluation, ...]:
@@ -190,13 +198,8 @@ class Forecasting:
         answered: NDArray[np.int8] | None,
     ) -> Forecast | None:
         try:
-            with self._one_at_a_time:
-                known = self._fitted
-                if known is None or not known.serves(scans, prompts, scanner):
-                    known = self._fit(scans, prompts, scanner, stopped)
-            if known is None or known.forecaster is None:
-                return None
-            return known.forecaster.forecast(topic, stopped, answered)
+            forecaster = self._forecaster(scans, prompts, scanner, stopped)
+            return None if forecaster is None else forecaster.forecast(topic, stopped, answered)
         except ScannerError:
             return None  # the preview by the same engine has told the author
 

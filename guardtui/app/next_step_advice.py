@@ -14,7 +14,7 @@ from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
 from guardtui.app.workspace_sync import WorkspaceSync
-from guardtui.domain.evaluation import Evaluation, EvaluationKey, ScannerSettings
+from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -32,11 +32,6 @@ class _Found:
     key: EvaluationKey
     measure: Measure
     result: SearchResult
-
-    @property
-    def settings(self) -> ScannerSettings:
-        """The guardrail that measured it."""
-        return self.measure.objective.settings
 
 
 class NextStepAdvice:
@@ -76,7 +71,7 @@ class NextStepAdvice:
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
         topic = evaluation.topic
         if missing_prompts(prompts):
-            self._publish(next_steps(topic, prompts, None, None, None, None))
+            self._publish(next_steps(topic, prompts, None, None, None))
             return
         found = self._found
         if found is None or found.key != evaluation.key:
@@ -95,7 +90,7 @@ class NextStepAdvice:
         state = self._store.state
         better = state.better if state.evaluation is evaluation else None
         forecast = state.forecast if state.evaluation is evaluation else None
-        self._publish(next_steps(topic, prompts, found.result, found.settings, better, forecast))
+        self._publish(next_steps(topic, prompts, found.result, better, forecast))
 
     async def take(self, here: Topic, proposal: Proposal) -> None:
         """Take a proposal for a definition into the editor.

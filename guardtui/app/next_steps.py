@@ -8,7 +8,6 @@ from enum import StrEnum
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.example_prompts import named_examples
 from guardtui.domain.figures import capitalized, change_interval_text
 from guardtui.domain.guardrail import remote_name
@@ -21,8 +20,8 @@ from guardtui.forecast.forecaster import Forecast
 MOST_STEPS = 5
 """Steps that are offered at once."""
 
-UNSURE = 0.06
-"""Width of the interval of a forecast coverage from which on a check of likely flips is offered."""
+UNSURE = 0.03
+"""Half of the interval of a forecast coverage from which on a check of likely flips is offered."""
 
 _SHOWN = 60  # characters of a text that is not ours
 
@@ -60,14 +59,12 @@ class NextStep:
 class NextSteps:
     """Steps for one definition, the best first; `note` says in a sentence why there is none.
 
-    `settings` are the guardrail that edits were measured by, None where nothing was measured;
-    `result` is the whole measurement.
+    `result` is the whole measurement, None where nothing was measured.
     """
 
     topic: Topic
     steps: tuple[NextStep, ...]
     note: str = ""
-    settings: ScannerSettings | None = None
     result: SearchResult | None = None
 
     @property
@@ -101,11 +98,10 @@ def next_steps(
     topic: Topic,
     prompts: PromptSet,
     found: SearchResult | None,
-    settings: ScannerSettings | None,
     better: BetterThreshold | None,
     forecast: Forecast | None,
 ) -> NextSteps:
-    """Return the steps from what was measured: `found` of edits by the guardrail of `settings`.
+    """Return the steps from what was measured: `found` of edits.
 
     `better` is a threshold that would give significantly more, `forecast` what is shown of a remote
     guardrail.
@@ -123,7 +119,7 @@ def next_steps(
         # Before the edits where what is known of the guardrail would hardly tell their effect.
         steps.insert(0 if not advised else 1, check)
     note = "" if steps else _nothing(found)
-    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, settings, found)
+    return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, found)
 
 
 def summary(topic: Topic, proposal: Proposal) -> str:
@@ -157,7 +153,7 @@ def _check(forecast: Forecast | None) -> NextStep | None:
         return None
     expected = forecast.rates.coverage
     flips = len(forecast.flips())
-    if not flips or expected.high - expected.low <= UNSURE:
+    if not flips or expected.half_width <= UNSURE:
         return None
     name = remote_name(forecast.grounds.settings.name)
     what = "likely flip" if flips == 1 else "likely flips"

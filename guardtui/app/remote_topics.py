@@ -204,7 +204,7 @@ class RemoteTopics:
                 if not address:
                     return ""
             else:
-                text = f"Delete topic {name}, revision {topic.revision}? No way leads back."
+                text = f"Delete topic {name} (revision {topic.revision})? This cannot be undone."
                 if not await self._author.ask(Confirm(text, "Delete", "Cancel")):
                     return ""
             show("deletes the topic …")

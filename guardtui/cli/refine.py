@@ -23,7 +23,6 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.refine_report import Refinement, render
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
@@ -133,10 +132,9 @@ def command(
     found, interrupted = _refine(scanner, forecaster, definition, prompt_set, budget, single=single)
     if found is None:
         raise KeyboardInterrupt
-    result, settings = found
-    refinement = Refinement(result, settings, prompt_set, searched=not single)
+    refinement = Refinement(found, prompt_set, searched=not single)
     write(render(refinement, format_name), output)
-    proposal = result.best
+    proposal = found.best
     if new_topic is not None:
         if proposal is None:
             diagnostics.note(f"no proposal: {new_topic} is not written")
@@ -172,10 +170,10 @@ def _refine(
     budget: float,
     *,
     single: bool,
-) -> tuple[tuple[SearchResult, ScannerSettings] | None, bool]:
-    """What was found and by which guardrail, and whether it was interrupted.
+) -> tuple[SearchResult | None, bool]:
+    """What was found, and whether it was interrupted.
 
-    None in their place when it was interrupted before the definition was measured.
+    None in its place when it was interrupted before the definition was measured.
     """
     stop = threading.Event()
     shown: list[Progress | Snapshot] = []
@@ -183,19 +181,16 @@ def _refine(
     def progress(now: Progress | Snapshot) -> None:
         shown[:] = [now]
 
-    def work() -> tuple[SearchResult, ScannerSettings] | None:
+    def work() -> SearchResult | None:
         measure = open_measure(scanner, prompts, forecaster, progress, stop.is_set)
         if measure is None:
             return None
         rows, objective = measure.rows, measure.objective
-        found: SearchResult | None
         if single:
-            found = advise(objective, topic, rows, stop.is_set)
-        else:
-            found = Search(
-                objective, topic, rows, budget=budget, stopped=stop.is_set, progress=progress
-            ).run()
-        return None if found is None else (found, objective.settings)
+            return advise(objective, topic, rows, stop.is_set)
+        return Search(
+            objective, topic, rows, budget=budget, stopped=stop.is_set, progress=progress
+        ).run()
 
     try:
         return _watched(work, stop, lambda: _progress_line(shown))

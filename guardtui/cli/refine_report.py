@@ -13,7 +13,6 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.next_steps import gain_text
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
@@ -33,10 +32,9 @@ _LISTED = 12  # proposals in a table
 
 @dataclass(frozen=True)
 class Refinement:
-    """All that was found, by the guardrail of `settings`; `searched` beyond what is advised."""
+    """All that was found; `searched` beyond what is advised."""
 
     result: SearchResult
-    settings: ScannerSettings
     prompts: PromptSet
     searched: bool
 
@@ -52,7 +50,7 @@ def render(found: Refinement, format_name: str) -> str:
 def _head(found: Refinement) -> list[str]:
     result = found.result
     return [
-        measured_by(found.settings),
+        measured_by(found.result.settings),
         f"coverage {_coverage(result.before)} on {result.before.total} prompts: "
         f"{result.rows.source}, without the definition's own examples",
         *(f"note: {note}" for note in result.rows.notes),
@@ -66,7 +64,7 @@ def _coverage(metrics: Metrics) -> str:
 def _closing(found: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
     what = "The engine is a stand-in for the guardrail"
-    if forecast_of(found.settings) is not None:
+    if forecast_of(found.result.settings) is not None:
         what = "A forecast is no scan"
     return (
         f"Gains are those expected on other prompts, with {share} intervals. {what}: scan a "
@@ -211,12 +209,12 @@ def _document(found: Refinement) -> dict[str, Any]:
     best = result.best
     return {
         "schema_version": SCHEMA_VERSION,
-        "objective": "engine" if forecast_of(found.settings) is None else "forecast",
+        "objective": "engine" if forecast_of(found.result.settings) is None else "forecast",
         "scanner": {
-            "name": found.settings.name,
-            "identity": found.settings.identity,
-            "threshold": found.settings.threshold,
-            "threshold_source": found.settings.threshold_source,
+            "name": found.result.settings.name,
+            "identity": found.result.settings.identity,
+            "threshold": found.result.settings.threshold,
+            "threshold_source": found.result.settings.threshold_source,
         },
         "prompts": found.prompts.source,
         "measured_on": {

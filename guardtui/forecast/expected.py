@@ -27,6 +27,11 @@ class Expected:
     low: float
     high: float
 
+    @property
+    def half_width(self) -> float:
+        """Half of the interval."""
+        return (self.high - self.low) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRates:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.flip_check import FlipGoal, half_width
+from guardtui.app.flip_check import FlipGoal
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.domain.evaluation import ScannerSettings
@@ -114,7 +114,7 @@ async def test_the_plan_says_what_is_asked_and_dismissing_it_sends_nothing(
     assert 0 < plan.doubtful <= COUNT
     assert plan.calls == plan.doubtful
     assert plan.scans == 1
-    assert 0 < half_width(plan.coverage) < 0.5
+    assert 0 < plan.coverage.half_width < 0.5
     assert plan.goal == FlipGoal(0.02, 50)
     assert not server.received
     assert desk.step == ""
@@ -125,7 +125,7 @@ async def test_a_check_asks_until_the_interval_is_as_narrow_as_was_wanted(
 ) -> None:
     desk, server, _ = judged
     await checked(desk, None)
-    wanted = 0.7 * half_width(plan_of(desk).coverage)
+    wanted = 0.7 * plan_of(desk).coverage.half_width
     await checked(desk, check(wanted))
     calls = len(server.received)
     assert 0 < calls < COUNT
@@ -138,7 +138,7 @@ async def test_a_check_asks_until_the_interval_is_as_narrow_as_was_wanted(
     assert "to keep the definition takes a full scan" in told
     # The same verdicts in the session give the same interval.
     await checked(desk, None)
-    assert half_width(plan_of(desk).coverage) <= wanted
+    assert plan_of(desk).coverage.half_width <= wanted
     assert scan.number != part.number
 
 
@@ -299,7 +299,7 @@ async def test_progress_tells_calls_and_interval(judged: tuple[Desk, Server, Mod
     statuses = [one.check for one in seen if one is not None and one.check is not None]
     assert statuses
     assert all(one.goal == FlipGoal(NARROW, 25) for one in statuses)
-    widths = [half_width(one.coverage) for one in statuses]
+    widths = [one.coverage.half_width for one in statuses]
     assert widths[-1] < widths[0]
     calls = [one.calls for one in statuses]
     assert calls == sorted(calls)

@@ -54,8 +54,9 @@ def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") ->
 
 def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
     rows = MeasuredRows(NONE, NONE, "all prompts")
+    engine = ScannerSettings("local", "x", 0.5)
     return SearchResult(
-        topic, Metrics(5, 5, 5, 5), proposals, found, found + 1, 0.1, "exhausted", rows
+        topic, engine, Metrics(5, 5, 5, 5), proposals, found, found + 1, 0.1, "exhausted", rows
     )
 
 
@@ -64,7 +65,7 @@ def result(topic: Topic, *proposals: Proposal, found: int = 9) -> SearchResult:
 
 def steps_of(bench: Bench, found: SearchResult | None, **known: Any) -> NextSteps:
     given = {"better": None, "forecast": None, **known}
-    return next_steps(bench.topic, bench.prompts, found, bench.engine.scanner.settings, **given)
+    return next_steps(bench.topic, bench.prompts, found, **given)
 
 
 def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> None:
@@ -203,7 +204,8 @@ async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path
         first = app.services.state.next
         assert first is not None
         assert first.topic == app.services.state.topic
-        assert first.settings == app.scanner.settings
+        assert first.result is not None
+        assert first.result.settings == app.scanner.settings
         assert first.result is not None
         assert first.steps or first.note
         await app.describe("Soup")
@@ -311,7 +313,8 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
         assert first is not None
         shown = app.services.state.evaluation
         assert shown is not None
-        assert first.settings == app.scanner.settings
+        assert first.result is not None
+        assert first.result.settings == app.scanner.settings
 
         def scan(wrong: int) -> None:
             verdicts = type(shown.verdicts)(
@@ -328,8 +331,8 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
         await app.describe("Personal advice on tax")
         second = app.services.state.next
         assert second is not None
-        assert second.settings is not None
-        assert second.settings.name == "forecast"
+        assert second.result is not None
+        assert second.result.settings.name == "forecast"
         scan(1)
         app.services.preview.request()
         await app.jobs.finished()

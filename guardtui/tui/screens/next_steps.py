@@ -48,13 +48,13 @@ class NextStepList(EditList[NextStep]):
 
     def __init__(self, steps: NextSteps) -> None:
         notes = []
-        if steps.settings is not None:
+        result = steps.result
+        if result is not None:
             notes.append(
-                f"Measured by {guardrail_text(steps.settings)}; gains are those expected on other "
+                f"Measured by {guardrail_text(result.settings)}; gains are those expected on other "
                 f"prompts, with {CONFIDENCE:.0%} intervals."
             )
-        if steps.result is not None:
-            notes += steps.result.rows.notes
+            notes += result.rows.notes
         super().__init__([(step, step_line(step)) for step in steps.steps], notes)
         self._steps = steps
 

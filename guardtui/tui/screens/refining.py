@@ -21,7 +21,6 @@ from guardtui.app.next_steps import gain_text
 from guardtui.app.refinement import Effects, Measure, RefinementError
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
@@ -58,7 +57,7 @@ NO_EDITS = (
 )
 
 
-class ProposalList(EditList[Topic]):
+class ProposalList(EditList[Proposal]):
     """Measured edits, the best first; `prompts` are the texts of the prompt set, String [N]."""
 
     BINDINGS = [("r", "rows", "Its rows")]
@@ -75,7 +74,7 @@ class ProposalList(EditList[Topic]):
         notes: Sequence[str],
         prompts: pl.Series,
     ) -> None:
-        super().__init__([(one.topic, proposal_line(one)) for one in proposals], notes)
+        super().__init__([(one, proposal_line(one)) for one in proposals], notes)
         self.here, self.proposals, self._prompts = here, proposals, prompts
 
     def described(self, place: int) -> Text:
@@ -101,10 +100,8 @@ class ProposalList(EditList[Topic]):
 
 def proposal_line(one: Proposal) -> Text:
     """One edit: what it adds to coverage, what it fixes and breaks, and what it is."""
-    sign, style = delta(one.gain.value)
     line = Text()
-    line.append(f"{sign:<9}", style)
-    line.append(f"[{one.gain.low:+.3f}, {one.gain.high:+.3f}] ".replace("-", "−"))
+    line.append(f"{gain_text(one.gain)}  ", delta(one.gain.value)[1])
     line.append(f"✓{len(one.fixes):<3} ✗{len(one.regressions):<3} ")
     return line.append(display_start("; ".join(one.changes), 300), "$text-muted")
 
@@ -224,14 +221,13 @@ class Refining:
         """Offer the edits that are advised."""
         try:
             found = await self._refinement.advice()
-            measure = await self._refinement.measure()
         except RefinementError as error:
             self._window.notify(str(error), severity="error", seconds=ERROR_TIME)
             return
         if found is None:
             return
         if found.advised:
-            await self.offer(found, measure.objective.settings)
+            await self.offer(found)
         else:
             self._window.notify(nothing_found(found))
 
@@ -249,16 +245,15 @@ class Refining:
         if result.best is None:
             self._window.notify(nothing_found(result))
             return
-        await self.offer(result, measure.objective.settings)
+        await self.offer(result)
 
-    async def offer(self, found: SearchResult, settings: ScannerSettings) -> None:
+    async def offer(self, found: SearchResult) -> None:
         """Offer proposals of a definition, and take the one that the author chooses."""
         prompts = self._services.workspace.prompts.prompts
-        notes = notes_of(found, settings)
+        notes = notes_of(found)
         chosen = await self._window.show(ProposalList(found.topic, found.advised, notes, prompts))
         if chosen is not None:
-            proposal = next(one for one in found.advised if one.topic == chosen)
-            await self._services.next_steps.take(found.topic, proposal)
+            await self._services.next_steps.take(found.topic, chosen)
 
     async def show_effects(self) -> None:
         """Show what each part of the definition does."""
@@ -330,10 +325,10 @@ def nothing_found(result: SearchResult) -> str:
     return f"Nothing measured helps for certain ({tried}): the best gains {gain_text(best.gain)}."
 
 
-def notes_of(found: SearchResult, settings: ScannerSettings) -> list[str]:
+def notes_of(found: SearchResult) -> list[str]:
     """Where the figures of proposals come from."""
     return [
-        f"{found.measured} definitions measured by {guardrail_text(settings)} "
+        f"{found.measured} definitions measured by {guardrail_text(found.settings)} "
         f"({_ENDED[found.ended]}), on {found.before.total} prompts: {found.rows.source}.",
         f"Gains of coverage are those expected on other prompts, with {CONFIDENCE:.0%} intervals; "
         "only edits whose lower bound is positive are listed.",

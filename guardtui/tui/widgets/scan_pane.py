@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import Static
 
-from guardtui.app.flip_check import half_width
 from guardtui.app.state import ScanStatus
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
@@ -52,7 +51,7 @@ def scan_text(state: ScanStatus, width: int) -> Text:
     text.append(f"{'█' * filled}{'░' * (cells - filled)} {done}/{total}")
     if check is not None:
         text.append(
-            f" calls  coverage ±{half_width(check.coverage):.3f}, wanted ±{check.goal.within:g}"
+            f" calls  coverage ±{check.coverage.half_width:.3f}, wanted ±{check.goal.within:g}"
         )
     traffic = state.traffic or Traffic()
     if traffic.held:
