@@ -423,7 +423,7 @@ async def test_delete_asks_and_for_one_that_profiles_have_wants_an_address(
         assert [one.topic_name for one in (await there(cloud)).topics] == ["Baking"]
         assert cloud.pinned() == []
         await play.press("d")
-        await shows(play, Confirm, "Delete topic Baking, revision 1?")
+        await shows(play, Confirm, "Delete topic Baking (revision 1)? This cannot be undone.")
         await play.press("y")
         await done(play, "Deleted Baking.")
         assert (await there(cloud)).topics == ()

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.add_prompt import AddPrompt
+from tests.tui import settling
 from tests.tui.results_app import ROWS, on_all
 from tests.tui.test_loop import drive, frame, settled, topic_path, until
 
@@ -151,7 +152,11 @@ async def test_a_broad_screen_has_history_and_categories_that_follow(topic_path:
     await drive(topic_path, run, (200, 60))
 
 
-async def test_panes_lie_still_while_prompts_need_fewer_lines(topic_path: Path) -> None:
+async def test_panes_lie_still_while_prompts_need_fewer_lines(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.tui.main.rows.EXPLAIN_AFTER", 0)
+
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         table, detail = main.panes.results.table, main.panes.detail
         seen = []
@@ -159,7 +164,8 @@ async def test_panes_lie_still_while_prompts_need_fewer_lines(topic_path: Path) 
             for _ in range(len(ROWS)):
                 await pilot.press("down")
                 await until(pilot, lambda: settled(main))
-                await pilot.pause()
+                await settling.settle()  # the words behind the score may need a line more
+                await until(pilot, lambda: detail.max_scroll_y == 0)
                 seen.append(detail.region.height)
             table.action_first_row()
         assert seen[: len(ROWS)] == sorted(seen[: len(ROWS)])
