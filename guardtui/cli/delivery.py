@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from guardtui.cli import diagnostics, github
 from guardtui.cli.clusters import with_survey
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.gates import Gates, exit_code, summary
+from guardtui.cli.gates import Gates, exit_code, outcomes, summary
 from guardtui.cli.output import write
 from guardtui.cli.outputs import Output
 from guardtui.domain.errors import GuardtuiError
@@ -31,8 +32,12 @@ def deliver(
     verdict, where asking again can help. A report that cannot be written is told, and gives code
     2, and so does a metric that failed. Raises `ReportError`.
     """
-    if any(one.format_name == "html" for one in outputs) and report.category_metrics is None:
-        report = with_survey(report, encoder)
+    if any(one.format_name == "html" for one in outputs):
+        report = replace(report, measured_at=report.measured_at or now_text())
+        if report.category_metrics is None:
+            report = with_survey(report, encoder)
+    results = gates.results(report)
+    report = replace(report, gates=outcomes(results))
     failed = write_all((one, load_writer(one.format_name)(report)) for one in outputs)
     for figure in report.figures:
         if figure.problem:
@@ -41,7 +46,6 @@ def deliver(
                 "  correct the metric, or leave it out: all else is reported"
             )
             failed = failed or Exit.BAD_INPUT
-    results = gates.results(report)
     for result in results:
         diagnostics.gate(result.state, result.text)
     code: int = exit_code(results)

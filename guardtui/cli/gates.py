@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import Fraction, Function
 
 if TYPE_CHECKING:
-    from guardtui.reports.base import ReportInput
+    from guardtui.reports.base import GateOutcome, ReportInput
 
 
 class State(StrEnum):
@@ -146,15 +146,14 @@ def summary(results: Sequence[Result], code: int) -> str:
     return f"gates: {', '.join(counts)}; exit code {int(code)}"
 
 
-def markdown(results: Sequence[Result]) -> Iterator[str]:
-    """The lines of a Markdown section on the gates; none without any."""
-    if not results:
-        return
-    yield from ("## Gates", "", "| gate | | |", "|---|---|---|")
-    for one in results:
-        state = one.state if one.state is State.PASSED else f"**{one.state}**"
-        yield f"| `{one.option}` | {state} | {one.text} |"
-    yield ""
+def outcomes(results: Sequence[Result]) -> tuple[GateOutcome, ...]:
+    """Return what a report shows of the gates."""
+    from guardtui.reports.base import GateOutcome
+
+    passed = {State.PASSED: True, State.FAILED: False}
+    return tuple(
+        GateOutcome(result.option, passed.get(result.state), result.text) for result in results
+    )
 
 
 def _coverage(report: ReportInput, least: float) -> Result:

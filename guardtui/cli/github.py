@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import diagnostics
-from guardtui.cli.gates import Result, State, markdown
+from guardtui.cli.gates import Result, State
 
 if TYPE_CHECKING:
     from guardtui.reports.base import ReportInput
@@ -36,7 +36,9 @@ def tell(report: ReportInput, results: Sequence[Result], prompts: Path, *inputs:
         for line in annotation_lines(report, results, prompts):
             diagnostics.workflow_command(line)
     if name := os.environ.get(SUMMARY):
-        problem = _append(Path(name), _summary(report, results), (prompts, *inputs))
+        from guardtui.reports.base import load_writer
+
+        problem = _append(Path(name), load_writer("md")(report), (prompts, *inputs))
         if problem:
             diagnostics.warn(f"{name}: no summary of the step is written: {problem}")
 
@@ -86,15 +88,6 @@ def _in_repository(path: Path) -> str:
         except (OSError, ValueError):
             pass
     return path.as_posix()
-
-
-def _summary(report: ReportInput, results: Sequence[Result]) -> str:
-    from guardtui.reports.base import load_writer
-
-    # The title and the sentence about the guardrail stay before the gates.
-    title, measured, rest = load_writer("md")(report).split("\n\n", 2)
-    parts = [title, measured, "\n".join(markdown(results)).rstrip("\n"), rest]
-    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _append(path: Path, text: str, inputs: Sequence[Path]) -> str:

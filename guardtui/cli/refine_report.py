@@ -18,7 +18,7 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.reports.markdown import code_span
+from guardtui.reports.as_markdown import code_span
 
 SCHEMA_VERSION = 2
 

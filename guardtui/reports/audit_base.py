@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 
 from guardtui.domain.audit import Audit, Conflict, Kind, Label
+from guardtui.domain.document import Foreign, Phrase, Quote, quoting
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.metrics import Metrics
+from guardtui.domain.figures import count_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
 from guardtui.reports.base import ReportError, rate_text
+from guardtui.reports.renderers import render
 
-FORMATS: dict[str, str] = {
-    "table": "guardtui.reports.audit_table",
-    "json": "guardtui.reports.audit_json",
-    "md": "guardtui.reports.audit_markdown",
-    "html": "guardtui.reports.audit_html",
-}
-"""Module of each format's writer by its name."""
+FORMATS = ("table", "json", "md", "html")
+"""Names of the formats of an audit."""
 
 KIND_CODES: dict[Kind, str] = {
     Kind.STOPPED: "stopped_by_another",
@@ -68,9 +64,6 @@ def format_of_name(name: str) -> str | None:
 Writer = Callable[[AuditReport], str]
 """Makes the whole text of a report; the same input gives the same text."""
 
-Quote = Callable[[str], str]
-"""Makes a text that is not ours inert, as a format needs it."""
-
 
 def load_writer(name: str) -> Writer:
     """The writer of a format; raises `ReportError` for an unknown one."""
@@ -78,8 +71,13 @@ def load_writer(name: str) -> Writer:
         raise ReportError(
             f"unknown report format {name[:40]!r} of an audit: choose one of {', '.join(FORMATS)}"
         )
-    writer: Writer = import_module(FORMATS[name]).write
-    return writer
+    if name == "json":
+        from guardtui.reports.audit_json import write
+
+        return write
+    from guardtui.reports.audit_document import audit_document
+
+    return lambda report: render(audit_document(report), name)
 
 
 def scanner_text(report: AuditReport, quote: Quote) -> str:
@@ -137,36 +135,35 @@ def open_text(audit: Audit) -> str:
     return "; ".join(parts)
 
 
-def doubts(report: AuditReport, quote: Quote) -> list[str]:
-    """What a reader should know before the figures, a sentence each; names are quoted."""
+def doubts(report: AuditReport) -> Iterator[Phrase]:
+    """Yield what a reader should know before the figures, a sentence each."""
     audit = report.audit
-    found = [quote(one) for one in report.notices]
+    yield from map(Foreign, report.notices)
     if audit.idle:
-        names = ", ".join(quote(audit.name(place)) for place in audit.idle)
-        found.append(
-            f"block topics change no verdict here: what no allow topic matches is stopped without "
-            f"them, and what one matches is let through: {names}"
+        yield quoting(
+            lambda quote: (
+                "block topics change no verdict here: what no allow topic matches is stopped "
+                "without them, and what one matches is let through: "
+                + ", ".join(quote(audit.name(index)) for index in audit.idle)
+            )
         )
-    for place, one in enumerate(audit.members):
-        if not one.labelled:
-            why = "has no prompt set" if one.given else "is in the profile too"
-            found.append(
-                f"{quote(audit.name(place))} {why}: it is seen on the prompts of the others only"
+    for index, member in enumerate(audit.members):
+        name = Foreign(audit.name(index))
+        if not member.labelled:
+            why = "has no prompt set" if member.given else "is in the profile too"
+            yield (name, f" {why}: it is seen on the prompts of the others only")
+        unknown = member.alone.missing
+        if unknown and unknown > sum(row in audit.errors for row in member.own.tolist()):
+            yield (
+                name,
+                f": of {count_text(unknown, 'prompt')} it is not known whether the topic matches, "
+                "since the service does not say so; they are in none of its rates",
             )
-        unknown = one.alone.missing
-        if unknown and unknown > sum(row in audit.errors for row in one.own.tolist()):
-            found.append(
-                f"{quote(audit.name(place))}: of {_prompts(unknown, 'it is', 'it is')} not known "
-                "whether it matches them, since the service does not say so; they are in none of "
-                "its rates"
-            )
-    if len(audit.against_rule):
-        count = len(audit.against_rule)
-        found.append(
+    if count := len(audit.against_rule):
+        yield (
             f"{_prompts(count, 'has', 'have')} another verdict than the topics explain that the "
             "service named"
         )
-    return found
 
 
 def conflict_text(audit: Audit, conflict: Conflict, quote: Quote) -> str:
@@ -199,14 +196,6 @@ def conflict_text(audit: Audit, conflict: Conflict, quote: Quote) -> str:
     return (
         f"{first} and {second} both match {count} of the {total} prompts that either matches: "
         f"{rate_text(conflict.share)}{bounds}"
-    )
-
-
-def counts_text(metrics: Metrics) -> str:
-    """The counts of outcomes in a line."""
-    return (
-        f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
-        f"no verdict {metrics.errors}" + f"  open {metrics.open}" * bool(metrics.open)
     )
 
 

@@ -40,11 +40,11 @@ UNDEFINED = "n/a"
 """How a rate without a denominator is shown."""
 
 _BUILT_IN = {
-    "table": "guardtui.reports.table",
+    "table": "guardtui.reports.topic_text",
     "json": "guardtui.reports.json_report",
     "csv": "guardtui.reports.csv_report",
     "tsv": "guardtui.reports.tsv_report",
-    "md": "guardtui.reports.markdown",
+    "md": "guardtui.reports.topic_markdown",
     "html": "guardtui.reports.html.report",
     "inspect-log": "guardtui.reports.inspect_log",
     "junit": "guardtui.reports.junit",
@@ -91,6 +91,15 @@ class Row:
     epochs: tuple[bool | None, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """What came of a demand of automation: `passed` is None where the figures cannot say."""
+
+    option: str
+    passed: bool | None
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class ReportInput:
     """Everything a report may tell.
@@ -110,7 +119,8 @@ class ReportInput:
     folder where a command ran; "" is the path that the prompt set was read from.
     Of a prompt set too large to be listed, `category_metrics` are those of all its prompts, and
     `listed` are the places (intp [k]) of those that are listed one by one, and `places` are the
-    rows of `prompts`, intp [N], -1 where a prompt is not there.
+    rows of `prompts`, intp [N], -1 where a prompt is not there. `gates` are what automation
+    demanded, and `measured_at` is when the verdicts were given, in ISO 8601 with its zone, or "".
     """
 
     topic: Topic
@@ -135,6 +145,8 @@ class ReportInput:
     fit: ThresholdFit | None = None
     checked: CheckedCoverage | None = None
     before: ForecastBefore | None = None
+    gates: tuple[GateOutcome, ...] = ()
+    measured_at: str = ""
 
     @property
     def baseline_name(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from guardtui.domain.definition_edits import definition_edits
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.word_diff import Kind, word_diff
@@ -15,9 +16,6 @@ _SIGNS = {
     Kind.ADDED: ("{{+{}+}}", "bold $text-success"),
     Kind.REMOVED: ("[-{}-]", "strike $text-error"),
 }
-
-_EXAMPLES = 12
-"""Examples of a definition that are shown: a service may send any number."""
 
 
 def compare_text(text: Text, before: str, after: str) -> None:
@@ -32,31 +30,10 @@ def append_pieces(text: Text, pieces: Sequence[tuple[Kind, str]]) -> None:
         text.append(form.format(display_text(part)), style)
 
 
-def paired_examples(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
-    """Examples as they became, in their order, each with the one that it is held against.
-
-    An example that was there at any place is the same; what is left is paired in order.
-    """
-    left = [one for one in before[:_EXAMPLES] if one not in after]
-    fresh = [one for one in after[:_EXAMPLES] if one not in before]
-    partner = dict(zip(fresh, left, strict=False))
-    pairs = [(one if one in before else partner.get(one, ""), one) for one in after[:_EXAMPLES]]
-    return pairs + [(one, "") for one in left[len(fresh) :]]
-
-
 def difference_text(before: Topic, after: Topic) -> Text:
     """What changes from one definition to another, a line for each part that does."""
     text = Text()
-    parts = [
-        ("name", before.name, after.name),
-        ("description", before.description, after.description),
-    ]
-    parts += [
-        (f"example {number}", *pair)
-        for number, pair in enumerate(paired_examples(before.examples, after.examples), 1)
-    ]
-    parts.append(("intent", str(before.intent), str(after.intent)))
-    for title, old, new in parts:
+    for title, old, new in definition_edits(before, after):
         if old != new:
             text.append(f"{title:<12} ", "$text-muted")
             compare_text(text, old, new)

@@ -101,7 +101,7 @@ def test_every_form(run: Run, reports: Path) -> None:
     table = run("compare", "a.json", "b.json")
     assert (table.code, table.err) == (0, "")
     assert table.out.startswith("A measured by the embedded engine ")
-    assert "\nA  a.json\n" in table.out
+    assert "\nA          a.json: " in table.out
     assert "\n  description  − Advice on filing personal income tax returns\n" in table.out
     assert "\n               + Advice on filing =income tax returns\n" in table.out
     done = run("compare", "a.json", "b.json", "-o", "c.md", "-o", "c.json", "-o", "c.html")
@@ -131,7 +131,7 @@ def test_iterations_of_a_session(run: Run, session: SessionStore) -> None:
     absolute = str(Path("topic.yaml").resolve())
     assert run("compare", f"{absolute}@0", f"{absolute}@1").code == 0
     table = run("compare", "topic.yaml@0", "topic.yaml@1").out
-    assert "A  topic.yaml, iteration 0 (keep)\n" in table
+    assert "A          topic.yaml, iteration 0 (keep): " in table
     assert NEGATIVE[0] in table  # the texts are those of the session's prompt file
 
 

@@ -92,10 +92,10 @@ def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None
 def test_tables_and_markdown_tell_the_usage(run: Run, home: dict[str, str]) -> None:
     with serving(Judge(usage=False)) as server:
         table = run(*JUDGE, *named(server), **home)
-        assert f"\nasked: {COUNT} calls, " in table.out
+        assert f"\nAsked: {COUNT} calls, " in table.out
         assert f"({COUNT} not counted by the service: taken for the most they can be)" in table.out
         markdown = run(*JUDGE, *named(server), "--fresh", "--format", "md", **home)
-        assert f"\nAsked for it: {COUNT} calls, " in markdown.out
+        assert f"\nAsked: {COUNT} calls, " in markdown.out
         again = run(*JUDGE, *named(server), **home)
         assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
         assert "asked:" not in again.out
@@ -516,7 +516,7 @@ def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(
     assert len(set(answered)) == len(answered)
     assert "prompts are in doubt, by the forecast of a judge: m" in result.err
     assert "run the command without --flips" in result.err
-    assert "likely flips checked: coverage expected at " in table.out
+    assert "Likely flips checked: coverage expected at " in table.out
     assert "that is as close as was wanted" in table.out
 
 

@@ -54,7 +54,7 @@ def test_a_prompt_of_another_topic_is_stopped_and_says_by_which(run: Run, folder
     assert "together with Baking (block, " in document["scanner"]["identity"]
     table = run(*EVAL, "--with", bread).out
     assert "with       Baking (block)" in table
-    assert ", by Baking  " in table
+    assert ", stopped by Baking: " in table
 
 
 def test_an_allow_topic_wins_prompts_back(run: Run, folder: Path) -> None:

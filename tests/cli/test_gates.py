@@ -422,7 +422,7 @@ def test_the_summary_is_appended(run: Run, folder: Path) -> None:
     assert text.startswith(
         "what another step wrote\n# Guardrail topic report: `Tax advice`\n\nMeasured by the "
     )
-    assert "| `--min-coverage` | **failed** | coverage" in text
+    assert "| --min-coverage | failed | coverage" in text
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
     for line in text.splitlines():
         if "<script>" in line:  # in a code span, whose fence no prompt closes

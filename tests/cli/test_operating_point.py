@@ -61,11 +61,11 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
     assert not (folder / ".guardtui").exists()
     told = run(*EVAL).out
     assert "fitted to 30 labels (shipped 0.50); coverage cross-validated " in told
-    assert "\nseparation 0." in told or "\nseparation 1." in told
+    assert "\nseparation  0." in told or "\nseparation  1." in told
     markdown = run(*EVAL, "--format", "md").out
-    assert "Operating point: `threshold 0." in markdown
+    assert "- fitted: `threshold 0." in markdown
     assert "| separation | " in markdown
-    assert "Operating point: " in run(*EVAL, "--format", "html").out
+    assert ">fitted<" in run(*EVAL, "--format", "html").out
 
 
 def test_eval_uses_the_fit_of_the_session_for_whatever_prompts_and_names_its_file(

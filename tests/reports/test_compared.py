@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.reports.base import ReportInput
-from guardtui.reports.compared import as_json, base, markdown, page, table
-from guardtui.reports.compared.base import Compared, definition_changes, hold
+from guardtui.reports.compared import as_json, base
+from guardtui.reports.compared.base import Compared, hold
 from guardtui.session.named import Mistakes, Named
 from tests.examples import up_to
 
@@ -66,6 +66,10 @@ def compared(report: ReportInput) -> Compared:
     return hold(*sides(report))
 
 
+def written(form: str, compared: Compared) -> str:
+    return base.load_form(form)(compared)
+
+
 def texts(compared: Compared, key: str) -> list[str | None]:
     (group,) = (one for one in compared.groups if one.key == key)
     return [item.prompt for item in group.first()]
@@ -89,8 +93,8 @@ def test_every_prompt_is_in_the_list_it_belongs_to(report: ReportInput) -> None:
             assert ((item.was in GOOD), (item.now in GOOD)) == (was_good, not was_good)
     listed = sum(map(len, found.groups))
     assert listed + found.still_wrong <= 9
-    assert "\nrelabelled (1)\n" in table.write(found)
-    assert "  now true  " in table.write(found)
+    assert "\nrelabelled (1)\n" in written("table", found)
+    assert ", labelled true now, " in written("table", found)
 
 
 def test_texts_come_from_either_side(report: ReportInput) -> None:
@@ -99,22 +103,19 @@ def test_texts_come_from_either_side(report: ReportInput) -> None:
         found = hold(replace(before, prompts=one), replace(after, prompts=other))
         known = one is not None or other is not None
         assert texts(found, "regressions") == ([HOSTILE[1]] if known else [None])
-        assert (base.GONE in table.write(found)) is not known
+        assert (base.GONE in written("table", found)) is not known
         json.loads(as_json.write(found))
-        assert markdown.write(found)
-        assert page.write(found)
+        assert written("md", found)
+        assert written("html", found)
 
 
 def test_writers_are_inert_and_deterministic(compared: Compared) -> None:
-    for module in (table, markdown, page):
-        written = module.write(compared)
-        assert written == module.write(compared)
-        assert not CONTROL.search(written), module.__name__
+    for form in base.FORMS:
+        text = written(form, compared)
+        assert text == written(form, compared)
+        assert not CONTROL.search(text), form
     assert as_json.write(compared) == as_json.write(compared)
     assert not CONTROL.search(as_json.write(compared))
-    assert {name: base.load_form(name)(compared) for name in base.FORMS}["md"] == markdown.write(
-        compared
-    )
 
 
 class Tags(HTMLParser):
@@ -144,26 +145,15 @@ def test_no_text_acts(report: ReportInput, data: st.DataObject) -> None:
         replace(before, prompts=other, name=name),
         replace(after, prompts=other, evaluation=replace(after.evaluation, topic=topic)),
     )
-    for module in (table, markdown, page, as_json):
-        assert not CONTROL.search(module.write(found))
+    for form in base.FORMS:
+        assert not CONTROL.search(written(form, found))
     plain, fuzzed = Tags(), Tags()
-    plain.feed(page.write(hold(before, after)))
-    fuzzed.feed(page.write(found))
+    plain.feed(written("html", hold(before, after)))
+    fuzzed.feed(written("html", found))
     assert (plain.scripts, fuzzed.odd) == (fuzzed.scripts, [])
-    lines = markdown.write(found).removesuffix("\n").split("\n")
-    assert len(lines) == len(markdown.write(found).splitlines())
+    lines = written("md", found).removesuffix("\n").split("\n")
+    assert len(lines) == len(written("md", found).splitlines())
     assert json.loads(as_json.write(found))["regressions"][0]["prompt"] == drawn[1]
-
-
-def test_the_definition_is_told_field_by_field() -> None:
-    before = Topic(name="n", description="one", examples=("a", "b", "c"))
-    after = Topic(name="n", description="two", examples=("c", "a", "d", "e"))
-    assert definition_changes(before, after) == [
-        ("description", "one", "two"),
-        ("example 2", "b", "d"),
-        ("example 4", "", "e"),
-    ]
-    assert definition_changes(before, before) == []
 
 
 def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
@@ -179,7 +169,7 @@ def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
     (unknown, known) = next(one for one in found.groups if one.key == "mistakes_only_in_b").first()
     assert (unknown.was, unknown.now) == ("", "FP")
     assert (known.was, known.now) == ("TP", "FN")
-    assert "B lists mistakes only" in table.write(found)
+    assert "B lists mistakes only" in written("table", found)
     document = json.loads(as_json.write(found))
     assert (document["p_value"], document["significance"]) == (None, None)
     back = hold(told, before)

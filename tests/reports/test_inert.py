@@ -140,7 +140,7 @@ def check_markdown(text: str, report: ReportInput) -> None:
     assert all(line[:1] in ("", "#", "-", "|") or line[0].isalnum() for line in ours.split("\n"))
     for line in text.splitlines():
         if line.startswith("|"):
-            assert line.count("|") in (5, 8, 9)
+            assert line.count("|") in (6, 10)
 
 
 def check_json(text: str, report: ReportInput) -> None:

@@ -100,7 +100,7 @@ def test_an_inspect_log_has_no_sample_of_them(unfinished: ReportInput) -> None:
 def test_reports_for_people_say_how_many(unfinished: ReportInput, name: str) -> None:
     told = text(unfinished, name)
     assert f"of {len(TRIGGERED)} prompts {OPEN} not asked, 1 asked without a verdict" in told
-    assert {"table": f"open {OPEN}  errors 1", "md": f"open {OPEN}", "html": "Not asked"}[
+    assert {"table": f"no verdict 1, open {OPEN}", "md": f"open {OPEN}", "html": "Not asked"}[
         name
     ] in told
 

@@ -15,7 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Verdicts
-from guardtui.reports import base, csv_report, markdown, table, tsv_report
+from guardtui.reports import (
+    as_markdown,
+    as_text,
+    base,
+    csv_report,
+    topic_markdown,
+    topic_text,
+    tsv_report,
+)
 from guardtui.reports.base import ReportError, ReportInput, delta_text
 from guardtui.session.results_log import read_results
 
@@ -72,7 +80,7 @@ def test_csv_tells_notes_and_topics_where_there_are_any(
     assert header.index("stopped_by") < header.index("category")
 
 
-@pytest.mark.parametrize("write", [markdown.write, table.write])
+@pytest.mark.parametrize("write", [topic_markdown.write, topic_text.write])
 def test_people_are_told_who_stopped_it_where_the_topic_did_not(
     told_report: ReportInput, write: base.Writer
 ) -> None:
@@ -86,7 +94,7 @@ def test_people_are_told_who_stopped_it_where_the_topic_did_not(
     assert companion.endswith("(allow)")
 
 
-@pytest.mark.parametrize("write", [markdown.write, table.write])
+@pytest.mark.parametrize("write", [topic_markdown.write, topic_text.write])
 def test_how_many_have_no_verdict_and_what_that_leaves_open(
     report: ReportInput, undefined_report: ReportInput, write: base.Writer
 ) -> None:
@@ -151,31 +159,31 @@ def outside_code(line: str) -> str:
 
 
 def test_markdown_lets_nothing_act(told_report: ReportInput) -> None:
-    text = markdown.write(told_report)
+    text = topic_markdown.write(told_report)
     assert not CONTROL.search(text)
     ours = "\n".join(map(outside_code, text.splitlines()))
     for sign in ("<", ">", "![", "](", "http", "@", "**", "~~"):
         assert sign not in ours
     for line in text.splitlines():
         if line.startswith("|"):
-            assert line.count("|") in (5, 8, 9)
+            assert line.count("|") in (6, 10)
 
 
 @given(st.text(st.sampled_from("` a\n|<\x1b"), max_size=30))
 def test_a_code_span_holds_any_text(text: str) -> None:
     for cell in (False, True):
-        span = markdown.code_span(text, cell=cell)
+        span = as_markdown.code_span(text, cell=cell)
         assert outside_code(f"x {span} y") == ("x  y" if text else "x (empty) y")
         assert "\n" not in span
         assert not (cell and "|" in span)
 
 
 def test_markdown_tells_everything(report: ReportInput) -> None:
-    text = markdown.write(report)
-    assert "| coverage | 0.500 | −0.100 | 0." in text
+    text = topic_markdown.write(report)
+    assert re.search(r"\| coverage \| 0\.500 \| 0\.\d+ – 0\.\d+ \| −0\.100 \|", text)
     assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
     assert (
-        "| 1 | discard | 0.500 | 0.500 | 0.667 | 0.571 | engine (stand-in) | "
+        "| 1 | ✗ discard | 0.500 | 0.500 | 0.667 | 0.571 | `engine (stand-in)` | "
         "`description +“commit↵fraud”` |" in text
     )
     assert "## Regressions (1)" in text
@@ -187,32 +195,34 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
 
 
 def test_lists_are_cut_and_say_so(report: ReportInput, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markdown, "LIMIT", 1)
-    monkeypatch.setattr(table, "LIMIT", 1)
-    assert "- … and 1 more\n" in markdown.write(report)
-    assert "  … and 1 more\n" in table.write(report)
+    monkeypatch.setattr(as_markdown, "LIMIT", 1)
+    monkeypatch.setattr(as_text, "LIMIT", 1)
+    assert "- … and 1 more\n" in topic_markdown.write(report)
+    assert "  … and 1 more\n" in topic_text.write(report)
 
 
 def test_undefined_is_not_zero(undefined_report: ReportInput) -> None:
-    assert "| TPR | n/a |  |  |" in markdown.write(undefined_report)
-    assert re.search(r"^TPR +n/a$", table.write(undefined_report), re.MULTILINE)
-    assert re.search(r"^coverage +n/a$", table.write(undefined_report), re.MULTILINE)
+    assert "| TPR | n/a |  |" in topic_markdown.write(undefined_report)
+    assert re.search(r"^TPR +n/a$", topic_text.write(undefined_report), re.MULTILINE)
+    assert re.search(r"^coverage +n/a$", topic_text.write(undefined_report), re.MULTILINE)
 
 
 def test_table_is_inert_and_complete(report: ReportInput) -> None:
-    text = table.write(report)
+    text = topic_text.write(report)
     assert not CONTROL.search(text)
-    assert re.search(r"^coverage +0\.500  −0\.100  \[0\.\d+ – 0\.\d+\]$", text, re.MULTILINE)
-    assert "TP 2  FN 2  FP 1  TN 2  errors 1" in text
+    assert re.search(r"^coverage +0\.500  0\.\d+ – 0\.\d+  −0\.100  ", text, re.MULTILINE)
+    assert "TP 2, FN 2, FP 1, TN 2, no verdict 1." in text
     assert report.comparison is not None
-    assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}\n" in text
-    assert "edited: description +13 bytes" in text
-    assert re.search(r"^  line 5 +FN  score 0\.250, example 1, was TP  =HYPERLINK", text, re.M)
+    assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}.\n" in text
+    assert "Edited: description +13 bytes." in text
+    assert re.search(
+        r"^  line 5, FN, score 0\.250, example 1, was TP, regression: =HYPERLINK", text, re.M
+    )
     assert "timed ␛out" in text
 
 
 def test_prompts_that_are_gone_are_said_to_be(report: ReportInput) -> None:
-    for write in (markdown.write, table.write):
+    for write in (topic_markdown.write, topic_text.write):
         assert "(no longer in the prompt file)" in write(replace(report, prompts=None))
     assert csv_rows(replace(report, prompts=None))[0]["prompt"] == ""
 
@@ -277,40 +287,42 @@ def test_csv_tells_errors_and_epochs(report: ReportInput) -> None:
     repeated = replace(report, evaluation=replace(report.evaluation, verdicts=verdicts))
     told = [row["epochs"] for row in csv_rows(repeated)]
     assert (told[0], told[2], told[6]) == ("yes yes", "yes no", "none none")
-    assert "triggered in 1 of 2 epochs" in markdown.write(repeated)
+    assert "triggered in 1 of 2 epochs" in topic_markdown.write(repeated)
 
 
 def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     report: ReportInput, undefined_report: ReportInput
 ) -> None:
-    text = markdown.write(report)
+    text = topic_markdown.write(report)
     assert text.startswith("# Guardrail topic report: `Fraud | <b>`\n\nMeasured by the embedded ")
-    assert text.split("\n\n", 2)[2].startswith(
-        "Coverage 0.500: 2 false negatives, 1 false positive, "
-        "1 without a verdict, of 8 prompts.\n\nNo demonstrable change against the baseline "
-        "(iteration 0) among 7 prompts with a verdict in both: coverage "
+    lead = text.split("\n\n", 2)[1]
+    assert re.search(
+        r" Coverage is 0\.500 \(95 % interval 0\.\d+ – 0\.\d+\): 2 false negatives and 1 false "
+        r"positive in 7 prompts\. No demonstrable change against the baseline \(iteration 0\) "
+        r"among 7 prompts with a verdict in both: coverage ",
+        lead,
     )
-    assert "- description: `How to⇥commit↵fraud`, was `How to`\n" in text
+    assert "- description: `How to` → `How to⇥commit↵fraud`\n" in text
     headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)
     assert [one.strip() for one in headings] == [
-        "Definition", "Metrics", "Regressions", "Fixes", "By category", "History",
-        "False positives", "False negatives", "Without a verdict", "Made with",
+        "Metrics", "Definition", "History", "By category", "Regressions", "Fixes",
+        "False positives", "False negatives", "Without a verdict", "Provenance",
     ]  # fmt: skip
-    end = text.partition("## Made with")[2]
-    for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.500"):
+    end = text.partition("## Provenance")[2]
+    for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.5"):
         assert sign in end
-    assert "Coverage n/a: 0 false negatives" in markdown.write(undefined_report)
+    assert "Coverage is n/a: 0 false negatives" in topic_markdown.write(undefined_report)
 
 
 def test_markdown_tells_examples_that_came_and_went(report: ReportInput) -> None:
     assert report.baseline is not None
     three = TOPIC.model_copy(update={"examples": ("one `tick`", "other", "third")})
     shorter = replace(report, baseline=replace(report.baseline, topic=three))
-    text = markdown.write(shorter)
-    assert "- example 2: `two|three`, was `other`\n- example 3: removed, was `third`\n" in text
+    text = topic_markdown.write(shorter)
+    assert "- example 2: `other` → `two|three`\n- example 3: `third` → (none)\n" in text
     one = TOPIC.model_copy(update={"examples": ("one `tick`",)})
     longer = replace(report, baseline=replace(report.baseline, topic=one))
-    assert "- example 2: `two|three` (new)\n" in markdown.write(longer)
+    assert "- example 2: (none) → `two|three`\n" in topic_markdown.write(longer)
 
 
 def test_a_log_of_iterations_starts_no_formula_and_reads_back(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 
@@ -14,12 +13,11 @@ from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Outcome, is_wrong
+from guardtui.reports.renderers import render
 from guardtui.session.named import Mistakes, Named, mistake_keys
 
 FORMS = ("table", "md", "json", "html")
-"""The forms of the document; each is a module of this package with a `write`."""
-
-_MODULES = {"table": "table", "md": "markdown", "json": "as_json", "html": "page"}
+"""The forms of a comparison."""
 
 GONE = "(its text is not known)"
 
@@ -119,14 +117,16 @@ class Compared:
 
 
 def measured_text(compared: Compared, quote: Callable[[str], str] | None = None) -> str:
-    """Which guardrail each side measured, in one sentence; `quote` as in `guardrail_text`."""
-    first, second = (
-        UNKNOWN
-        if isinstance(side, Mistakes)
-        else guardrail_text(side.evaluation.settings, *([quote] if quote else []))
+    """Return which guardrail each side measured; `quote` as in `guardrail_text`."""
+    settings = [
+        None if isinstance(side, Mistakes) else side.evaluation.settings
         for _, side in compared.sides
+    ]
+    first, second = (
+        UNKNOWN if one is None else guardrail_text(one, *([quote] if quote else []))
+        for one in settings
     )
-    if first == second != UNKNOWN:
+    if settings[0] is not None and settings[0] == settings[1]:
         return f"Both measured by {first}."
     return f"A measured by {first}; B measured by {second}."
 
@@ -163,24 +163,6 @@ def counts_text(metrics: Metrics, other: Metrics) -> str:
     return ", ".join(
         f"{title} {getattr(metrics, name)} → {getattr(other, name)}" for title, name in shown
     )
-
-
-def definition_changes(before: Topic, after: Topic) -> list[tuple[str, str, str]]:
-    """The fields that differ: name, text before and now; "" where there is none.
-
-    Examples that both have at any place are left out, the others are paired in their order.
-    """
-    gone = [(k, one) for k, one in enumerate(before.examples, 1) if one not in after.examples]
-    come = [(k, one) for k, one in enumerate(after.examples, 1) if one not in before.examples]
-    fields = [
-        ("name", before.name, after.name),
-        ("description", before.description, after.description),
-        *((f"example {k}", old, new) for (k, old), (_, new) in zip(gone, come, strict=False)),
-        *((f"example {k}", old, "") for k, old in gone[len(come) :]),
-        *((f"example {k}", "", new) for k, new in come[len(gone) :]),
-        ("intent", before.intent.value, after.intent.value),
-    ]
-    return [field for field in fields if field[1] != field[2]]
 
 
 def hold(before: Named | Mistakes, after: Named | Mistakes) -> Compared:
@@ -338,6 +320,11 @@ def _text(key: int, *sets: PromptSet | None) -> tuple[str | None, int | None]:
 
 
 def load_form(name: str) -> Callable[[Compared], str]:
-    """What writes the document in one of `FORMS`; the same input gives the same text."""
-    write: Callable[[Compared], str] = import_module(f"{__package__}.{_MODULES[name]}").write
-    return write
+    """Return what writes a comparison in one of `FORMS`; the same input gives the same text."""
+    if name == "json":
+        from guardtui.reports.compared.as_json import write
+
+        return write
+    from guardtui.reports.compared.document import compared_document
+
+    return lambda compared: render(compared_document(compared), name)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from guardtui.reports.base import UNDEFINED, ReportInput, rate_text
 from guardtui.reports.html import charts
 from guardtui.reports.html.charts import ChartRenderer
-from guardtui.reports.html.measured import interval_text
 from guardtui.reports.html.page import Content, Markup, figure, join, paragraph, table, tag
+from guardtui.reports.rates import interval_text
 
 if TYPE_CHECKING:
     from guardtui.advice.curves import CurvePoint

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from guardtui import __version__
+from guardtui.domain.document import Cell, GridColumn, View
 from guardtui.domain.text import display_text
 
 PRINTED = 200
@@ -119,16 +120,19 @@ def table(
     rows: Iterable[Sequence[Content]],
     *,
     caption: Content = None,
+    named: str = "",
     text_columns: Sequence[int] = (0,),
     row_headers: bool = True,
 ) -> Markup:
     """A small table. Columns not in `text_columns` are figures, set to the right.
 
-    With `row_headers` the first cell of each row is its heading.
+    With `row_headers` the first cell of each row is its heading. `named` is what a screen reader
+    calls the table; without it, its caption or its first column.
     """
     sides = ["text" if place in text_columns else "figure" for place in range(len(headers))]
     head = [
-        tag("th", header, scope="col", class_=side)
+        # A heading without a text is no heading to a screen reader.
+        tag("th", header, scope="col", class_=side) if header else tag("td", class_=side)
         for header, side in zip(headers, sides, strict=True)
     ]
     body = []
@@ -143,41 +147,12 @@ def table(
     title = Markup() if caption is None else tag("caption", caption)
     made = tag("table", title, tag("thead", tag("tr", *head)), tag("tbody", *body))
     # A table that is too wide is scrolled by itself; by keyboard it must be reached for that.
-    name = next((one for one in (caption, headers[0]) if type(one) is str and one), "")
+    name = named or next((one for one in (caption, headers[0]) if type(one) is str and one), "")
     label = f"Table: {name}" if name else "Table"
     return tag("div", made, class_="wide", tabindex=0, role="group", aria_label=label)
 
 
 # --- the table of many rows ---------------------------------------------------------------
-
-
-Cell: TypeAlias = "str | int | float | None"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of `rows_table`.
-
-    `width` is in characters; None takes what the others leave. Columns of `priority` 2 and 3 give
-    way on narrow screens. Numbers show so many `decimals`. A column that is not in the `grid` is
-    shown for the chosen row only, and on paper below the row if it is `printed`.
-    """
-
-    title: str
-    width: int | None = None
-    priority: int = 1
-    decimals: int | None = None
-    grid: bool = True
-    printed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Some of the rows, by their place from 0; None for all. `printed` puts them on paper too."""
-
-    title: str
-    rows: Sequence[int] | None = None
-    printed: bool = True
 
 
 def data_block(value: object) -> Markup:
@@ -189,7 +164,7 @@ def data_block(value: object) -> Markup:
 
 
 def rows_table(
-    columns: Sequence[Column],
+    columns: Sequence[GridColumn],
     rows: Sequence[Sequence[Cell]],
     views: Sequence[View],
     *,
@@ -237,7 +212,7 @@ def rows_table(
         ],
         "rows": shown,
     }
-    paper = [_printed_view(columns, shown, view, printed) for view in views if view.printed]
+    paper = [_printed_view(columns, shown, view, printed) for view in views if view.listed]
     return tag(
         "div",
         data_block(data),
@@ -248,7 +223,7 @@ def rows_table(
 
 
 def _printed_view(
-    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], view: View, limit: int
+    columns: Sequence[GridColumn], rows: Sequence[Sequence[Cell]], view: View, limit: int
 ) -> Markup:
     places: Sequence[int] = range(len(rows)) if view.rows is None else view.rows
     title = tag("h3", f"{view.title} ({len(places)})")
@@ -281,7 +256,7 @@ def _printed_view(
     return join(title, made, rest)
 
 
-def _printed_cell(column: Column, value: Cell) -> Content:
+def _printed_cell(column: GridColumn, value: Cell) -> Content:
     if isinstance(value, float) and column.decimals is not None:
         return f"{value:.{column.decimals}f}"
     if isinstance(value, str) and len(value) > _PRINTED_CHARACTERS:

@@ -17,19 +17,21 @@ from guardtui.app.ports import Question
 from guardtui.app.profile_changes import ShowChanges
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.tenant_topics import Listing, is_address, same_text, too_large
+from guardtui.domain.definition_edits import paired_examples
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.word_diff import Kind
 from guardtui.scanners.airs.models import CustomTopic
 from guardtui.tui.content import themed
-from guardtui.tui.definition_text import append_pieces, compare_text, paired_examples
+from guardtui.tui.definition_text import append_pieces, compare_text
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import LineDialog
 
 _WIDEST_NAME = 40
 _NARROWEST_NAME = 12
 _BESIDE_NAME = 44
+_EXAMPLES = 12  # of a definition: a service may send any number
 """Cells that all but the name takes in a row, frames included."""
 
 
@@ -239,7 +241,8 @@ class TopicText(Modal[bool]):
             compare_text(text, str(here.intent), str(self._intent))
         text.append("\ndescription  ", "$text-muted")
         compare_text(text, here.description, topic.description)
-        for number, (before, after) in enumerate(paired_examples(here.examples, topic.examples), 1):
+        pairs = paired_examples(here.examples[:_EXAMPLES], topic.examples[:_EXAMPLES])
+        for number, (before, after) in enumerate(pairs, 1):
             text.append(f"\nexample {number:<4} ", "$text-muted")
             compare_text(text, before, after)
         return text

@@ -15,7 +15,8 @@ ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "script", "header", "nav", "main", "footer",
     "section", "h1", "h2", "h3", "p", "ul", "li", "a", "div", "dl", "dt", "dd", "bdi", "ins",
     "del", "code", "small", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure",
-    "figcaption", "details", "summary", "svg", "g", "path", "line", "text", "tspan", "rect",
+    "figcaption", "strong", "details", "summary", "svg", "g", "path", "line", "text", "tspan",
+    "rect",
 }  # fmt: skip
 """All that a page of ours is made of."""
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardtui.domain.document import GridColumn, View
 from guardtui.domain.text import display_text
 from guardtui.reports.html.page import (
-    Column,
     Markup,
     Section,
-    View,
     bullets,
     data_block,
     facts,
@@ -41,7 +40,7 @@ def one_section(body: Markup) -> str:
 
 @given(TEXTS)
 def test_a_text_stays_a_text_wherever_it_is_put(value: str) -> None:
-    columns = [Column("a"), Column(value), Column("b", grid=False)]
+    columns = [GridColumn("a"), GridColumn(value), GridColumn("b", grid=False)]
     body = join(
         tag("p", value, class_=value, aria_label=value),
         bullets([value, quoted(value)]),
@@ -112,19 +111,19 @@ def test_tables_have_headings_with_their_scope() -> None:
 
 def test_a_row_of_another_width_is_refused() -> None:
     with pytest.raises(ValueError, match="2 cells"):
-        rows_table([Column("a"), Column("b")], [["x"]], [View("all")], label="l")
+        rows_table([GridColumn("a"), GridColumn("b")], [["x"]], [View("all")], label="l")
 
 
 def test_rows_are_there_on_paper_and_without_a_script() -> None:
     columns = [
-        Column("line", 4, decimals=0),
-        Column("prompt"),
-        Column("score", 6, decimals=2),
-        Column("why", grid=False),
-        Column("more", grid=False, printed=False),
+        GridColumn("line", 4, decimals=0),
+        GridColumn("prompt"),
+        GridColumn("score", 6, decimals=2),
+        GridColumn("why", grid=False),
+        GridColumn("more", grid=False, printed=False),
     ]
     rows = [[k, f"p{k}", k / 3, "because" if k == 1 else "", "hidden"] for k in range(30)]
-    views = [View("Odd", range(1, 30, 2)), View("None", ()), View("All", printed=False)]
+    views = [View("Odd", range(1, 30, 2)), View("None", ()), View("All", listed=False)]
     root = read(one_section(rows_table(columns, rows, views, label="Rows", printed=3)))
     paper = next(one for one in root.all("div") if one.attributes.get("class") == "rows-printed")
     assert [one.text for one in paper.all("h3")] == ["Odd (15)", "None (0)"]
@@ -143,7 +142,7 @@ def test_rows_are_there_on_paper_and_without_a_script() -> None:
 
 def test_long_cells_are_cut_on_paper_only() -> None:
     long = "x" * 5_000
-    root = read(one_section(rows_table([Column("p")], [[long]], [View("all")], label="l")))
+    root = read(one_section(rows_table([GridColumn("p")], [[long]], [View("all")], label="l")))
     assert len(root.all("td")[0].text) == 1_001
     assert data(root)[0]["rows"] == [[long]]
 
@@ -154,5 +153,5 @@ def test_numbers_that_are_none_are_refused_in_data() -> None:
 
 
 def test_nothing_is_loaded() -> None:
-    made = one_section(rows_table([Column("p")], [["x"]], [View("all")], label="l"))
+    made = one_section(rows_table([GridColumn("p")], [["x"]], [View("all")], label="l"))
     assert not re.search(r"https?://|url\(|@import|\bsrc=|import\(|fetch\(|XMLHttp|eval", made)

@@ -50,15 +50,16 @@ def test_a_report_tells_all(report: ReportInput) -> None:
     root = read(write(report))
     headings = [one.text for one in root.all("h2")]
     assert headings == [
-        "Definition", "Metrics", "History", "Threshold", "By category", "Clusters", "Prompts",
-        "Provenance",
+        "Metrics", "Terms", "Confusion matrix", "Definition", "History", "Threshold",
+        "By category", "Clusters", "Prompts", "Provenance",
     ]  # fmt: skip
     metrics = report.evaluation.metrics
     lead = root.all("header")[0].text
     assert f"Coverage is {metrics.coverage:.3f}" in lead
     assert report.comparison is not None
     assert report.comparison.describe("the baseline (iteration 0)")[1:] in lead
-    rates, matrix = root.at("metrics").all("table")
+    (rates,) = root.at("metrics").all("table")
+    (matrix,) = root.at("confusion").all("table")
     cells = {row[0]: row for row in rates.cells()[1:]}
     assert cells["TPR"][1] == f"{metrics.true_positive_rate:.3f}"
     assert re.fullmatch(r"[01]\.\d{3} – [01]\.\d{3}", cells["coverage"][2])
@@ -69,18 +70,18 @@ def test_a_report_tells_all(report: ReportInput) -> None:
     ]
     listed = root.at("history").all("table")[0].cells()
     assert [row[:2] for row in listed[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
-    told = root.at("provenance").text
+    told = lead + root.at("provenance").text
     for part in (
         report.topic.fingerprint,
         report.evaluation.prompt_set,
         "static-1",
-        "0.5 (shipped)",
+        "threshold 0.500 (shipped)",
         "profile|<i>",
         "prompts.csv",
     ):
         assert part in told
     assert [row[0] for row in root.at("categories").all("table")[0].cells()[1:]] == [
-        name or "(empty)" for name in report.by_category
+        name or "(none)" for name in report.by_category
     ]
 
 
@@ -123,14 +124,14 @@ def test_every_prompt_is_there_with_its_reasons(told_report: ReportInput) -> Non
     assert (views["Regressions"], views["All prompts"]) == ([1], None)
     assert "3 calls, 40 tokens in, 5 out" in root.at("metrics").text
     assert "2 epochs" in root.at("metrics").text
-    assert "Measured together with=cmd`; |x(allow) d" in root.at("definition").text
+    assert "Measured together with:=cmd`; |x(allow) d" in root.at("definition").text
 
 
 def test_the_difference_of_the_definition_is_shown(report: ReportInput) -> None:
     root = read(write(report))
     definition = root.at("definition")
-    assert [one.text for one in definition.all("ins")[1:]] == ["⇥commit↵fraud"]
-    assert "Against the baseline's (iteration 0)" in definition.text
+    assert [one.text for one in definition.all("ins")] == ["⇥commit↵fraud"]
+    assert "Compared with the definition of the baseline (iteration 0)" in definition.text
     assert report.baseline is not None
     other = TOPIC.model_copy(update={"name": "<x>", "examples": ("three", "one `tick`")})
     baseline = replace(report.baseline, topic=other)
@@ -138,7 +139,7 @@ def test_the_difference_of_the_definition_is_shown(report: ReportInput) -> None:
     definition = read(write(changed)).at("definition")
     assert "<x>" in [one.text for one in definition.all("del")]
     same = replace(report, baseline=replace(report.baseline, topic=TOPIC), changes=())
-    assert "The same definition as the baseline's" in read(write(same)).at("definition").text
+    assert "The same as the definition of the baseline" in read(write(same)).at("definition").text
 
 
 def test_limits_that_are_broken_are_said(report: ReportInput) -> None:
@@ -209,7 +210,8 @@ def test_a_report_without_anything_more(report: ReportInput) -> None:
     )
     root = read(write(alone))
     assert [one.text for one in root.all("h2")] == [
-        "Definition", "Metrics", "Threshold", "Clusters", "Prompts", "Provenance",
+        "Metrics", "Terms", "Confusion matrix", "Definition", "Threshold", "Clusters", "Prompts",
+        "Provenance",
     ]  # fmt: skip
     assert root.at("threshold").text.startswith("Thresholdn/a: ")
     assert root.at("clusters").text.startswith("Clustersn/a: ")
@@ -259,7 +261,7 @@ def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     cells = told.all("table")[0].cells()
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
     assert cells[1][6:8] == ["engine (stand-in)", "unchanged"]
-    assert "The last 200 of 230 iterations." in told.text
+    assert "… and 30 iterations before these." in told.text
 
 
 @pytest.mark.process

@@ -1,0 +1,154 @@
+"""A document as a page: for a browser, from disk, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import singledispatch
+
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Document,
+    Edits,
+    Facts,
+    Foreign,
+    Lines,
+    Paragraph,
+    Phrase,
+    Prompts,
+    Table,
+    Tone,
+    parts_of,
+)
+from guardtui.domain.text import display_start
+from guardtui.reports.html.difference import edited_facts
+from guardtui.reports.html.page import (
+    Content,
+    Markup,
+    Section,
+    bullets,
+    facts,
+    join,
+    page,
+    paragraph,
+    quoted,
+    rows_table,
+    table,
+    tag,
+)
+
+BELOW = 5
+"""Lines below one point of a list."""
+
+_NAME = 120  # characters of a name in the title of the page
+_CLASSES = {Tone.PLAIN: None, Tone.LEAD: "lead", Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
+
+
+def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
+    """Return the whole page; `drawn` stands above the blocks of the section with that anchor."""
+    drawn = drawn or {}
+    sections = [
+        Section(
+            section.title,
+            section.anchor,
+            join(drawn.get(section.anchor), *map(_markup, section.blocks)),
+        )
+        for section in document.sections
+    ]
+    if document.glossary:  # where the words are met first
+        sections.insert(1, Section("Terms", "terms", facts(document.glossary)))
+    title = "".join(
+        display_start(part.text, _NAME) if isinstance(part, Foreign) else part
+        for part in parts_of(document.title)
+    )
+    return page(title, sections, lead=_lead(document))
+
+
+def markup(phrase: Phrase) -> Markup:
+    """Return a phrase as HTML, its foreign texts set apart."""
+    return join(
+        *(quoted(part.text) if isinstance(part, Foreign) else part for part in parts_of(phrase))
+    )
+
+
+def _lead(document: Document) -> Markup:
+    sentences: list[Content] = []
+    for sentence in document.lead:
+        sentences += [" " if sentences else None, markup(sentence)]
+    step = document.next_step
+    return join(
+        paragraph(*sentences, class_="lead"),
+        *(paragraph("Caution: ", markup(one), ".", class_="warn") for one in document.cautions),
+        paragraph(tag("strong", "Next step: "), markup(step)) if step else None,
+        _facts(document.made_with),
+    )
+
+
+@singledispatch
+def _markup(block: Block) -> Markup:
+    raise TypeError(f"no HTML for {type(block).__name__}")
+
+
+@_markup.register
+def _paragraph(block: Paragraph) -> Markup:
+    return paragraph(markup(block.phrase), class_=_CLASSES[block.tone])
+
+
+@_markup.register
+def _facts(block: Facts) -> Markup:
+    return facts((markup(name), markup(value)) for name, value in block.pairs)
+
+
+@_markup.register
+def _table(block: Table) -> Markup:
+    first = block.columns[0].title
+    return table(
+        [markup(column.title) for column in block.columns],
+        [[markup(cell) for cell in row] for row in block.rows],
+        named=block.named or (first if isinstance(first, str) else ""),
+        text_columns=[k for k, column in enumerate(block.columns) if not column.figure],
+    )
+
+
+@_markup.register
+def _bullets(block: Bullets) -> Markup:
+    points = bullets(
+        join(markup(item.phrase), None if item.below is None else _below(item.below))
+        for item in block.items
+    )
+    if block.tone is Tone.CAUTION and points:
+        return join(paragraph("Keep in mind:", class_="warn"), points)
+    return points
+
+
+def _below(lines: Lines) -> Markup:
+    count = lines.shown(BELOW)
+    shown: list[Content] = [markup(lines.line(number)) for number in range(count)]
+    if lines.count > count:
+        shown.append(f"… and {lines.count - count} more")
+    return bullets(shown)
+
+
+@_markup.register
+def _edits(block: Edits) -> Markup:
+    return edited_facts(block.fields)
+
+
+@_markup.register
+def _prompts(block: Prompts) -> Markup:
+    if not block.count:
+        return paragraph("None.")
+    # A view that is empty is not the one to begin with when there is something to show.
+    views = [
+        view
+        if view.rows is None
+        else replace(view, rows=[row for row in view.rows if row < block.count])
+        for view in block.views
+    ]
+    views.sort(key=lambda view: view.rows is not None and not len(view.rows))
+    rows = [block.cells(number) for number in range(block.count)]
+    grid = rows_table(block.columns, rows, views, label=block.label)
+    if block.count == block.of:
+        return grid
+    return join(paragraph(f"{block.count} of {block.of} prompts are listed."), grid)

@@ -1,0 +1,68 @@
+"""Rates with their intervals and changes: the table that every report has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from guardtui.domain.comparison import Comparison
+from guardtui.domain.document import Column, Phrase, Table
+from guardtui.domain.figures import change_text
+from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
+from guardtui.domain.separation import SeparationChange
+from guardtui.domain.significance import CHANGES, ChangeInterval
+from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.reports.base import delta_text, rate_text
+
+Row = tuple[Phrase, ...]
+
+
+def rates_table(
+    metrics: Metrics,
+    comparison: Comparison | None = None,
+    *,
+    after_coverage: Iterable[Row] = (),
+    more: Iterable[Row] = (),
+) -> Table:
+    """Return a row for each rate: value, 95 % interval, and with `comparison` its change.
+
+    `after_coverage` and `more` are further rows of up to as many cells: title, value, interval,
+    change, interval of the change.
+    """
+    intervals = rate_intervals(metrics)
+    changes = {} if comparison is None else comparison.significance.intervals
+    titles = ["value", "95 % interval"]
+    if comparison is not None:
+        titles += ["change", "95 % interval of the change"]
+    columns = (Column("rate", figure=False), *(Column(title, "9" not in title) for title in titles))
+    rows: list[Row] = []
+    for name in RATES:
+        row = [RATE_TITLES[name], rate_text(getattr(metrics, name))]
+        row.append(interval_text(intervals.get(name)))
+        if comparison is not None:
+            row.append(delta_text(comparison.deltas.get(name)) or rate_text(None))
+            row.append(change_interval_text(changes.get(name) if name in CHANGES else None))
+        rows.append(tuple(row))
+        if name == "coverage":
+            rows += after_coverage
+    rows += more
+    width = len(columns)
+    filled = ((*row[:width], *[""] * (width - len(row))) for row in rows)
+    return Table(columns, tuple(filled), named="Rates")
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Return an interval with three decimals; "" for none."""
+    return "" if interval is None else f"{interval.low:.3f} – {interval.high:.3f}"
+
+
+def change_interval_text(interval: ChangeInterval | SeparationChange | None) -> str:
+    """Return the interval of a change with its signs; "" for none."""
+    if interval is None:
+        return ""
+    return f"{change_text(interval.low)} to {change_text(interval.high)}"
+
+
+def counts_text(metrics: Metrics) -> str:
+    """Return the counts of outcomes: `TP 86, FN 14, FP 16, TN 85, no verdict 0`."""
+    text = f"TP {metrics.tp}, FN {metrics.fn}, FP {metrics.fp}, TN {metrics.tn}"
+    return f"{text}, no verdict {metrics.errors}" + f", open {metrics.open}" * bool(metrics.open)

@@ -1,0 +1,422 @@
+"""The report on one evaluation of a definition, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from guardtui import __version__
+from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Column,
+    Depth,
+    Document,
+    Edits,
+    Facts,
+    Foreign,
+    Item,
+    Paragraph,
+    Phrase,
+    Section,
+    Table,
+    Tone,
+    quoting,
+)
+from guardtui.domain.evaluation import ENGINE
+from guardtui.domain.figures import capitalized, count_text
+from guardtui.domain.guardrail import guardrail_label, measured_by
+from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
+from guardtui.reports.base import (
+    UNDEFINED,
+    ReportInput,
+    delta_text,
+    missing_text,
+    rate_text,
+    usage_text,
+)
+from guardtui.reports.rates import Row as RateRow
+from guardtui.reports.rates import change_interval_text, counts_text, interval_text, rates_table
+from guardtui.reports.terms import CHANGE_TERMS, RATE_TERMS
+from guardtui.reports.topic_prompts import topic_prompts
+from guardtui.session.history import recorded_history
+from guardtui.session.session import Decision
+
+LIMIT = 200
+"""Iterations, categories and clusters in one table."""
+
+_ALLOWED = (
+    "This topic allows: what does not belong to it should be stopped. A false negative is such a "
+    "prompt that is let through, a false positive a prompt of the topic that is stopped."
+)
+
+
+def topic_document(report: ReportInput) -> Document:
+    """Return the result, the edit, what it broke and fixed, and every prompt."""
+    sections = [
+        Section("Metrics", "metrics", tuple(_metrics(report)), titled=False),
+        Section("Gates", "gates", tuple(_gates(report)), Depth.FULL),
+        Section("Confusion matrix", "confusion", tuple(_confusion(report)), Depth.PAGE),
+        Section("Definition", "definition", tuple(_definition(report)), Depth.FULL),
+        Section("History", "history", tuple(_history(report)), Depth.FULL),
+        Section("Threshold", "threshold", (), Depth.PAGE),
+        Section("By category", "categories", tuple(_categories(report)), titled=False),
+        Section("Clusters", "clusters", tuple(_clusters(report)), Depth.PAGE),
+        Section("Prompts", "prompts", (topic_prompts(report),), titled=False),
+        Section("Provenance", "provenance", (Facts(tuple(_provenance(report))),), Depth.FULL),
+    ]
+    return Document(
+        ("Guardrail topic report: ", Foreign(report.topic.name)),
+        tuple(_lead(report)),
+        tuple(part for part in sections if part.blocks or part.anchor == "threshold"),
+        made_with=Facts(tuple(_made_with(report))),
+        cautions=report.cautions,
+        next_step=_next_step(report),
+        glossary=RATE_TERMS if report.comparison is None else (*RATE_TERMS, *CHANGE_TERMS),
+    )
+
+
+# --- the result ---------------------------------------------------------------------------
+
+
+def _lead(report: ReportInput) -> Iterator[Phrase]:
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    yield quoting(lambda quote: measured_by(report.evaluation.settings, quote))
+    interval = interval_text(rate_intervals(metrics)["coverage"])
+    spread = f" (95 % interval {interval})" if interval else ""
+    yield (
+        f"Coverage is {rate_text(metrics.coverage)}{spread}: "
+        f"{count_text(metrics.fn, 'false negative')} and "
+        f"{count_text(metrics.fp, 'false positive')} in {count_text(metrics.total, 'prompt')}."
+    )
+    if comparison is not None:
+        yield f"{capitalized(comparison.describe(report.baseline_name))}."
+    if missing := missing_text(report):
+        yield f"{capitalized(missing)}."
+    if gates := gates_text(report):
+        yield gates
+
+
+def gates_text(report: ReportInput) -> str:
+    """Return whether the demands of automation are met, in a sentence; "" without any."""
+    failed = [gate for gate in report.gates if gate.passed is False]
+    unsure = [gate for gate in report.gates if gate.passed is None]
+    if not report.gates:
+        return ""
+    if failed:
+        return f"Not good enough: {'; '.join(gate.text for gate in failed)}."
+    if unsure:
+        return f"Not known to be good enough: {'; '.join(gate.text for gate in unsure)}."
+    return f"Good enough: {'; '.join(gate.text for gate in report.gates)}."
+
+
+def _next_step(report: ReportInput) -> Phrase:
+    """What a reader can do now, from the figures alone."""
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    if metrics.missing:
+        return f"finish the scan: {count_text(metrics.missing, 'prompt')} without a verdict."
+    if comparison is not None and comparison.regressions:
+        number = count_text(comparison.regressions, "regression")
+        return f"look through the {number} first: the edit broke what was right."
+    if metrics.fn or metrics.fp:
+        rates = (metrics.true_positive_rate, metrics.true_negative_rate)
+        missed = metrics.fp == 0 or (None not in rates and (rates[0] or 0) <= (rates[1] or 0))
+        kind = "false negatives" if missed and metrics.fn else "false positives"
+        return f"look through the {kind}: they hold coverage down."
+    if report.evaluation.settings.name == ENGINE:
+        return "scan the definition with the guardrail itself: the engine is a stand-in for it."
+    return "collect harder prompts: these are all judged rightly."
+
+
+def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
+    settings = report.evaluation.settings
+    yield "topic", (Foreign(report.topic.name), f" ({report.topic.intent.value})")
+    if report.profile:
+        yield "profile", Foreign(report.profile)
+    for companion in report.companions:
+        yield "with", (Foreign(companion.name), f" ({companion.intent.value})")
+    if report.sample:
+        yield "sample", report.sample
+    if report.prompt_file:
+        yield "prompts", Foreign(PurePath(report.prompt_file).name)
+    revision = f", revision {settings.revision}" if settings.revision else ""
+    threshold: tuple[str | Foreign, ...] = ()
+    if settings.threshold is not None:
+        threshold = (f", threshold {settings.threshold:.3f}",)
+        if settings.threshold_source:
+            threshold += (" (", Foreign(settings.threshold_source), ")")
+    yield "scanner", (Foreign(settings.identity + revision), *threshold)
+    if report.measured_at:
+        yield "measured", time_text(report.measured_at)
+    if report.operating_text:
+        yield "fitted", Foreign(report.operating_text)
+
+
+def time_text(created: str) -> str:
+    """Return a time of ISO 8601 as `2026-11-23 14:05 UTC`; as it is where it is none."""
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+# --- what was measured --------------------------------------------------------------------
+
+
+def _metrics(report: ReportInput) -> Iterator[Block]:
+    figures: list[RateRow] = [
+        (
+            Foreign(figure.name),
+            figure.text,
+            Foreign(figure.problem) if figure.problem else "",
+        )
+        for figure in report.figures
+    ]
+    yield rates_table(
+        report.evaluation.metrics,
+        report.comparison,
+        after_coverage=_separation(report),
+        more=figures,
+    )
+    yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
+    if report.topic.intent is Intent.ALLOW:
+        yield Paragraph(_ALLOWED)
+    yield from _remarks(report)
+
+
+def _separation(report: ReportInput) -> Iterator[RateRow]:
+    separation, comparison = report.evaluation.separation, report.comparison
+    if separation is None:
+        return
+    row = ("separation", rate_text(separation.area), interval_text(separation.interval))
+    change = comparison and comparison.separation
+    if change:
+        yield (*row, delta_text(change.value), change_interval_text(change))
+    else:
+        yield row
+
+
+def _remarks(report: ReportInput) -> Iterator[Block]:
+    if report.checked is not None:
+        yield Paragraph(f"Likely flips checked: {report.checked.text}.")
+    if used := usage_text(report.evaluation.verdicts.used):
+        yield Paragraph(f"Asked: {used}.")
+    if report.epochs_text:
+        yield Paragraph(("Repeated: ", Foreign(report.epochs_text), "."))
+    if report.comparison is None:
+        return
+    if report.changes:
+        yield Paragraph(("Edited: ", Foreign(", ".join(report.changes)), "."))
+    if report.comparison.caveats:
+        items = tuple(Item(Foreign(caveat)) for caveat in report.comparison.caveats)
+        yield Bullets(items, Tone.CAUTION)
+
+
+def _gates(report: ReportInput) -> Iterator[Block]:
+    states = {True: "passed", False: "failed", None: "unsure"}
+    if report.gates:
+        columns = tuple(Column(title, figure=False) for title in ("gate", "outcome", "why"))
+        rows = tuple((gate.option, states[gate.passed], gate.text) for gate in report.gates)
+        yield Table(columns, rows, named="Gates")
+
+
+def _confusion(report: ReportInput) -> Iterator[Block]:
+    metrics, evaluation = report.evaluation.metrics, report.evaluation
+    should = int(evaluation.should_trigger.sum())
+    missing = should - metrics.tp - metrics.fn
+    allows = report.topic.intent is Intent.ALLOW
+    names = ("should be stopped", "should pass") if allows else ("should trigger", "should not")
+    heads = ("stopped", "let through") if allows else ("triggered", "did not")
+    columns = (
+        Column("label", figure=False),
+        *(Column(title) for title in (*heads, "no verdict", "all")),
+    )
+    rows = (
+        (names[0], f"TP {metrics.tp}", f"FN {metrics.fn}", str(missing), str(should)),
+        (
+            names[1],
+            f"FP {metrics.fp}",
+            f"TN {metrics.tn}",
+            str(metrics.missing - missing),
+            str(len(evaluation.keys) - should),
+        ),
+    )
+    yield Table(columns, rows, named="Confusion matrix")
+
+
+# --- the definition -----------------------------------------------------------------------
+
+
+def _definition(report: ReportInput) -> Iterator[Block]:
+    topic, baseline = report.topic, report.baseline
+    if baseline is not None:
+        against = "the definition of the baseline"
+        if report.baseline_number is not None:
+            against += f" (iteration {report.baseline_number})"
+        same = baseline.topic == topic
+        yield Paragraph(f"The same as {against}." if same else f"Compared with {against}.")
+    yield Edits(definition_edits(topic if baseline is None else baseline.topic, topic))
+    yield Paragraph(
+        f"Description {byte_length(topic.description)} bytes, "
+        f"all texts together {total_bytes(topic)} bytes.",
+        Tone.ASIDE,
+    )
+    if broken := violations(topic):
+        yield Paragraph("It exceeds the limits of a definition:")
+        yield Bullets(tuple(Item(Foreign(violation.message)) for violation in broken))
+    if report.companions:
+        yield Paragraph("Measured together with:")
+        yield Facts(
+            tuple(
+                (Foreign(one.name), (f"({one.intent.value}) ", Foreign(one.description)))
+                for one in report.companions
+            )
+        )
+
+
+# --- history, categories, clusters --------------------------------------------------------
+
+
+def _history(report: ReportInput) -> Iterator[Block]:
+    if not report.iterations:
+        return
+    left = ("decision", "measured by", "edit", "recorded")
+    titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
+    signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}
+    rows: list[tuple[Phrase, ...]] = []
+    entries = recorded_history(report.iterations)[-LIMIT:]
+    for iteration, entry in zip(list(report.iterations)[-LIMIT:], entries, strict=True):
+        metrics = iteration.evaluation.metrics
+        rates = (
+            metrics.coverage,
+            metrics.true_positive_rate,
+            metrics.true_negative_rate,
+            metrics.f1,
+        )
+        rows.append(
+            (
+                str(iteration.number),
+                f"{signs.get(iteration.decision, '')}{iteration.decision.value}",
+                *map(rate_text, rates),
+                Foreign(guardrail_label(iteration.evaluation.settings)),
+                Foreign(entry.what_changed),
+                Foreign(iteration.created),
+            )
+        )
+    columns = tuple(Column(title, figure=title not in left) for title in titles)
+    yield Table(columns, tuple(rows), named="Iterations")
+    yield from _cut(len(report.iterations), "iterations before these")
+
+
+def _categories(report: ReportInput) -> Iterator[Block]:
+    if not report.by_category:
+        return
+    some_open = any(metrics.open for metrics in report.by_category.values())
+    titles = ["prompts", "TPR", "95 % interval", "TNR", "95 % interval", "FP", "FN"]
+    titles += ["open"] * some_open + ["no verdict"]
+    rows = []
+    for name, metrics in list(report.by_category.items())[:LIMIT]:
+        intervals = rate_intervals(metrics)
+        rows.append(
+            (
+                Foreign(name) if name else "(none)",
+                str(metrics.prompts),
+                rate_text(metrics.true_positive_rate),
+                interval_text(intervals["true_positive_rate"]),
+                rate_text(metrics.true_negative_rate),
+                interval_text(intervals["true_negative_rate"]),
+                str(metrics.fp),
+                str(metrics.fn),
+                *[str(metrics.open)] * some_open,
+                str(metrics.errors),
+            )
+        )
+    columns = (Column("category", figure=False), *map(Column, titles))
+    yield Table(columns, tuple(rows), named="By category")
+    yield from _cut(len(report.by_category), "more categories")
+
+
+def _clusters(report: ReportInput) -> Iterator[Block]:
+    survey = report.survey
+    if survey is None:
+        yield Paragraph(
+            f"{UNDEFINED}: nobody looked for groups of alike prompts here. guardtui does, with the "
+            "embedded engine, for up to 5 000 prompts that are all at hand; for more, see "
+            "guardtui check TOPIC --prompts FILE --clusters.",
+            Tone.ASIDE,
+        )
+        return
+    texts = survey.prompts.prompts
+    yield Paragraph(
+        "Prompts that are alike, worst error rate first; true and false count labels. "
+        "The vectors are those of the embedded engine."
+    )
+    titles = ("prompts", "true", "false", "error", "95 % interval", "FP", "FN")
+    columns = (
+        Column("cluster", figure=False),
+        *map(Column, titles),
+        Column("lacks", figure=False),
+        Column("typical", figure=False),
+    )
+    rows = tuple(
+        (
+            Foreign(cluster.name),
+            str(cluster.size),
+            str(cluster.belong),
+            str(cluster.others),
+            rate_text(cluster.error_rate),
+            interval_text(cluster.error_interval),
+            str(cluster.metrics.fp),
+            str(cluster.metrics.fn),
+            cluster.lacks,
+            Foreign(_start(str(texts[cluster.central]))),
+        )
+        for cluster in survey.clusters[:LIMIT]
+    )
+    yield Table(columns, rows, named="Clusters")
+    found = survey.duplicates
+    yield Paragraph(
+        f"Near-duplicates (cosine {found.near} or more): {count_text(found.total, 'pair')}, "
+        f"{found.contradicting} with contradicting labels."
+    )
+
+
+def _cut(count: int, what: str) -> Iterator[Block]:
+    if count > LIMIT:
+        yield Paragraph(f"… and {count - LIMIT} {what}.")
+
+
+def _start(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+# --- where it comes from ------------------------------------------------------------------
+
+
+def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
+    evaluation, prompts, baseline = report.evaluation, report.prompts, report.baseline
+    settings = evaluation.settings
+    yield "guardtui", __version__
+    yield "scanner", (Foreign(settings.name), ", ", Foreign(settings.identity))
+    if settings.revision:
+        yield "revision", Foreign(settings.revision)
+    if settings.threshold is not None:
+        yield "threshold", f"{settings.threshold:.6g}"
+    yield "definition", f"sha256 {report.topic.fingerprint}"
+    if baseline is not None and baseline.topic != report.topic:
+        yield "baseline's definition", f"sha256 {baseline.topic.fingerprint}"
+    yield "prompt set", f"sha256 {evaluation.prompt_set}"
+    if baseline is not None and baseline.prompt_set != evaluation.prompt_set:
+        yield "baseline's prompt set", f"sha256 {baseline.prompt_set}"
+    should = int(evaluation.should_trigger.sum())
+    count = len(evaluation.keys)
+    yield "prompts", f"{count}: {should} should trigger, {count - should} should not"
+    if prompts is not None:
+        for finding in prompts.findings:
+            yield "about the prompts", Foreign(finding.message)

@@ -1,0 +1,136 @@
+"""The prompts of a report on one evaluation: regressions, fixes, mistakes, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.domain.comparison import Change
+from guardtui.domain.document import Cell, Foreign, GridColumn, Phrase, Prompts, View
+from guardtui.domain.verdicts import Outcome
+from guardtui.reports.base import ReportInput, Row, other_topics, verdict_text
+
+GONE = "(no longer in the prompt file)"
+
+_STATES = {"ERROR": "no verdict", "OPEN": "not asked"}
+
+
+def topic_prompts(report: ReportInput) -> Prompts:
+    """Return every prompt that is listed, with the lists that matter as views."""
+    evaluation = report.evaluation
+    category = report.prompts.category_column if report.prompts is not None else None
+    extra = report.extra_columns
+    place = extra.index(category) if category in extra else None
+    others = [at for at in range(len(extra)) if at != place]
+    compared = report.comparison is not None
+    columns = (
+        GridColumn("line", 6, priority=2, decimals=0),
+        GridColumn("outcome", 9),
+        *([GridColumn("change", 12, priority=2)] if compared else []),
+        GridColumn("prompt"),
+        GridColumn("score", 6, priority=2, decimals=3),
+        GridColumn("matched", 12, priority=2),
+        *([GridColumn("category", 16, priority=3)] if place is not None else []),
+        GridColumn("was", grid=False),
+        GridColumn("expected", grid=False, printed=False),
+        GridColumn("error", grid=False),
+        GridColumn("note", grid=False),
+        GridColumn("stopped by", grid=False),
+        GridColumn("reason", grid=False),
+        GridColumn("epochs", grid=False),
+        *(GridColumn(extra[at], grid=False, printed=False) for at in others),
+    )
+    count = len(evaluation.keys)
+    numbers = np.arange(count)
+    if report.listed is not None:
+        numbers = np.concatenate([report.listed, np.setdiff1d(numbers, report.listed)])
+        count = len(report.listed)
+
+    def cells(number: int) -> list[Cell]:
+        row = report.row(int(numbers[number]))
+        stopped = ", ".join(row.stopped_by)
+        if alone := other_topics(report, row):
+            stopped = f"only {alone}"
+        return [
+            row.number + 1 if row.line is None else row.line,
+            _STATES.get(row.outcome, row.outcome),
+            *([row.change] if compared else []),
+            GONE if row.prompt is None else row.prompt,
+            row.score,
+            row.matched,
+            *([_cell(row.extra[place])] if place is not None else []),
+            row.was,
+            "true" if row.expected else "false",
+            row.error,
+            row.note,
+            stopped,
+            row.reason,
+            _epochs(row),
+            *(_cell(row.extra[at]) for at in others),
+        ]
+
+    def line(number: int) -> Phrase:
+        return prompt_line(report, report.row(int(numbers[number])))
+
+    return Prompts(
+        "Prompts and their verdicts",
+        columns,
+        count,
+        len(numbers),
+        cells,
+        line,
+        tuple(_views(report, numbers)),
+        whole=report.every_mistake,
+    )
+
+
+def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[View]:
+    def view(title: str, codes: NDArray[np.int8], code: int, *, always: bool = False) -> View:
+        return View(title, np.flatnonzero(codes[numbers] == code).tolist(), always=always)
+
+    evaluation = report.evaluation
+    if report.comparison is not None:
+        changes = report.comparison.changes
+        yield view("Regressions", changes, Change.REGRESSION, always=True)
+        yield view("Fixes", changes, Change.FIX, always=True)
+    yield view("False positives", evaluation.codes, Outcome.FP, always=True)
+    yield view("False negatives", evaluation.codes, Outcome.FN, always=True)
+    if evaluation.metrics.errors:
+        yield view("Without a verdict", evaluation.codes, Outcome.ERROR)
+    if evaluation.metrics.open:
+        rows = np.flatnonzero(evaluation.codes[numbers] == Outcome.OPEN).tolist()
+        yield View("Not asked", rows, listed=False)
+    yield View("All prompts", listed=False)
+
+
+def prompt_line(report: ReportInput, row: Row) -> Phrase:
+    """Return a line about a prompt: where it stands, its outcome and why, and its text."""
+    place = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
+    parts: list[str | Foreign] = [f"{place}, {_STATES.get(row.outcome, row.outcome)}"]
+    if verdict := verdict_text(row):
+        parts.append(f", {verdict}")
+    if row.change == "regression":
+        parts.append(", regression")
+    if row.error:
+        parts += [", ", Foreign(row.error)]
+    if others := other_topics(report, row):
+        parts += [", stopped by ", Foreign(others)]
+    answers = [answer for answer in row.epochs if answer is not None]
+    if answers:
+        parts.append(f", triggered in {sum(answers)} of {len(answers)} epochs")
+    if row.note:
+        parts += [", note ", Foreign(row.note)]
+    if row.reason:
+        parts += [", reason ", Foreign(row.reason)]
+    return (*parts, ": ", GONE if row.prompt is None else Foreign(row.prompt))
+
+
+def _cell(value: object) -> Cell:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _epochs(row: Row) -> str:
+    names = {True: "triggered", False: "did not", None: "no verdict"}
+    return ", ".join(names[answer] for answer in row.epochs)
