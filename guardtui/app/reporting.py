@@ -126,6 +126,7 @@ class Reporting:
             profile=self._profile_of(evaluation),
             baseline_number=before.number if before else None,
             before=None if recorded is None else recorded.forecast,
+            measured_at="" if recorded is None else recorded.created,
             companions=(measuring.companions if evaluation.settings == measuring.settings else ()),
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from guardtui.cli import diagnostics, github
@@ -33,7 +35,7 @@ def deliver(
     2, and so does a metric that failed. Raises `ReportError`.
     """
     if any(one.format_name == "html" for one in outputs):
-        report = replace(report, measured_at=report.measured_at or now_text())
+        report = replace(report, measured_at=report.measured_at or _time())
         if report.category_metrics is None:
             report = with_survey(report, encoder)
     results = gates.results(report)
@@ -59,6 +61,16 @@ def deliver(
         diagnostics.note(told)
     github.tell(report, results, *files)
     return code
+
+
+def _time() -> str:
+    """Return the time of a report: $SOURCE_DATE_EPOCH, for reports that can be made again, or now.
+
+    Source: reproducible-builds.org, "SOURCE_DATE_EPOCH": seconds since 1970.
+    """
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    return moment.isoformat(timespec="seconds")
 
 
 def write_all(made: Iterable[tuple[Output, str]]) -> int:

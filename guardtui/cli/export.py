@@ -87,6 +87,7 @@ def command(
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
         before=chosen.forecast,
+        measured_at=chosen.created,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
     )
     if any(one.format_name == "html" for one in wanted):

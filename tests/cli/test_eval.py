@@ -359,7 +359,7 @@ def test_a_descriptor_is_written_to_and_not_replaced(
     (folder / "log").write_text("before\n")
     assert shell(folder, environment, f"--output {name} >> log").returncode == 0
     lines = (folder / "log").read_text().splitlines()
-    assert (lines[0], lines[2]) == ("before", "topic      Tax advice (block)")
+    assert (lines[0], lines[3]) == ("before", "topic      Tax advice (block)")
     assert (folder / "link").is_symlink()
     done = shell(folder, environment, f"--output {name} | true; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")

@@ -58,6 +58,9 @@ _CONFIG = {
 }
 
 
+_MARK_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
+
+
 class ChartRenderer:
     """Draws charts, when the packages for it are there; else every drawing is None."""
 
@@ -90,7 +93,8 @@ class ChartRenderer:
 
 
 def _themed(drawn: str, label: str) -> Markup:
-    coloured = _PLACE.sub(lambda found: _PLACES[found.group()], drawn)
+    # The label names the drawing as a whole: its marks are no drawings of their own.
+    coloured = _PLACE.sub(lambda found: _PLACES[found.group()], _MARK_ROLES.sub("", drawn))
     return Markup(coloured.replace("<svg ", f'<svg role="img" aria-label="{text(label)}" ', 1))
 
 

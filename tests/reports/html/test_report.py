@@ -277,7 +277,7 @@ def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
         subprocess.run(
             [sys.executable, "-c", script],
             cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed, "SOURCE_DATE_EPOCH": "1700000000"},
             capture_output=True,
             check=True,
         ).stdout
