@@ -24,6 +24,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
 from guardtui.tui.screens.history import HistoryDialog
+from tests.tui.settling import settle
 from tests.tui.test_loop import frame, main_screen, until
 
 DRAWN_WITH = "8.2."
@@ -101,6 +102,9 @@ async def rested(pilot: Pilot[int], main: MainScreen) -> None:
         waits = (worker for worker in pilot.app.workers if worker.group != "next step")
         return known and all(worker.is_finished for worker in waits)
 
+    # What is shown may start work once more: the words behind the score of a new row.
+    await until(pilot, at_rest)
+    await settle()
     await until(pilot, at_rest)
     await pilot.pause()
 
