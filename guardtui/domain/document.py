@@ -117,6 +117,14 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """Lines with a title, which says how many there are."""
+
+    title: Phrase
+    lines: Lines
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A point of a list, and what belongs below it."""
 
@@ -197,7 +205,7 @@ def listed(prompts: Prompts, view: View) -> Lines:
     return Lines(len(rows), lambda place: prompts.line(rows[place]), prompts.whole)
 
 
-Block: TypeAlias = "Paragraph | Facts | Table | Bullets | Edits | Prompts"
+Block: TypeAlias = "Paragraph | Facts | Table | Bullets | Listing | Edits | Prompts"
 
 
 class Depth(IntEnum):

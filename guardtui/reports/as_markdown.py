@@ -15,6 +15,7 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
+    Listing,
     Paragraph,
     Phrase,
     Prompts,
@@ -124,6 +125,13 @@ def _bullets(block: Bullets) -> Iterator[str]:
         yield f"- {caution}{marked(item.phrase)}"
         if item.below is not None:
             yield from _cut_lines(item.below, BELOW, "  ")
+    yield ""
+
+
+@_lines.register
+def _listing(block: Listing) -> Iterator[str]:
+    yield from (f"{marked(block.title)}:", "")
+    yield from _cut_lines(block.lines, LIMIT, "")
     yield ""
 
 

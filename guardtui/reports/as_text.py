@@ -15,6 +15,7 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
+    Listing,
     Paragraph,
     Phrase,
     Prompts,
@@ -84,9 +85,10 @@ def _paragraph(block: Paragraph) -> Iterator[str]:
 
 @_lines.register
 def _facts(block: Facts) -> Iterator[str]:
-    for name, value in block.pairs:
-        shown = plain(name, _CELL)
-        yield f"{shown}{' ' * (_LABEL - columns_of(shown))} {plain(value)}"
+    names = [plain(name, _CELL) for name, _ in block.pairs]
+    width = max([_LABEL, *map(columns_of, names)])
+    for name, (_, value) in zip(names, block.pairs, strict=True):
+        yield f"{name}{' ' * (width - columns_of(name))} {plain(value)}"
 
 
 @_lines.register
@@ -105,6 +107,12 @@ def _bullets(block: Bullets) -> Iterator[str]:
         yield f"{indent}{caution}{plain(item.phrase)}"
         if item.below is not None:
             yield from _cut_lines(item.below, BELOW, f"{indent}  ")
+
+
+@_lines.register
+def _listing(block: Listing) -> Iterator[str]:
+    yield plain(block.title)
+    yield from _cut_lines(block.lines, LIMIT, "  ", _LINE)
 
 
 @_lines.register
@@ -132,10 +140,10 @@ def _prompts(block: Prompts) -> Iterator[str]:
         yield from _cut_lines(lines, LIMIT, "  ")
 
 
-def _cut_lines(lines: Lines, limit: int, indent: str) -> Iterator[str]:
+def _cut_lines(lines: Lines, limit: int, indent: str, characters: int = _PROMPT) -> Iterator[str]:
     shown = lines.shown(limit)
     for number in range(shown):
-        yield f"{indent}{plain(lines.line(number), _PROMPT)}"
+        yield f"{indent}{plain(lines.line(number), characters)}"
     if lines.count > shown:
         yield f"{indent}… and {lines.count - shown} more"
 

@@ -73,11 +73,11 @@ def test_the_sample_by_match(run: Run) -> None:
         "accuracy   0.567\n"
         "stderr     0.092\n"
         "\n"
-        "category      rows  accuracy   stderr\n"
-        "geography        8     0.500    0.189\n"
-        "arithmetic       8     0.500    0.189\n"
-        "science          8     0.625    0.183\n"
-        "literature       6     0.667    0.211\n"
+        "category    rows  accuracy  stderr\n"
+        "geography      8     0.500   0.189\n"
+        "arithmetic     8     0.500   0.189\n"
+        "science        8     0.625   0.183\n"
+        "literature     6     0.667   0.211\n"
     )
 
 
@@ -154,7 +154,7 @@ def test_rows_that_cannot_be_scored_are_named(
     assert code == 3
     assert "rows       scored 1  errors 2" in out
     assert "accuracy   1.000" in out
-    assert "line 3     id 2  the sample has no choices" in out
+    assert "line 3, id 2: the sample has no choices" in out
     assert err.startswith("error: 2 of 3 rows could not be scored; the report has the other 1\n")
     assert "c.csv:3 (id 2, choice): the sample has no choices" in err
     assert "likewise lines 4 (2 rows)" in err

@@ -14,6 +14,7 @@ from guardtui.domain.document import (
     Facts,
     Foreign,
     Lines,
+    Listing,
     Paragraph,
     Phrase,
     Prompts,
@@ -37,6 +38,9 @@ from guardtui.reports.html.page import (
     table,
     tag,
 )
+
+LIMIT = 200
+"""Lines of one list."""
 
 BELOW = 5
 """Lines below one point of a list."""
@@ -114,7 +118,7 @@ def _table(block: Table) -> Markup:
 @_markup.register
 def _bullets(block: Bullets) -> Markup:
     points = bullets(
-        join(markup(item.phrase), None if item.below is None else _below(item.below))
+        join(markup(item.phrase), None if item.below is None else _cut(item.below, BELOW))
         for item in block.items
     )
     if block.tone is Tone.CAUTION and points:
@@ -122,8 +126,13 @@ def _bullets(block: Bullets) -> Markup:
     return points
 
 
-def _below(lines: Lines) -> Markup:
-    count = lines.shown(BELOW)
+@_markup.register
+def _listing(block: Listing) -> Markup:
+    return join(paragraph(markup(block.title), ":"), _cut(block.lines, LIMIT))
+
+
+def _cut(lines: Lines, limit: int) -> Markup:
+    count = lines.shown(limit)
     shown: list[Content] = [markup(lines.line(number)) for number in range(count)]
     if lines.count > count:
         shown.append(f"… and {lines.count - count} more")
