@@ -135,7 +135,7 @@ def _parse_keys(text: str) -> dict[str, str]:
         if not (binding and names):
             raise ValueError(f"'{entry}' is not of the form screen.keep=f13,ctrl+g")
         if binding in keys:
-            raise ValueError(f"'{binding}' stands twice")
+            raise ValueError(f"duplicate binding '{binding}'")
         keys[binding] = names
     return keys
 

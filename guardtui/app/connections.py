@@ -206,7 +206,7 @@ class Connections:
         return known is not None and self._remembered(AIRS).get("agreed") == known.key
 
     def agreed_connection(self) -> AirsConnection | None:
-        """Return the connection if the author agreed to changes by it, also after a restart.
+        """Return the connection if the author consented to unattended changes, restarts included.
 
         Raises ScannerError and StoreError.
         """

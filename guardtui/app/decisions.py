@@ -77,7 +77,7 @@ class Decisions:
             return
         recorded = self._recorded(evaluation)
         if recorded is not None and recorded.decision is Decision.KEEP:
-            self._author.notify("Nothing to keep: the definition is as it was kept last.")
+            self._author.notify("No changes since the last kept iteration.")
             return
         if not await self._is_complete_enough(evaluation):
             return

@@ -69,7 +69,7 @@ _FINDINGS = 3  # of one prompt set, that are told one by one
     "scanner_name",
     type=click.Choice(["local", "airs"]),
     default="local",
-    help="What judges: local (the default), or airs, by what the profile has in effect.",
+    help="Scanner to use: local (default), or airs with what is in effect in the profile.",
 )
 @engine_options
 @profile_option

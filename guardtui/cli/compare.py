@@ -50,7 +50,7 @@ def command(
     threshold: Wanted,
     outputs: tuple[Path, ...],
 ) -> int:
-    """Tell what changed from A to B: metrics, definition, regressions and fixes.
+    """Show the differences between A and B: metrics, definition, regressions and fixes.
 
     A and B are each a JSON report, the JSON of 'airs runtime topics eval', or TOPIC.yaml for the
     best kept iteration of its session; TOPIC.yaml@3, @last, @kept, @pinned for another one. With

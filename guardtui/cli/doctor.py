@@ -77,7 +77,7 @@ def command(
     judge: bool,
     **of_judge: Any,
 ) -> int:
-    """Say what is installed, what works and what is missing.
+    """Check the installation and report problems.
 
     With --airs: whether credentials, addresses, clock, profile and topics of AIRS are in order.
     With --judge: whether a judge is steered by what it judges (13 short prompts are sent).

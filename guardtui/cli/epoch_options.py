@@ -38,7 +38,8 @@ def epoch_options(function: Function) -> Function:
     function = click.option(
         "--reducer",
         metavar="NAME",
-        help="What makes one verdict of the epochs: mode (the default), mean, at_least_2, …",
+        help="How the verdicts of several epochs are reduced to one: mode (the default), mean, "
+        "at_least_2, …",
     )(function)
     return click.option(
         "--epochs", type=click.IntRange(1, 100), metavar="N", help="Ask for each prompt N times."

@@ -105,7 +105,7 @@ class EvalRequest:
     "--scanner",
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
-    help="What judges: local (the default), airs, or judge, which asks language models.",
+    help="Scanner to use: local (default), airs, or judge (language models).",
 )
 @click.option(
     "--flips",

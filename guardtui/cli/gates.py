@@ -106,7 +106,7 @@ def gate_options(function: Function) -> Function:
             click.option(
                 "--require-complete",
                 is_flag=True,
-                help="Exit with 3 when any prompt has no verdict, whatever judged.",
+                help="Exit with 3 if any prompt has no verdict, for every scanner.",
             ),
             click.option(
                 "--require-significant",

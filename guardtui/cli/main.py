@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve", "Show the app in a browser of this machine."),
     "sandbox": ("sandbox", "Serve a stand-in of AIRS on this machine, with faults on demand."),
     "config": ("config", "List the settings, check or change them."),
-    "doctor": ("doctor", "Say what is installed, what works and what is missing."),
+    "doctor": ("doctor", "Check the installation and report problems."),
     "completion": ("completion", "Print the shell's completion script."),
 }
 """Module in this package and short help by the command's name."""

@@ -60,7 +60,7 @@ async def is_live(
             )
     except asyncio.CancelledError:
         diagnostics.progress("")
-        diagnostics.note("it is in the profile; the wait for scans was broken off")
+        diagnostics.note("applied; interrupted while waiting for the change to take effect")
         raise
     diagnostics.progress("")
     return _told(live, limit)

@@ -113,7 +113,7 @@ def load_yaml(path: Path, text: str) -> Any:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
-        remedy = "mend the YAML: quote texts that hold : # or quotes"
+        remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
     except Exception as error:  # its reader raises many kinds for odd tags, dates and characters
         position = getattr(error, "position", None)

@@ -10,8 +10,8 @@ from pathlib import Path
 from guardtui.files.json_places import json_list
 from guardtui.files.problems import FileError
 
-NO_OBJECT = "this line is no JSON object: is the file half-written?"
-NO_OBJECT_IN_ARRAY = "this element of the array is no JSON object"
+NO_OBJECT = "not a JSON object (is the file truncated?)"
+NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
 
 _REMEDY = "write an array of objects, or an object in each line (JSON Lines)"
 

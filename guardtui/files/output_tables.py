@@ -85,7 +85,7 @@ def _named(row: dict[str, Any], *, escapes: bool) -> tuple[dict[str, Any], str]:
     named: dict[str, Any] = {}
     for name, value in row.items():
         if name.strip() in named:
-            return {}, f"{name.strip()!r} stands twice in this line: remove one of them"
+            return {}, f"duplicate key {name.strip()!r} in this line: remove one of them"
         named[name.strip()] = value
     return named, ""
 
@@ -94,7 +94,7 @@ def _parquet(path: Path, content: bytes) -> tuple[Columns, list[int], list[Findi
     frame = parse_parquet(path, content)
     names = [name.strip() for name in frame.columns]
     if len(set(names)) != len(names):
-        raise FileError(path, "a column stands twice", "rename one of them")
+        raise FileError(path, "duplicate column", "rename one of them")
     columns: Columns = {}
     for name, column in zip(names, frame.columns, strict=True):
         values = frame[column]

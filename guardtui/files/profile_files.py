@@ -125,7 +125,7 @@ def _parse(path: Path, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         line = mark.line + 1 if mark else None
-        raise FileError(path, problem, "mend the YAML", line) from error
+        raise FileError(path, problem, "fix the YAML", line) from error
     except Exception as error:  # the reader of YAML raises many kinds for odd tags and characters
         raise FileError(
             path, "this YAML holds something that cannot be read", "keep to plain texts and lists"

@@ -285,7 +285,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
         )
     names = [str(name).strip() for name in frame.row(0)]
     if len(set(names)) != len(names):
-        raise FileError(path, "a column stands twice in the header", "rename one of them", 1)
+        raise FileError(path, "duplicate column in the header", "rename one of them", 1)
     raw = frame.slice(1).rename(dict(zip(frame.columns, names, strict=True)))
     layout = Layout(starts, stops, separators, separator)
     header = HEADER if separator == "," else f"the header, separated by {_NAMED[separator]}s,"
@@ -313,7 +313,7 @@ def _check_quotes(
         line = int(np.count_nonzero(data[:first] == _NEWLINE)) + 1
         raise FileError(
             path,
-            "a quote stands inside of a field",
+            "unescaped quote inside a field",
             'put the whole field in quotes and double those inside: "say ""hi"""',
             line,
         )

@@ -183,7 +183,7 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
-        remedy = "mend the YAML: quote texts that hold : # or quotes"
+        remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, line) from error
     except Exception as error:  # the reader of YAML raises many kinds for odd tags and comments
         kind = "JSON" if _is_json(path) else "YAML"

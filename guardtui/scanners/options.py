@@ -56,8 +56,8 @@ class ScannerOption:
 CONCURRENCY = ScannerOption(
     "--concurrency",
     "concurrency",
-    "Requests at once, 20 at most to AIRS, which may throttle above 5 (default: 5; for AIRS "
-    "SCAN_CONCURRENCY).",
+    "Maximum concurrent requests (default: 5; for AIRS SCAN_CONCURRENCY, at most 20, and it may "
+    "throttle above 5).",
     "N",
     Kind.INTEGER,
     1,
@@ -73,13 +73,13 @@ RATE = ScannerOption(
 RETRIES = ScannerOption(
     "--retries",
     "retries",
-    "How often is asked again for a prompt that failed (default: 5).",
+    "Retries per failed prompt (default: 5).",
     "N",
     Kind.INTEGER,
     0,
     5,
 )
-FRESH = ScannerOption("--fresh", "fresh", "Ask again for verdicts that are kept.", kind=Kind.FLAG)
+FRESH = ScannerOption("--fresh", "fresh", "Ignore cached verdicts.", kind=Kind.FLAG)
 COMPANIONS = ScannerOption(
     "--with",
     "companion_paths",

@@ -261,7 +261,7 @@ ACTIONS: tuple[Action, ...] = (
         "scan",
         "ctrl+r,alt+l",
         "Scan",
-        "Have AIRS or a judge say of every prompt; in AIRS the definition is put into effect first",
+        "Scan all prompts with AIRS (applies the definition first) or the judge",
         shown=True,
         rank=20,
         menu="s s",

@@ -460,7 +460,7 @@ def test_an_interrupt_says_what_was_done(cloud: Cloud, begin: Begin, airs: Topic
     terminal = begin(*APPLY)
     terminal.expect("waiting for scans")
     terminal.process.send_signal(signal.SIGINT)
-    terminal.expect("it is in the profile; the wait for scans was broken off")
+    terminal.expect("applied; interrupted while waiting for the change to take effect")
     assert terminal.process.wait(120) == 130
     rewrite(cloud, "personal income", "business")
     cloud.faults(propagation="0", faults=["timeout@profile-update=after:0"])

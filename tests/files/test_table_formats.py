@@ -121,7 +121,7 @@ def test_the_delimiter_is_told_by_the_header_alone() -> None:
         ("p.json", b"[]", "the JSON has no columns"),
         ("p.csv", delimited(";") + b"a;b\n", ":4: 2 fields where the header has 4: a text that "
          "holds a semicolon"),
-        ("p.json", b'[{"prompt": "a"},\n 5]', "p.json:2: this element of the array is no JSON"),
+        ("p.json", b'[{"prompt": "a"},\n 5]', "p.json:2: this element of the array is not a JSON"),
         ("p.jsonl", b'{"prompt": [{"role": "user", "content": "a"}]}', "guardtui convert takes"),
     ],
     ids=range(8),

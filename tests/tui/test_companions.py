@@ -136,7 +136,7 @@ async def test_letters_that_remove_are_typed_in_the_line(topic_path: Path) -> No
     first_row_is_fast(
         ("gone.yaml", "there is no such file"),
         ("", "write the path of a topic file"),
-        ("broken.yaml", "mend the YAML"),
+        ("broken.yaml", "fix the YAML"),
         ("tax.yaml", "this file is measured already"),
         ("same.yaml", "is called 'Other' already"),
         ("./other.yaml", "this topic is measured already"),

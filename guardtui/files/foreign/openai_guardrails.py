@@ -33,7 +33,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         if isinstance(value, ValueError):
             problem = str(value)
         elif not isinstance(value, dict):
-            problem = "this line is no JSON object"
+            problem = "this line is not a JSON object"
         elif not isinstance(value.get("data"), str):
             problem = "'data', the prompt, is missing or no text"
         elif not isinstance(value.get("expected_triggers"), dict):

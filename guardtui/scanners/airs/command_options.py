@@ -21,7 +21,7 @@ REGIONS = ("us", "de", "in", "sg")
 BATCH = ScannerOption(
     "--batch",
     "batch",
-    "Send AIRS batches, to be judged when it has time.",
+    "Use the asynchronous batch API of AIRS.",
     kind=Kind.FLAG,
 )
 TENANT = ScannerOption(

@@ -36,7 +36,7 @@ MODELS = (
     ScannerOption(
         "--allow-http",
         "allow_http",
-        "Models may be at http:// elsewhere.",
+        "Allow plain http:// for model endpoints on other machines.",
         kind=Kind.FLAG,
     ),
 )

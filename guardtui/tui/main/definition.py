@@ -102,7 +102,7 @@ class Definition:
                     problem = error
         except SuspendNotSupported:
             self._window.notify(
-                "This terminal cannot be lent to another program.", severity="warning"
+                "This terminal does not support suspending the app.", severity="warning"
             )
             return
         if problem is not None:

@@ -111,7 +111,9 @@ class ColumnPicker(Modal[None]):
         key = self._key
         width = self._choices[self._list.highlighted or 0].width or own_width(key)
         if not width:
-            self.notify("It takes what the others leave: make another one narrower.", timeout=3)
+            self.notify(
+                "This column fills the remaining width; narrow another column instead.", timeout=3
+            )
             return
         self._use(self._wanted.sized(key, width + by, self._prompts), key)
 

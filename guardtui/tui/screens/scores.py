@@ -136,7 +136,7 @@ class ScoresScreen(Screen[None]):
 
     @property
     def action_targets(self) -> Mapping[str, Widget]:
-        """Who does the actions of the registry here."""
+        """The widget that handles the actions of each scope."""
         shared = {f"{SCREEN}.{name}": self for name in SHARED}
         return {SCORES: self, TABLE: self.pane.table, **shared}
 
@@ -344,7 +344,7 @@ class ScoresScreen(Screen[None]):
         """How the epochs of a sample become one score."""
         outputs = self.outputs
         if outputs.samples == len(outputs):
-            self.notify("Every sample is there once: there are no epochs to make one of.")
+            self.notify("Each sample occurs once; there are no epochs to reduce.")
             return
         options = score_choices.reducer_options(outputs.most_epochs)
         chosen = await self._choose("How epochs become one score", options)
