@@ -385,7 +385,7 @@ CASES: dict[str, Case] = {
     "score_groups": opens(ScoreChoice),
     "pinned_scorers": tells("Nothing is pinned"),
     "export_scores": opens(ScoreChoice),
-    "choose_reducer": tells("Every sample is there once"),
+    "choose_reducer": tells("Each sample occurs once"),
     "open_outputs": opens(OpenOutputs),
     "filter_scores": of_scores(lambda screen: screen.pane.filter.has_focus, True),
     "next_value": of_scores(lambda screen: screen.pane.view.search),
