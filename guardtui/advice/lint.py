@@ -10,7 +10,6 @@ from guardtui.advice.lint_advice import (
     SHOWN,
     Advice,
     Removal,
-    count_text,
     field_of,
     file_lines,
     order,
@@ -23,6 +22,7 @@ from guardtui.advice.lint_measured import measured
 from guardtui.advice.wording import exclusions, shortened, without_exclusions
 from guardtui.advice.worth import metrics_of_matches
 from guardtui.domain.example_prompts import EqualTexts, given_examples, named_examples
+from guardtui.domain.figures import count_text
 from guardtui.domain.languages import LANGUAGES, odd_languages
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import Significance
@@ -156,13 +157,3 @@ def quoted(text: str | None) -> str:
     """The start of a text that is not ours, in quotes."""
     text = text or ""
     return f"“{display_start(text, SHOWN)}{'…' if len(text) > SHOWN else ''}”"
-
-
-def rate_text(value: float | None) -> str:
-    """A rate as it is written everywhere; n/a for none."""
-    return "n/a" if value is None else f"{value:.3f}"
-
-
-def count_text(count: int, one: str, many: str) -> str:
-    """A count with its noun."""
-    return f"{count} {one if count == 1 else many}"

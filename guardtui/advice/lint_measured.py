@@ -9,15 +9,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.lint_advice import (
-    Advice,
-    Removal,
-    rate_text,
-    without_examples,
-)
+from guardtui.advice.lint_advice import Advice, Removal, without_examples
 from guardtui.advice.lint_engine import LintEngine
 from guardtui.advice.worth import metrics_of_matches, worth_of_matches
 from guardtui.domain.example_prompts import given_examples
+from guardtui.domain.figures import rate_text
 from guardtui.domain.topic import Topic
 
 Stopped = Callable[[], bool]

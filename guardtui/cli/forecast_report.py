@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from guardtui.domain.evaluation import should_trigger
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.verdicts import Triggered
@@ -152,7 +152,7 @@ def _table(found: RecordedForecast) -> Iterator[str]:
         coverage = found.measured.evaluation.metrics.coverage
         yield (
             f"#{found.measured.number} has scanned this very definition, with a coverage of "
-            f"{_number(coverage)}: that is a measurement, and counts."
+            f"{rate_text(coverage)}: that is a measurement, and counts."
         )
         yield ""
     yield "           expected  95 % interval"
@@ -160,7 +160,7 @@ def _table(found: RecordedForecast) -> Iterator[str]:
         yield f"{name:<10} {expected_text(figure)}"
     if found.compared is not None and rates.better is not None:
         yield (
-            f"{rates.better:.0%} likely that coverage is above {_number(forecast.before)}, "
+            f"{rates.better:.0%} likely that coverage is above {rate_text(forecast.before)}, "
             f"that of #{found.compared.number}, the newest scan of all prompts"
         )
     yield ""
@@ -203,7 +203,3 @@ def _flips(found: RecordedForecast) -> Iterator[str]:
         )
     if len(rows) > LIMIT:
         yield f"  … and {len(rows) - LIMIT} more, which --format json has"
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"

@@ -11,6 +11,7 @@ import click
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import Fraction, Function
+from guardtui.domain.figures import count_text
 
 if TYPE_CHECKING:
     from guardtui.reports.base import GateOutcome, ReportInput
@@ -211,10 +212,10 @@ def _regressions(report: ReportInput, most: int) -> Result:
         text = f"regressions cannot be told: {found.sentence}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
-    text = f"{_count(count, 'regression')}, at most {most} allowed"
+    text = f"{count_text(count, 'regression')}, at most {most} allowed"
     total = len(report.evaluation.keys)
     if compared < total:
-        text += f" ({compared} of {_count(total, 'prompt')} can be compared)"
+        text += f" ({compared} of {count_text(total, 'prompt')} can be compared)"
     if report.evaluation.metrics.open and not failed:
         text += f"; {_not_asked(report.evaluation.metrics.open)}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_COMPLETED)
@@ -244,7 +245,7 @@ def errors_gate(errors: int, unasked: int, most: int | None) -> Result:
     """
     option = "--require-complete" if most is None else "--max-errors"
     failed = errors > (most or 0)
-    text = f"{_count(errors, 'prompt')} without a verdict, at most {most or 0} allowed"
+    text = f"{count_text(errors, 'prompt')} without a verdict, at most {most or 0} allowed"
     if unasked:
         text = f"{_not_asked(unasked)}; {text}"
         return Result(option, State.FAILED, text, Exit.NOT_COMPLETED)
@@ -254,12 +255,8 @@ def errors_gate(errors: int, unasked: int, most: int | None) -> Result:
 
 def _not_asked(unasked: int) -> str:
     verb = "was" if unasked == 1 else "were"
-    return f"{_count(unasked, 'prompt')} {verb} not asked, the scan is not complete"
+    return f"{count_text(unasked, 'prompt')} {verb} not asked, the scan is not complete"
 
 
 def _gate(failed: bool) -> Exit:
     return Exit.GATE_FAILED if failed else Exit.DONE
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

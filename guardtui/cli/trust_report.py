@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from guardtui.cli.forecast_report import expected_of
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.reports.json_report import definition_of, scanner_of
 from guardtui.reports.json_text import dumps
@@ -122,7 +122,7 @@ def _table(found: RecordedTrust) -> Iterator[str]:
         wrong = check.wrong
         yield (
             f"{_scan_name(found, check):<9} {check.prompts:>7}   {_expected(check.expected):<23}  "
-            f"{_rate(check.coverage):<5}  {_WORDS[check.inside]:<6}  "
+            f"{rate_text(check.coverage):<5}  {_WORDS[check.inside]:<6}  "
             f"{_direction(check.direction):<9}  "
             f"{wrong.forecast:>9}  {wrong.kept:>13}  {wrong.engine:>6}"
         )
@@ -153,7 +153,3 @@ def _expected(figure: Expected | None) -> str:
 
 def _direction(right: bool | None) -> str:
     return {True: "right", False: "wrong", None: "–"}[right]
-
-
-def _rate(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from guardtui.domain.statistics import Interval
+
+UNDEFINED = "n/a"
+"""How a rate without a denominator is shown."""
+
 _MOST_DECIMALS = 6
 
 
@@ -11,6 +16,32 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     `plural` is the noun in the plural where that is not formed with "s".
     """
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def rate_text(value: float | None, decimals: int = 3) -> str:
+    """Return a rate with so many decimals, `n/a` where it is undefined."""
+    return UNDEFINED if value is None else f"{value:.{decimals}f}"
+
+
+def interval_text(interval: Interval | None, decimals: int = 3) -> str:
+    """Return an interval as `0.694 – 0.832`; "" where there is none."""
+    if interval is None:
+        return ""
+    return f"{interval.low:.{decimals}f} – {interval.high:.{decimals}f}"
+
+
+def bracketed(interval: Interval | None, decimals: int = 2) -> str:
+    """Return an interval in brackets, `[0.69 – 0.83]`; "" where there is none."""
+    return f"[{interval_text(interval, decimals)}]" if interval is not None else ""
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time to come, roughly: `12 s`, `5 min`, `2.5 h`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def threshold_text(value: float) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from guardtui.domain.audit import Audit, Conflict, Kind, Label
 from guardtui.domain.document import Foreign, Phrase, Quote, quoting
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
-from guardtui.reports.base import ReportError, rate_text
+from guardtui.reports.base import ReportError
 from guardtui.reports.renderers import render
 
 FORMATS = ("table", "json", "md", "html")

@@ -27,7 +27,7 @@ from guardtui.domain.document import (
     View,
     quoting,
 )
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.verdicts import Outcome
@@ -44,8 +44,7 @@ from guardtui.reports.audit_base import (
     scanner_text,
     verdict_text,
 )
-from guardtui.reports.base import rate_text
-from guardtui.reports.rates import counts_text, interval_text, rates_table
+from guardtui.reports.rates import counts_text, rates_table
 from guardtui.reports.terms import AUDIT_TERMS
 
 _LABELS_SHOWN = 3  # of one prompt in a line

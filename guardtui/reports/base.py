@@ -17,7 +17,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
-from guardtui.domain.figures import threshold_text
+from guardtui.domain.figures import UNDEFINED, change_text, rate_text, threshold_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 GROUP = "guardtui.reports"
 """Entry-point group by which other packages add formats: a name and a `Writer`."""
-
-UNDEFINED = "n/a"
-"""How a rate without a denominator is shown."""
 
 _BUILT_IN = {
     "table": "guardtui.reports.topic_text",
@@ -383,19 +380,9 @@ def matched_part(code: int) -> str:
     return f"example {code}" if code else "description"
 
 
-def rate_text(value: float | None) -> str:
-    """A rate with three decimals."""
-    return UNDEFINED if value is None else f"{value:.3f}"
-
-
 def delta_text(value: float | None) -> str:
-    """A difference of rates with its sign; empty when there is none to tell."""
-    if value is None:
-        return ""
-    # What rounds to nothing has no sign.
-    if abs(value) < 0.0005:
-        return "±0.000"
-    return f"{'+' if value > 0 else '−'}{abs(value):.3f}"
+    """A difference of rates with its sign; empty when there is none."""
+    return "" if value is None else change_text(value)
 
 
 def missing_text(report: ReportInput) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import RATES, Metrics
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, Row, rate_text
+from guardtui.reports.base import ReportInput, Row
 from guardtui.reports.findings import (
     about,
     claim,

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.document import Column, Phrase, Table
-from guardtui.domain.figures import change_text
+from guardtui.domain.figures import change_text, interval_text, rate_text
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.separation import SeparationChange
 from guardtui.domain.significance import CHANGES, ChangeInterval
-from guardtui.domain.statistics import Interval, rate_intervals
-from guardtui.reports.base import delta_text, rate_text
+from guardtui.domain.statistics import rate_intervals
+from guardtui.reports.base import delta_text
 
 Row = tuple[Phrase, ...]
 
@@ -48,11 +48,6 @@ def rates_table(
     width = len(columns)
     filled = ((*row[:width], *[""] * (width - len(row))) for row in rows)
     return Table(columns, tuple(filled), named="Rates")
-
-
-def interval_text(interval: Interval | None) -> str:
-    """Return an interval with three decimals; "" for none."""
-    return "" if interval is None else f"{interval.low:.3f} – {interval.high:.3f}"
 
 
 def change_interval_text(interval: ChangeInterval | SeparationChange | None) -> str:

@@ -18,8 +18,7 @@ from guardtui.domain.document import (
     Section,
     Table,
 )
-from guardtui.domain.figures import count_text
-from guardtui.reports.base import UNDEFINED
+from guardtui.domain.figures import UNDEFINED, count_text
 from guardtui.reports.score_base import ScoreReport
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.session.score_run import JudgeResult

@@ -26,20 +26,13 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.evaluation import ENGINE
-from guardtui.domain.figures import capitalized, count_text
+from guardtui.domain.figures import UNDEFINED, capitalized, count_text, interval_text, rate_text
 from guardtui.domain.guardrail import guardrail_label, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
-from guardtui.reports.base import (
-    UNDEFINED,
-    ReportInput,
-    delta_text,
-    missing_text,
-    rate_text,
-    usage_text,
-)
+from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
 from guardtui.reports.rates import Row as RateRow
-from guardtui.reports.rates import change_interval_text, counts_text, interval_text, rates_table
+from guardtui.reports.rates import change_interval_text, counts_text, rates_table
 from guardtui.reports.terms import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.topic_prompts import topic_prompts
 from guardtui.session.history import recorded_history

@@ -27,11 +27,11 @@ from guardtui.domain.document import (
     View,
     quoting,
 )
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import UNDEFINED, capitalized, interval_text, rate_text
 from guardtui.domain.metrics import RATE_TITLES, RATES
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.statistics import rate_intervals
-from guardtui.reports.base import UNDEFINED, delta_text, rate_text
+from guardtui.reports.base import delta_text
 from guardtui.reports.compared.base import (
     GONE,
     Compared,
@@ -42,7 +42,7 @@ from guardtui.reports.compared.base import (
     side_text,
 )
 from guardtui.reports.compared.base import Item as ComparedPrompt
-from guardtui.reports.rates import change_interval_text, interval_text
+from guardtui.reports.rates import change_interval_text
 from guardtui.reports.terms import CHANGE_TERMS, RATE_TERMS
 from guardtui.session.named import Mistakes
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from guardtui.reports.base import UNDEFINED, ReportInput, rate_text
+from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
+from guardtui.reports.base import ReportInput
 from guardtui.reports.html import charts
 from guardtui.reports.html.charts import ChartRenderer
 from guardtui.reports.html.page import Content, Markup, figure, join, paragraph, table, tag
-from guardtui.reports.rates import interval_text
 
 if TYPE_CHECKING:
     from guardtui.advice.curves import CurvePoint
