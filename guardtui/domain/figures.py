@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from guardtui.domain.statistics import Interval
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guardtui.domain.statistics import Interval
 
 UNDEFINED = "n/a"
 """How a rate without a denominator is shown."""
