@@ -110,6 +110,10 @@ class Document(ABC):
         """With the label of each row turned round."""
 
     @abstractmethod
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        """With other values in a row, by the file's own names of columns, or its label turned."""
+
+    @abstractmethod
     def removed(self, rows: Rows) -> bytes:
         """Without the rows."""
 
@@ -221,6 +225,20 @@ class _Delimited(_Text):
     def relabelled(self, rows: Rows) -> bytes:
         return self.cells(self._bounds(self.expected, rows), opposite)
 
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        changes = []
+        for name in self.raw.columns:
+            if name in values or (turned and name == self.expected):
+                ((start, stop),) = self._bounds(name, np.array([row]))
+                cell = self.body[start:stop].decode()
+                if name in values:
+                    # A cell in quotes stays in quotes.
+                    new = _field(values[name], self._separator, always=cell.startswith('"'))
+                else:
+                    new = opposite(cell)
+                changes.append((start, stop, new.encode()))
+        return self.splice(changes)
+
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
         model = self.model(expected)
         values = {
@@ -236,9 +254,9 @@ class _Delimited(_Text):
         )
 
 
-def _field(text: str, separator: str) -> str:
-    """A field as RFC 4180 has it."""
-    if separator in text or _NEEDS_QUOTES.search(text):
+def _field(text: str, separator: str, *, always: bool = False) -> str:
+    """A field as RFC 4180 has it, in quotes where it needs them or `always`."""
+    if always or separator in text or _NEEDS_QUOTES.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text
 
@@ -252,22 +270,19 @@ def _past_blanks(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _member(line: str, name: str) -> tuple[int, int]:
-    """Where the value of a member stands in a text that holds one JSON object.
+def _members(line: str) -> dict[str, tuple[int, int]]:
+    """Where the value of each member stands in a text that holds one JSON object.
 
     Of several of one name the last counts, as it does for the reader. Raises ValueError.
     """
-    found: tuple[int, int] | None = None
+    found: dict[str, tuple[int, int]] = {}
     place = line.index("{")
     while line[place] != "}":  # a comma, or the brace that opens
         key, place = _DECODER.raw_decode(line, _past_blanks(line, place + 1))
         start = _past_blanks(line, _past_blanks(line, place) + 1)
         _, stop = _DECODER.raw_decode(line, start)
-        if key == name:
-            found = start, stop
+        found[key] = start, stop
         place = _past_blanks(line, stop)
-    if found is None:
-        raise ValueError(f"there is no {name}")
     return found
 
 
@@ -290,10 +305,32 @@ class _JsonLines(_Text):
         bounds = []
         for row in rows.tolist():
             line = self._line(row)
-            start, stop = _member(line, self.expected)
+            start, stop = _members(line)[self.expected]
             offset = int(self.starts[row]) + len(line[:start].encode())
             bounds.append((offset, offset + len(line[start:stop].encode())))
         return self.cells(bounds, _opposite_value)
+
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        line = self._line(row)
+        members = _members(line)
+        changes = [
+            (*members[name], _value_like(line[slice(*members[name])], text))
+            for name, text in values.items()
+            if name in members
+        ]
+        if turned:
+            start, stop = members[self.expected]
+            changes.append((start, stop, _opposite_value(line[start:stop])))
+        missing = {name: text for name, text in values.items() if name not in members}
+        if missing:
+            # Behind the last member, as the others are written.
+            end = max(stop for _, stop in members.values())
+            compact = line.strip() == _dump(json.loads(line), compact=True)
+            new = _dump(missing, compact=compact)[1:-1]
+            changes.append((end, end, f"{',' if compact else ', '}{new}"))
+        for start, stop, new in sorted(changes, reverse=True):
+            line = line[:start] + new + line[stop:]
+        return self.splice([(int(self.starts[row]), int(self.stops[row]), line.encode())])
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
         return self.behind(self._new_row(prompt, expected, others))
@@ -371,6 +408,20 @@ def _dump(row: dict[str, Any], *, compact: bool) -> str:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":") if compact else (", ", ": "))
 
 
+def _value_like(value: str, text: str) -> str:
+    """A text as JSON in the place of a value: a number or a list stays one where it reads so."""
+    if not value.startswith('"'):
+        try:
+            known = json.loads(text)
+            same = json.dumps(known, allow_nan=False) == text
+            same = same and known is not None and not isinstance(known, str)
+        except (ValueError, RecursionError):
+            same = False
+        if same:
+            return text
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _opposite_value(value: str) -> str:
     """The opposite of a label that stands in JSON: true, 1, "yes"."""
     try:
@@ -418,6 +469,16 @@ class _Parquet(Document):
         places[rows] = len(old) + np.arange(len(rows))
         both = pl.concat([old, changed])
         return self._written(self.frame.with_columns(both.gather(places)))
+
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        frame = self.frame
+        if turned:
+            spelled = opposite(str(frame[self.expected].cast(pl.String)[row]))
+            values = {**values, self.expected: spelled}
+        one = frame[row].with_columns(
+            self._as_stored(name, [text]) for name, text in values.items()
+        )
+        return self._written(pl.concat([frame[:row], one, frame[row + 1 :]]))
 
     def removed(self, rows: Rows) -> bytes:
         stay = np.ones(self.frame.height, bool)

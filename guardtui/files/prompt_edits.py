@@ -9,13 +9,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
+from guardtui.domain.prompt_edit import (
+    Add,
+    PromptEdit,
+    Relabel,
+    Remove,
+    Rewrite,
+    prompt_problem,
+    text_problem,
+)
 from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError
+from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import Document, Rows, column_of, document_of
 from guardtui.files.prompt_files import RawRows, parse_prompts, read_rows
 from guardtui.files.table_formats import is_packed, pack, unpack
+
+_NAME_SHOWN = 40  # characters of a column's name in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +73,8 @@ def edit_prompts(
     if found.unread or not _same(found, prompts):
         raise PromptsChangedError(path)
     document = document_of(path, content, found, prompts)
-    after, texts, labels, count = _edited(path, prompts, edit, document)
+    plan = _planned(path, prompts, edit, document)
+    after, count = plan.after, plan.count
     if not count:
         return EditedPrompts(prompts, 0, before, before)
     if is_packed(before):
@@ -72,7 +84,7 @@ def edit_prompts(
     except PromptSetError as error:
         why = f"this edit would leave no usable prompt set: {error.findings[0].message}"
         raise FileError(path, why, "nothing was written") from error
-    if not (result.prompts.equals(texts) and np.array_equal(result.expected, labels)):
+    if not plan.is_read_back(result):
         raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"
         )
@@ -112,16 +124,41 @@ def _own_columns(prompts: PromptSet) -> tuple[str, ...]:
     return ("prompt", "expected", "intent") if prompts.intent_given else ("prompt", "expected")
 
 
-def _edited(
-    path: Path, prompts: PromptSet, edit: PromptEdit, document: Document
-) -> tuple[bytes, pl.Series, NDArray[np.bool_], int]:
-    """The new content, its prompts and labels as they ought to be, and how many rows it touches."""
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """The new content of a file, and what must be read from it.
+
+    `texts` and `labels` are those of all rows, `others` the further columns where they are
+    written too; `count` rows are touched.
+    """
+
+    after: bytes
+    texts: pl.Series
+    labels: NDArray[np.bool_]
+    count: int
+    others: pl.DataFrame | None = None
+
+    def is_read_back(self, result: PromptSet) -> bool:
+        """Whether what was read from the new content is what was meant."""
+        others = self.others
+        return (
+            result.prompts.equals(self.texts)
+            and np.array_equal(result.expected, self.labels)
+            and (others is None or result.frame[list(result.extra_columns)].equals(others))
+        )
+
+
+def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: Document) -> _Plan:
+    """Work out an edit. Raises FileError for one that cannot be made."""
     texts, labels = prompts.prompts, prompts.expected
+    if isinstance(edit, Rewrite):
+        return _rewritten(path, prompts, edit, document)
     if isinstance(edit, Add):
-        _check_text(path, edit)
+        _check(path, prompt_problem(edit.prompt, prompts))
+        _check_texts(path, edit.others)
         others = _known_columns(path, prompts, document.raw, edit.others)
         added = pl.Series([edit.prompt], dtype=pl.String)
-        return (
+        return _Plan(
             document.added(edit.prompt, edit.expected, others),
             pl.concat([texts, added]),
             np.append(labels, edit.expected),
@@ -133,17 +170,42 @@ def _edited(
             rows = rows[labels[rows] != edit.expected]
         labels = labels.copy()
         labels[rows] = ~labels[rows]
-        return document.relabelled(rows), texts, labels, len(rows)
+        return _Plan(document.relabelled(rows), texts, labels, len(rows))
     if isinstance(edit, Remove):
         if len(rows) == len(prompts):
             raise FileError(path, "no prompt would be left", "nothing was written")
         stay = np.ones(len(prompts), bool)
         stay[rows] = False
-        return document.removed(rows), texts.filter(pl.Series(stay)), labels[stay], len(rows)
+        return _Plan(document.removed(rows), texts.filter(pl.Series(stay)), labels[stay], len(rows))
     counts = np.ones(len(prompts), np.intp)
     counts[rows] = 2
     places = np.repeat(np.arange(len(prompts)), counts)
-    return document.duplicated(rows), texts.gather(places), labels[places], len(rows)
+    return _Plan(document.duplicated(rows), texts.gather(places), labels[places], len(rows))
+
+
+def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: Document) -> _Plan:
+    """Change the cells of a row that are to be others; 0 rows are touched where none is."""
+    row = int(_rows_of(path, prompts, frozenset((edit.key,)))[0])
+    _check(path, prompt_problem(edit.prompt, prompts, edit.key))
+    _check_texts(path, edit.others)
+    values = _known_columns(path, prompts, document.raw, edit.others)
+    values = {
+        name: text
+        for name, text in {document.prompt: edit.prompt, **values}.items()
+        if (document.raw[name][row] or "") != text
+    }
+    texts, labels = prompts.prompts.to_list(), prompts.expected.copy()
+    texts[row], labels[row] = edit.prompt, edit.expected
+    turned = bool(prompts.expected[row]) != edit.expected
+    own = dict(zip(_extra(document.raw, prompts), prompts.extra_columns, strict=True))
+    others = prompts.frame[list(prompts.extra_columns)]
+    for name, text in values.items():
+        if name != document.prompt:
+            others[row, own[name]] = text
+    if not (values or turned):
+        return _Plan(b"", prompts.prompts, labels, 0)
+    after = document.rewritten(row, values, turned=turned)
+    return _Plan(after, pl.Series("prompt", texts, dtype=pl.String), labels, 1, others)
 
 
 def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
@@ -159,24 +221,27 @@ def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
     return rows
 
 
-def _check_text(path: Path, edit: Add) -> None:
-    for text in (edit.prompt, *edit.others.values()):
-        if "\0" in text:
-            raise FileError(path, "the new prompt holds a NUL, which no text file can", "remove it")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise FileError(
-                path, "the new prompt holds half of a surrogate pair", "remove it"
-            ) from error
+def _check(path: Path, problem: str) -> None:
+    if problem:
+        raise FileError(path, problem, "nothing was written")
+
+
+def _check_texts(path: Path, others: dict[str, str]) -> None:
+    for name, text in others.items():
+        _check(path, text_problem(text, f"column {display_start(name, _NAME_SHOWN)}"))
+
+
+def _extra(raw: pl.DataFrame, prompts: PromptSet) -> list[str]:
+    """The file's own names of the columns without a meaning of their own, in their order."""
+    ours = {column_of(raw, name) for name in _own_columns(prompts)}
+    return [name for name in raw.columns if name not in ours]
 
 
 def _known_columns(
     path: Path, prompts: PromptSet, raw: pl.DataFrame, others: dict[str, str]
 ) -> dict[str, str]:
     """Values by the file's own name of their column; an exact name goes before any other case."""
-    ours = {column_of(raw, name) for name in _own_columns(prompts)}
-    extra = [name for name in raw.columns if name not in ours]
+    extra = _extra(raw, prompts)
     names = {name.strip().lower(): name for name in reversed(extra)}
     names |= {name: name for name in extra}
     names |= dict(zip(prompts.extra_columns, extra, strict=True))

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove
+from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove, Rewrite
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
@@ -79,7 +79,7 @@ class PromptFile:
             result = edit_prompts(self.path, old, edit, backup_folder=backups)
             if not result.count:
                 return "nothing to change: the prompts are so already"
-            done = _told(edit, result.count, self.path)
+            done = _told(edit, result.count, self.path, old)
             digest = hashlib.sha256(result.after).hexdigest()
             self._steps.append(_Step(result.before, old, digest, done))
             self._forget_oldest()
@@ -162,13 +162,18 @@ def _signature(path: Path) -> _Signature | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _told(edit: PromptEdit, count: int, path: Path) -> str:
+def _told(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
     prompts = f"{count} prompt{'s' * (count != 1)}"
     name = display_text(path.name)
     if isinstance(edit, Add):
         return f"{prompts} added to {name}"
     if isinstance(edit, Remove):
         return f"{prompts} removed from {name}"
+    if isinstance(edit, Rewrite):
+        row = old.row_of(edit.key)
+        same = row is not None and old.prompts[row] == edit.prompt
+        verdicts = "" if same else "; verdicts recorded for its old text no longer count"
+        return f"{prompts} edited in {name}{verdicts}"
     what = "relabelled" if isinstance(edit, Relabel) else "duplicated"
     return f"{prompts} {what} in {name}"
 

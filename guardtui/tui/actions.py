@@ -505,6 +505,17 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "add_like_this", "I", "Add one like this", "Begin with the text of this prompt", RESULTS
     ),
+    Action(
+        "edit_prompt",
+        "E",
+        "Edit the prompt",
+        "Its text, its label and every further column, in the file",
+        RESULTS,
+        shown=True,
+        rank=4,
+        footer="Edit",
+        menu="e",
+    ),
     Action("duplicate_prompts", "d", "Duplicate", "Copy the marked rows in the file", RESULTS),
     Action(
         "remove_prompts",

@@ -263,13 +263,15 @@ column may find no room, and is then left out.""",
         ),
     ),
     "prompt": PaneHelp(
-        "A new prompt",
+        "A prompt",
         """\
-Adds a prompt with its label to your prompt set. The label says whether the prompt belongs to the
-topic, whatever the scanner makes of it.""",
+Adds a prompt to your prompt set, or edits one: its text, its label and its further columns. The
+label says whether the prompt belongs to the topic, whatever the scanner makes of it. With another
+text a prompt is another one: verdicts that were recorded for the old text no longer count. u in
+the results undoes it.""",
         ("expected",),
         (),
-        (NEXT, ("^s or F2", "Add it"), ("Space", "On the label: turn it"), CLOSE),
+        (NEXT, ("^s or F2", "Save it"), ("Space", "On the label: turn it"), CLOSE),
     ),
     "views": PaneHelp(
         "Views",
@@ -438,7 +440,7 @@ _BY_CLASS = {
     "CommandPalette": "palette",
     "ColumnPicker": "columns",
     "ViewList": "views",
-    "AddPrompt": "prompt",
+    "PromptDialog": "prompt",
     "SettingsScreen": "settings",
     "ThemeScreen": "theme",
     "Choice": "choice",

@@ -8,16 +8,17 @@ import gzip
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import xlsxwriter
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
+from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove, Rewrite
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
@@ -138,6 +139,11 @@ def test_removing_leaves_all_other_lines(
     assert path.read_bytes() == expected
 
 
+def row_start(content: bytes, line: int) -> int:
+    """Where a line begins."""
+    return len(content) - len(content.split(b"\n", line - 1)[-1])
+
+
 def row_bytes(content: bytes, line: int) -> bytes:
     """The bytes of the row that begins in a line, found one by one."""
     quoted, row = False, b""
@@ -163,6 +169,39 @@ def test_added_and_removed_is_as_before(
     assert content.rstrip() in path.read_bytes()
     edited(path, more, Remove(keys(more, len(prompts))))
     assert path.read_bytes() == content
+
+
+@SHARED
+@given(content=files(), data=st.data(), prompt=PROMPT, note=CELL)
+def test_rewritten_and_back_leaves_all_other_rows(
+    tmp_path: Path, content: bytes, data: st.DataObject, prompt: str, note: str
+) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    row = data.draw(st.integers(2, len(prompts) - 1))
+    others = [text for place, text in enumerate(prompts.prompts) if place != row]
+    assume(prompt not in others)
+    (key,) = keys(prompts, row)
+    label = data.draw(st.booleans())
+    once = edited(path, prompts, Rewrite(key, prompt, label, {"note": note}))
+    assert once.frame[row].select("prompt", "expected", "Note").row(0) == (prompt, label, note)
+    rest = [place for place in range(len(prompts)) if place != row]
+    assert once.frame[rest].drop("line").equals(prompts.frame[rest].drop("line"))
+    start = row_start(content, prompts.frame["line"][row])
+    stop = start + len(row_bytes(content, prompts.frame["line"][row]))
+    written = path.read_bytes()
+    end = row_bytes(written, once.frame["line"][row])
+    assert written[:start] == content[:start]
+    # A carriage return before the line feed is no part of the row's last cell.
+    assert (
+        written[start + len(end.removesuffix(b"\r")) :]
+        == content[stop - content[start:stop].endswith(b"\r") :]
+    )
+    (key,) = keys(once, row)
+    text, expected, old = prompts.frame[row].select("prompt", "expected", "Note").row(0)
+    assume(text not in others)
+    back = edited(path, once, Rewrite(key, text, expected, {"note": old}))
+    assert back.frame.equals(prompts.frame)
 
 
 @SHARED
@@ -230,6 +269,15 @@ REFUSED: dict[str, tuple[PromptEdit, str]] = {
 }
 
 
+REFUSED |= {
+    "rewritten as nothing": (Rewrite(1, "", False), "empty prompt"),
+    "rewritten too long": (Rewrite(1, "x" * (1 << 21), False), "1 MiB"),
+    "rewritten as another row": (Rewrite(1, "d", False), "line . has the same prompt"),
+    "rewritten with a NUL": (Rewrite(1, "x", False, {"note": "\0"}), "column note holds a NUL"),
+    "rewritten without a column": (Rewrite(1, "x", False, {"note": "x"}), "no column 'note'"),
+}
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(("edit", "said"), REFUSED.values(), ids=REFUSED)
 def test_refused_before_anything_is_written(
@@ -244,7 +292,10 @@ def test_refused_before_anything_is_written(
     else:
         frame.write_parquet(path)
     prompts, before = load_prompts(path), path.read_bytes()
-    if not isinstance(edit, Add):
+    if isinstance(edit, Rewrite):
+        (key,) = keys(prompts, edit.key)
+        edit = replace(edit, key=key)
+    elif not isinstance(edit, Add):
         edit = type(edit)(keys(prompts, *edit.keys))
     with pytest.raises(FileError, match=said) as caught:
         edit_prompts(path, prompts, edit, backup_folder=tmp_path / "backups")
@@ -418,10 +469,62 @@ def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.
     assert result["Prompt"].to_list() == ["a", "a", "c", "d", "e"]
     assert result["N"].to_list() == [1.5, 1.5, 2.0, 3.0, 7.0]
     assert result["expected"].to_list() == [labels[0], *labels[:1], *labels[2:], labels[0]]
+    first = int(prompts.keys[0])
+    turned = edited(path, prompts, Rewrite(first, "z", False, {"N": "", "ok": "false"}))
+    one = pl.read_parquet(path)
+    assert one.schema == frame.schema
+    assert one["N"].to_list()[:2] == [None, 1.5]
+    assert one["Prompt"].to_list() == ["z", "a", "c", "d", "e"]
+    assert one["ok"].to_list()[0] is False
+    (first,) = keys(turned, 0)
+    prompts = edited(path, turned, Rewrite(first, "y", True, {"N": "1.5", "ok": "true"}))
+    with pytest.raises(FileError, match="Float32"):
+        edit_prompts(path, prompts, Rewrite(int(prompts.keys[1]), "a", True, {"N": "x"}))
     with pytest.raises(FileError, match="Float32"):
         edit_prompts(path, prompts, Add("e", True, {"n": "seven"}))
     with pytest.raises(FileError, match="Boolean"):
         edit_prompts(path, prompts, Add("e", True, {"ok": "seven"}))
+
+
+def test_a_rewritten_cell_keeps_its_quotes_and_its_type(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    text = 'note,"prompt",Expected,intent\r\n"n","a",YES,block\r\n,b, no ,block\r\nm,c,1,block'
+    prompts = write(path, text)
+    (first, second) = sorted(keys(prompts, 0, 1), key=list(prompts.keys).index)
+    once = edited(path, prompts, Rewrite(first, 'say "x"\nthen, y', False, {"note": ""}))
+    changed = text.replace('"n","a",YES', '"","say ""x""\nthen, y",NO')
+    assert path.read_bytes().decode() == changed
+    edited(path, once, Rewrite(second, "b", True))
+    assert path.read_bytes().decode() == changed.replace(", no ,", ", yes ,")
+    path = tmp_path / "p.jsonl"
+    text = JSONL.replace('"expected ": 0, ', "")
+    prompts = write(path, text)
+    rows = prompts.keys.tolist()
+    once = edited(path, prompts, Rewrite(rows[0], "é\n", False, {"n": "2.5", "deep": "x"}))
+    changed = text.replace('"a\\u00e9",  "Expected":true', '"é\\n",  "Expected":false')
+    changed = changed.replace('"n": 1.0}', '"n": 2.5, "deep": "x"}')
+    assert path.read_bytes().decode() == changed
+    once = edited(path, once, Rewrite(rows[2], "c", True, {"deep": '{"a": [2]}'}))
+    once = edited(path, once, Rewrite(rows[3], "d", False, {"n": "null"}))
+    changed = changed.replace('{"Expected":[1]}', '{"a": [2]}')
+    last = '"Expected":0,"intent":"block"'
+    changed = changed.replace(f"{last}}}", f'{last},"n":"null"}}')
+    assert path.read_bytes().decode() == changed
+    edited(path, once, Rewrite(int(once.keys[0]), "é\n", False, {"n": "NaN"}))
+    assert '"n": "NaN"' in path.read_text("utf-8")
+
+
+def test_a_rewrite_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, HEADER + "a,true,block\na,true,block\nb,false,block\n")
+    before = path.stat().st_mtime_ns
+    same = edit_prompts(path, prompts, Rewrite(int(prompts.keys[2]), "b", False))
+    assert (same.count, path.stat().st_mtime_ns) == (0, before)
+    # A repeat may stay one, but its text cannot be given to another row.
+    turned = edited(path, prompts, Rewrite(int(prompts.keys[1]), "a", False))
+    assert turned.expected.tolist() == [True, False, False]
+    with pytest.raises(FileError, match="line 2 has the same prompt"):
+        edit_prompts(path, turned, Rewrite(int(turned.keys[2]), "a", False))
 
 
 def test_many_rows(tmp_path: Path) -> None:
@@ -521,7 +624,15 @@ def test_edits_of_a_json_array(tmp_path: Path, data: st.DataObject, number: int)
         assert len(json.loads(path.read_text("utf-8"))) == 4 - len(places)
     write(path, ARRAY)
     turned = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
-    assert path.read_text("utf-8") == ARRAY.replace("1.0", "0.0").replace('"No"', '"Yes"')
+    changed = ARRAY.replace("1.0", "0.0").replace('"No"', '"Yes"')
+    assert path.read_text("utf-8") == changed
+    (key,) = keys(turned, 0)
+    again = edited(path, turned, Rewrite(key, "f", True, {"x": "1"}))
+    first = '"prompt": "f", "expected": true, "intent": "block", "x": "1"}'
+    assert first in path.read_text("utf-8").splitlines()[1]
+    (key,) = keys(again, 0)
+    assert path.read_text("utf-8").splitlines()[2:] == changed.splitlines()[2:]
+    turned = edited(path, again, Rewrite(key, "é ] , [", True, {"x": ""}))
     added = edited(path, turned, Add("e", False, {"x": "y"}))
     assert added.prompts.to_list()[-2:] == ["d", "e"]
     assert path.read_text("utf-8").endswith("}\n]\n")

@@ -53,7 +53,6 @@ from guardtui.tui.actions import (
 from guardtui.tui.airs.dialogs import RemoteTopicsDialog, TopicText, delete_dialog
 from guardtui.tui.help import OVERVIEW, PANES
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.agreeing import AgreementDialog
 from guardtui.tui.screens.columns import ColumnPicker
@@ -69,6 +68,7 @@ from guardtui.tui.screens.menu import MenuScreen
 from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.screens.open_outputs import OpenOutputs
 from guardtui.tui.screens.panel import PanelDialog
+from guardtui.tui.screens.prompt_dialog import PromptDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
 from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
@@ -357,8 +357,9 @@ CASES: dict[str, Case] = {
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "clear_marks": Case(marks, 0, marked),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
-    "add_prompt": opens(AddPrompt),
-    "add_like_this": opens(AddPrompt),
+    "add_prompt": opens(PromptDialog),
+    "add_like_this": opens(PromptDialog),
+    "edit_prompt": opens(PromptDialog),
     "duplicate_prompts": Case(prompts, 15),
     "remove_prompts": Case(prompts, 13),
     "undo_prompts": Case(prompts, 14, duplicated),

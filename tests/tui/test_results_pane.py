@@ -10,13 +10,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from guardtui.domain.prompt_edit import Add, Duplicate, Relabel, Remove
+from guardtui.domain.prompt_edit import Add, Duplicate, Relabel, Remove, Rewrite
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.messages import ExampleWanted, PromptEditWanted, PromptUndoWanted
 from guardtui.tui.results import FILTERS, RARE
-from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.dialogs import Confirm
+from guardtui.tui.screens.prompt_dialog import PromptDialog
 from guardtui.tui.widgets.filter_bar import FilterBar
 from tests.tui.results_app import HOSTILE_COLUMN, ROWS, Sent, notes, on_all, sent, topic_path
 from tests.tui.stages import first_is_fast, first_row_is_fast
@@ -113,9 +113,9 @@ async def test_many_are_asked_about(
 async def test_a_prompt_is_added(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "the prompt is empty" in frame(app))
+        await until(pilot, lambda: "! empty prompt" in frame(app))
         await pilot.press(*"new one", "tab", "space")
         await until(pilot, lambda: "[ ] does not belong" in frame(app))
         await pilot.press("tab", *"wea")
@@ -131,7 +131,7 @@ async def test_a_prompt_is_added(topic_path: Path, sent: Sent) -> None:
 async def test_a_prompt_like_another_begins_with_its_values(topic_path: Path, sent: Sent) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("down", "down", "down", "I")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         area = app.screen.query_one(TextArea)
         assert area.text == ROWS[3][0]
         await pilot.press("!", "f2")
@@ -139,10 +139,59 @@ async def test_a_prompt_like_another_begins_with_its_values(topic_path: Path, se
         others = {"Category": "two words", "risk": "2.5", HOSTILE_COLUMN: "\x1b[31mred"}
         assert edits(sent) == [Add(f"{ROWS[3][0]}!", True, others)]
         await pilot.press("I")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert len(sent) == 1
+
+    await on_all(topic_path, run)
+
+
+async def test_a_prompt_is_edited_with_all_its_columns(topic_path: Path, sent: Sent) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("down", "down", "down", "E")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        assert "Edit the prompt of line 5" in frame(app)
+        assert app.screen.query_one(TextArea).text == ROWS[3][0]
+        values = [one.value for one in app.screen.query(Input)]
+        assert values == ["two words", "2.5", "\x1b[31mred"]
+        assert "[b]␛]0;x␇note" in frame(app)
+        await pilot.press("!", "tab", "space", "tab", "tab", "end", "0", "enter")
+        await until(pilot, lambda: len(sent) == 1)
+        (key,) = keys_of(main, 3)
+        assert edits(sent) == [Rewrite(key, f"{ROWS[3][0]}!", False, {"risk": "2.50"})]
+        assert app.screen is main
+        # Nothing changed: nothing is written.
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is main)
+        assert len(sent) == 1
+
+    await on_all(topic_path, run)
+
+
+async def test_a_text_that_cannot_be_a_prompt_is_refused_in_the_dialog(
+    topic_path: Path, sent: Sent
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        area = app.screen.query_one(TextArea)
+        for text, problem in (
+            (" \n", "! empty prompt: write one"),
+            (ROWS[1][0], "! line 3 has the same prompt already"),
+        ):
+            area.text = text
+            await pilot.pause()
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda problem=problem: problem in frame(app))  # type: ignore[misc]
+        # What was written is not thrown away by one key.
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: app.screen is main)
+        assert not sent
 
     await on_all(topic_path, run)
 
@@ -248,18 +297,67 @@ async def test_a_prompt_half_written_is_not_thrown_away_by_one_key(topic_path: P
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         main.panes.results.table.focus()
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press(*"half", "escape")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: app.screen is main)
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
+
+    await on_all(topic_path, run)
+
+
+async def test_an_edited_prompt_stays_selected_and_is_shown_as_it_is_now(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        pane, text = main.panes.results, ROWS[2][0]
+
+        def selected(column: str) -> object:
+            row_id = pane.table.cursor_row_id
+            row = None if row_id is None or pane.results is None else pane.results.row_of(row_id)
+            shown = main.state.prompts
+            if row is None or pane.results is None or pane.results.prompts is not shown:
+                return None
+            return shown.frame[column][row]
+
+        async def edited(*keys: str) -> None:
+            await pilot.press("E")
+            await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+            await pilot.pause()
+            await pilot.press(*keys, "ctrl+s")
+            await until(pilot, lambda: app.screen is main)
+
+        await pilot.press("home", "down", "down")
+        await until(pilot, lambda: selected("prompt") == text)
+        await edited(*" now?")
+        await until(pilot, lambda: selected("prompt") == f"{text} now?")
+        messages = [one.message for one in app.said.messages]
+        assert any("verdicts recorded for its old text no longer count" in one for one in messages)
+        # Another category is no other prompt: the row, its key and its verdicts stay.
+        key = pane.table.cursor_row_id
+        await edited("tab", "tab", "end", *" 3")
+        await until(pilot, lambda: selected("Category") == "two words 3")
+        assert pane.table.cursor_row_id == key
+        # A label that takes it out of the view takes the table to all prompts.
+        await pilot.press("slash", *"expected:true", "enter")
+        await until(pilot, lambda: pane.results is not None and len(pane.results) == 4)
+        pane.table.select_row(key)
+        await edited("tab", "space")
+        await until(pilot, lambda: selected("expected") is False)
+        assert pane.table.cursor_row_id == key
+        assert not pane.view.search
+        await pilot.press("u")
+        await until(pilot, lambda: bool(main.state.prompts.expected[2]))
+        await pilot.press("u")
+        await until(pilot, lambda: main.state.prompts.frame["Category"][2] == "two words")
+        await pilot.press("u")
+        await until(pilot, lambda: selected("prompt") == text)
+        assert selected("Category") == "two words"
 
     await on_all(topic_path, run)

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.add_prompt import AddPrompt
+from guardtui.tui.screens.prompt_dialog import PromptDialog
 from tests.tui import settling
 from tests.tui.results_app import ROWS, on_all
 from tests.tui.test_loop import drive, frame, settled, topic_path, until
@@ -180,7 +180,7 @@ async def test_a_prompt_that_was_added_is_selected_and_one_that_came_back(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         pane = main.panes.results
         await pilot.press("2", "i")
-        await until(pilot, lambda: isinstance(app.screen, AddPrompt))
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
         await pilot.pause()
         await pilot.press(*"May I deduct a new desk?", "ctrl+s")
         await until(pilot, lambda: app.screen is main)

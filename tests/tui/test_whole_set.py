@@ -27,10 +27,10 @@ from guardtui.shards.whole_set import WholeSet
 from guardtui.shards.work import Job
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
+from guardtui.tui.screens.prompt_dialog import PromptDialog
 from guardtui.tui.screens.whole_set import WholeSetDialog, WholeSetFeature
 from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import TOPIC, frame, ready, settled, until
@@ -202,7 +202,7 @@ async def test_prompts_of_a_sample_are_not_edited(folder: Path, key: str) -> Non
         await until(stage.pilot, lambda: bool(stage.told))
         assert "these prompts are of a large set" in stage.told[-1]
         assert "change all.csv and evaluate it into another folder" in stage.told[-1]
-        assert not isinstance(stage.app.screen, AddPrompt)
+        assert not isinstance(stage.app.screen, PromptDialog)
         assert stage.main.services.workspace.prompts is prompts
         assert files() == before
 

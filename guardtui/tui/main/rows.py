@@ -40,8 +40,9 @@ class Rows:
         self.actions: Mapping[str, ActionMethod] = {"to_regression": self.to_regression}
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Build the rows of another evaluation, beside the screen."""
-        if new.evaluation is not old.evaluation or new.comparison is not old.comparison:
+        """Build the rows of another evaluation, or with other columns, beside the screen."""
+        same = new.evaluation is old.evaluation and new.comparison is old.comparison
+        if not same or new.evaluated is not old.evaluated:
             self.build(self._table.view)
 
     def build(self, view: View) -> None:

@@ -13,7 +13,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.metrics import metrics_by_group
 from guardtui.domain.operating_point import FITTED, SHIPPED
-from guardtui.domain.prompt_edit import Add, PromptEdit
+from guardtui.domain.prompt_edit import Add, PromptEdit, Rewrite
 from guardtui.domain.prompts import Finding, check_prompt_set
 from guardtui.domain.topic import violations
 from guardtui.scanners.base import ScannerError
@@ -76,15 +76,18 @@ class WorkspaceFiles:
         self._window.start(self._edit_prompts(edit), group="prompts")
 
     async def _edit_prompts(self, edit: PromptEdit | None) -> None:
-        """Edit the prompts; one that was added or has come back is selected, to see its score."""
+        """Edit the prompts; one that was added or rewritten, or has come back, is selected."""
         workspace = self._services.workspace
-        before = workspace.prompts.keys
+        before = workspace.prompts
         await self._services.sync.edit_prompts(edit)
-        if edit is None or isinstance(edit, Add):
-            now = workspace.prompts.keys
-            new = now[~np.isin(now, before)]
-            if len(new):
-                self._window.panes.results.select_when_shown(int(new[0]))
+        now = workspace.prompts
+        if now is before or not (edit is None or isinstance(edit, Add | Rewrite)):
+            return
+        new = now.keys[~np.isin(now.keys, before.keys)]
+        if len(new):
+            self._window.panes.results.select_when_shown(int(new[0]), now)
+        elif isinstance(edit, Rewrite):  # with the text of before
+            self._window.panes.results.select_when_shown(edit.key, now)
 
     def save_view(self, event: ViewSaved) -> None:
         """Save a view in the session: another window may have saved one meanwhile."""

@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove
-from guardtui.domain.text import display_start, display_text, hidden_characters
+from guardtui.domain.prompt_edit import (
+    Add,
+    Duplicate,
+    PromptEdit,
+    Relabel,
+    Remove,
+    Rewrite,
+    prompt_problem,
+    text_problem,
+)
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import EXAMPLES_AT_MOST
 from guardtui.tui.clipboard import copy_to_system
 from guardtui.tui.messages import ExampleWanted, PromptEditWanted, PromptUndoWanted
 from guardtui.tui.rows_text import prompts_as_lines, rows_as_tsv
-from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.dialogs import Confirm
+from guardtui.tui.screens.prompt_dialog import ColumnField, PromptDialog, PromptText
 
 if TYPE_CHECKING:
     from guardtui.tui.widgets.results_pane import ResultsPane
@@ -26,6 +36,8 @@ TERMINAL_CHARACTERS = 500_000
 
 _LISTED = 3
 _CHARACTERS = 60
+_NAME_SHOWN = 40  # characters of a column's name in a message
+_SUGGESTED = 200  # values of a column that are suggested, at most
 
 
 class PromptActions:
@@ -198,31 +210,80 @@ class PromptActions:
         return "\n".join(lines)
 
     def add_prompt(self) -> None:
-        self._ask_for_prompt(Add("", True))
+        self._add(PromptText("", True))
 
     def add_like_this(self) -> None:
-        row, results = self._selected_row(), self._pane.results
+        row = self._selected_row()
+        if row is not None:
+            self._add(self._text_of(row))
+
+    def edit_prompt(self) -> None:
+        """Edit the selected prompt, with all its columns; marks are of no account."""
+        results = self._pane.results
+        row = None if self._refused() else self._selected_row()
         if row is None or results is None:
             return
-        prompts = results.prompts
-        others = {name: str(prompts.frame[name][row] or "") for name in prompts.extra_columns}
-        self._ask_for_prompt(
-            Add(str(prompts.prompts[row]), bool(results.evaluation.expected[row]), others)
-        )
+        prompts, start = results.prompts, self._text_of(row)
+        key = int(prompts.keys[row])
 
-    def _ask_for_prompt(self, start: Add) -> None:
+        def problem(written: PromptText) -> str:
+            return prompt_problem(written.prompt, prompts, key) or _columns_problem(written)
+
+        def answered(written: PromptText | None) -> None:
+            if written is not None and written != start:
+                changed = {
+                    name: text
+                    for name, text in written.others.items()
+                    if text != start.others.get(name)
+                }
+                edit = Rewrite(key, written.prompt, written.expected, changed)
+                self._pane.post_message(PromptEditWanted(edit))
+
+        line = int(prompts.frame["line"][row])
+        columns = [_column(prompts, name) for name in prompts.extra_columns]
+        dialog = PromptDialog(f"Edit the prompt of line {line}", "Save", start, columns, problem)
+        self._pane.app.push_screen(dialog, answered)
+
+    def _text_of(self, row: int) -> PromptText:
+        assert self._pane.results is not None  # noqa: S101 - the row is its own
+        prompts = self._pane.results.prompts
+        others = {name: str(prompts.frame[name][row] or "") for name in prompts.extra_columns}
+        return PromptText(str(prompts.prompts[row]), bool(prompts.expected[row]), others)
+
+    def _add(self, start: PromptText) -> None:
         if self._refused():
             return
         results = self._pane.results
         if results is None:
             self._pane.notify("The prompts are not evaluated yet.")
             return
-        column = results.prompts.category_column
-        names = [] if column is None else results.prompts.groups(column)[1]
-        categories = [name for name in names if name != "(none)" and display_text(name) == name]
+        prompts = results.prompts
+        category = prompts.category_column
+        columns = [] if category is None else [_column(prompts, category)]
 
-        def answered(edit: Add | None) -> None:
-            if edit is not None:
+        def problem(written: PromptText) -> str:
+            return prompt_problem(written.prompt, prompts) or _columns_problem(written)
+
+        def answered(written: PromptText | None) -> None:
+            if written is not None:
+                edit = Add(written.prompt, written.expected, written.others)
                 self._pane.post_message(PromptEditWanted(edit))
 
-        self._pane.app.push_screen(AddPrompt(start, column, categories), answered)
+        dialog = PromptDialog("Add a prompt", "Add", start, columns, problem)
+        self._pane.app.push_screen(dialog, answered)
+
+
+def _column(prompts: PromptSet, name: str) -> ColumnField:
+    """A column with its values, where they are few enough to be suggested."""
+    if prompts.frame[name].n_unique() > _SUGGESTED:
+        return ColumnField(name)
+    names = prompts.groups(name)[1]
+    return ColumnField(name, [value for value in names if value != "(none)"])
+
+
+def _columns_problem(written: PromptText) -> str:
+    problems = (
+        text_problem(text, f"column {display_start(name, _NAME_SHOWN)}")
+        for name, text in written.others.items()
+    )
+    return next(filter(None, problems), "")

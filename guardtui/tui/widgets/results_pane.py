@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from guardtui.domain.filter_language import RowFilter
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import Rows, parse_filter
 from guardtui.domain.text import display_start, display_text
 from guardtui.session.views import (
@@ -58,6 +59,7 @@ class ResultsPane(Vertical):
         """Why the prompts cannot be edited; "" where they can."""
         self._chosen = False
         self._wanted: int | None = None
+        self._outdated: PromptSet | None = None  # prompts in which it is not to be selected
         self._asked_for_all = False
         self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
@@ -91,15 +93,17 @@ class ResultsPane(Vertical):
         self._draw(results)
         self._select_wanted(results)
 
-    def select_when_shown(self, row_id: int) -> None:
-        """Select a prompt as soon as it is evaluated; among all, where the view leaves it out."""
+    def select_when_shown(self, row_id: int, prompts: PromptSet) -> None:
+        """Select a prompt once these prompts are shown; among all, where the view leaves it out."""
         self._wanted, self._asked_for_all = row_id, False
+        shown = None if self.results is None else self.results.prompts
+        self._outdated = None if shown is prompts else shown
         if self.results is not None:
             self._select_wanted(self.results)
 
     def _select_wanted(self, results: Results) -> None:
         wanted = self._wanted
-        if wanted is None or results.row_of(wanted) is None:
+        if wanted is None or results.prompts is self._outdated or results.row_of(wanted) is None:
             return
         if self.table.select_row(wanted):
             self._chosen = True
@@ -435,6 +439,9 @@ class ResultsPane(Vertical):
 
     def action_add_like_this(self) -> None:
         self._prompts.add_like_this()
+
+    def action_edit_prompt(self) -> None:
+        self._prompts.edit_prompt()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step_back":
