@@ -28,6 +28,7 @@ from guardtui.app.remote_topics import RemoteTopics
 from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
+from guardtui.app.trials import Trials
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
@@ -127,6 +128,7 @@ class Services:
             author,
             jobs,
         )
+        self.trials = Trials(self.store, workspace, self.editing, author, jobs)
         self.decisions = Decisions(
             self.store,
             workspace,
@@ -154,6 +156,7 @@ class Services:
             self.lint,
             self.operating_point,
             self.next_steps,
+            self.trials,
         ):
             self.store.subscribe(listener.state_changed)
 
@@ -168,6 +171,7 @@ class Services:
             self.author.notify("Your unsaved edits are back; Undo returns to the file.")
         elif self.workspace.draft_offer is not None:
             await self._offer_draft()
+        await self.trials.open()
         scanner, works = None, True
         while works and scanner is not self.engine.scanner:  # another one was chosen meanwhile
             scanner = self.engine.scanner
@@ -206,6 +210,7 @@ class Services:
 
     async def close(self) -> None:
         """Finish what must be finished, and close the caches and the session's file."""
+        await self.trials.close()
         await self.engine.close()
         await self.deployment.close()
         await self.scans.close()

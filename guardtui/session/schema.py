@@ -67,6 +67,14 @@ _SCHEMA_6 = """
 ALTER TABLE iteration ADD COLUMN forecast BLOB NOT NULL DEFAULT x'';
 """
 
+# Definitions that were measured between iterations; figures only, and few.
+_SCHEMA_7 = """
+CREATE TABLE trial (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
+  created TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL, prompt_set TEXT NOT NULL,
+  metrics TEXT NOT NULL);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_1,
     _SCHEMA_2,
@@ -74,6 +82,7 @@ MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_4,
     _SCHEMA_5,
     _SCHEMA_6,
+    _SCHEMA_7,
 )
 """One script for each version of the schema; its version is the number of scripts that have run."""
 

@@ -133,6 +133,14 @@ ACTIONS: tuple[Action, ...] = (
         menu="h,f h",
     ),
     Action(
+        "show_trials",
+        "alt+shift+t,super+t",
+        "Trials",
+        "What was measured at the last pauses, with its figures; any of them back by Enter",
+        letters="T",
+        menu="T",
+    ),
+    Action(
         "next_pane",
         "f5,ctrl+n",
         "Next pane",

@@ -60,6 +60,19 @@ The same is measured again after each pause in typing.""",
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
     ),
+    "trials": PaneHelp(
+        "Trials",
+        """\
+What you tried: each pause after an edit leaves the definition with its figures, and the guardrail
+that they are about. The newest stands first, and the same definition only once; twenty are kept
+with the session, also when you quit. ▲ and ▼ compare coverage with that of the definition in the
+editor. ≠ stands where nothing is to be compared: prompts or labels have changed since, or another
+guardrail or threshold was measured. ● is the definition in the editor. Bringing one back is one
+edit, and Undo takes it back.""",
+        ("coverage",),
+        (),
+        (("↑ ↓", "Choose a trial"), ("Enter", "Bring it back into the editor"), CLOSE),
+    ),
     "effects": PaneHelp(
         "What each part of the definition does",
         """\

@@ -58,10 +58,11 @@ class TaskJob:
 class TaskJobs:
     """Jobs as plain tasks; `finished` waits until none is left and raises what one raised.
 
-    Work of the groups `idle` is never begun: edits are measured only where that is the subject.
+    Work of the groups `idle` is never begun: edits are measured, and pauses waited for, only where
+    that is the subject.
     """
 
-    def __init__(self, idle: Collection[str] = ("next step",)) -> None:
+    def __init__(self, idle: Collection[str] = ("next step", "trial")) -> None:
         self._idle = idle
         self._jobs: list[tuple[str, TaskJob]] = []
 

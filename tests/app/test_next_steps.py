@@ -182,7 +182,7 @@ def test_a_gain_is_shown_with_its_interval() -> None:
 
 
 def opened(path: Path) -> Opened:
-    return Opened(path, jobs=TaskJobs(idle=()))
+    return Opened(path, jobs=TaskJobs(idle=("trial",)))
 
 
 def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:

@@ -78,6 +78,7 @@ from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
+from guardtui.tui.screens.trials import TrialList
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
 from guardtui.tui.widgets.editor import Field
@@ -279,6 +280,7 @@ CASES: dict[str, Case] = {
     "next_steps": opens(NextStepList),
     "keep": opens(Confirm, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
+    "show_trials": opens(TrialList),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
     "show_check": opens(TextPage),
@@ -705,6 +707,7 @@ OPENED: dict[str, Prepare] = {
     "search": by_letter("r"),
     **{pane: at(selector) for pane, selector in PLACES.items()},
     "history": by_key("f4"),
+    "trials": by_key("T"),
     "export": by_key("f8"),
     "choice": choice,
     "scanner": by_key("f9"),

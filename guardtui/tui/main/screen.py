@@ -56,6 +56,7 @@ from guardtui.tui.screens.suggesting import Suggestions
 from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
+from guardtui.tui.screens.trials import TrialsFeature
 from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
@@ -136,6 +137,7 @@ class MainScreen(Screen[None]):
             EngineSettings(services, window),
             CompanionsFeature(services, window),
             HistoryFeature(services, window),
+            TrialsFeature(services, window),
             self.export,
             LintFeature(services, window),
             ThresholdFeature(services, window),

@@ -1,0 +1,183 @@
+"""Trials: each definition that was measured when the author paused, to look back at and take back.
+
+A trial is recorded after the pause and written beside the screen, so that typing never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from guardtui.app.editing import Editing
+from guardtui.app.ports import Author, Jobs
+from guardtui.app.state import AppState, Store
+from guardtui.domain.edit_names import edit_names
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.session.store import StoreError
+from guardtui.session.trials import TRIALS_AT_MOST, Trial, add_trial, read_trials
+from guardtui.session.workspace import Workspace, now
+
+PAUSE = 1.0
+"""Seconds without an edit, after a definition was measured, that make it a trial.
+
+Previews come between two words already; a trial is what the author stopped to look at.
+"""
+
+_GROUP = "trial"
+_WRITING = "trial file"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEntry:
+    """A trial as it is listed beside the definition of now.
+
+    `change` is its coverage less that of now, None where the two cannot be compared: `apart` says
+    why then. `changes` are what it changed against the trial before it, empty of the oldest.
+    """
+
+    trial: Trial
+    is_current: bool
+    change: float | None
+    apart: str
+    changes: tuple[str, ...]
+
+
+class Trials:
+    """Records trials, lists them and brings one back."""
+
+    def __init__(
+        self, store: Store, workspace: Workspace, editing: Editing, author: Author, jobs: Jobs
+    ) -> None:
+        self._store, self._workspace, self._editing = store, workspace, editing
+        self._author, self._jobs = author, jobs
+        self.pause = PAUSE
+        self._trials: list[Trial] = []
+        self._pending: Evaluation | None = None
+        self._unwritten: list[Trial] = []
+        self._one_at_a_time = asyncio.Lock()
+        self._problem = ""
+
+    # --- recording ------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Read the trials of earlier runs."""
+        try:
+            self._trials = await asyncio.to_thread(read_trials, self._workspace.store)
+        except StoreError as problem:
+            self._author.notify(f"Earlier trials cannot be read: {problem}", severity="error")
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Wait for a pause after each measured definition; an edit ends the wait."""
+        edited = new.topic != old.topic or new.prompts is not old.prompts
+        if edited:
+            self._pending = None
+            self._jobs.cancel(_GROUP)
+        evaluation = new.evaluation
+        if evaluation is None or (evaluation is old.evaluation and not edited):
+            return
+        if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
+            return  # a newer preview is on its way
+        if evaluation.metrics.open or evaluation.metrics.coverage is None:
+            return  # a part of the prompts, or of a scan
+        self._pending = evaluation
+        self._jobs.start(self._after_pause(), group=_GROUP, exclusive=True)
+
+    async def _after_pause(self) -> None:
+        await asyncio.sleep(self.pause)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)  # the next key does not cancel it
+
+    def _record(self) -> None:
+        """Make a trial of what was measured last."""
+        evaluation, self._pending = self._pending, None
+        if evaluation is None or (self._trials and self._trials[0].has_figures_of(evaluation)):
+            return
+        trial = Trial(
+            now(),
+            evaluation.topic,
+            evaluation.settings,
+            evaluation.prompt_set,
+            evaluation.metrics,
+        )
+        others = [one for one in self._trials if one.topic != trial.topic]
+        self._trials = [trial, *others][:TRIALS_AT_MOST]
+        self._unwritten.append(trial)
+
+    async def _write(self) -> None:
+        """Write what is not written yet; the author is notified of a failure once."""
+        async with self._one_at_a_time:
+            while self._unwritten:
+                trial = self._unwritten[0]
+                try:
+                    await asyncio.to_thread(add_trial, self._workspace.store, trial)
+                except StoreError as problem:
+                    if str(problem) != self._problem:
+                        self._problem = str(problem)
+                        self._author.notify(
+                            f"Trials are not kept on disk: {problem}", severity="error"
+                        )
+                    return
+                self._problem = ""
+                del self._unwritten[0]
+
+    async def close(self) -> None:
+        """Record and write what the last pause left."""
+        self._record()
+        await self._write()
+
+    # --- looking back ---------------------------------------------------------------------
+
+    def listed(self) -> list[TrialEntry]:
+        """Return the trials, the newest first, beside the definition of now.
+
+        What was measured a moment ago is among them.
+        """
+        self._jobs.cancel(_GROUP)
+        self._record()
+        self._jobs.start(self._write(), group=_WRITING)
+        state = self._store.state
+        current = state.evaluation
+        if current is not None and not current.key.same_subject(
+            state.topic, state.prompts.fingerprint
+        ):
+            current = None
+        return [
+            _entry(trial, before, state, current)
+            for trial, before in zip_longest(self._trials, self._trials[1:])
+        ]
+
+    def bring_back(self, trial: Trial) -> None:
+        """Make a trial's definition the one in the editor, as one step."""
+        if self._editing.replace(trial.topic):
+            self._author.notify("The trial is in the editor; Undo returns to what was there.")
+        else:
+            self._author.notify("This definition is in the editor already.")
+
+
+def _entry(
+    trial: Trial, before: Trial | None, state: AppState, current: Evaluation | None
+) -> TrialEntry:
+    apart = _apart(trial, state, current)
+    coverage = None if current is None else current.metrics.coverage
+    change = None
+    if not apart and coverage is not None and trial.metrics.coverage is not None:
+        change = trial.metrics.coverage - coverage
+    changes = () if before is None else edit_names(before.topic, trial.topic)
+    return TrialEntry(trial, trial.topic == state.topic, change, apart, changes)
+
+
+def _apart(trial: Trial, state: AppState, current: Evaluation | None) -> str:
+    """Why the coverage of a trial cannot be held against that of now; "" where it can."""
+    if trial.prompt_set != state.prompts.fingerprint:
+        return "prompts changed"
+    if current is None or current.metrics.coverage is None:
+        return "not measured now"
+    if _same_but_threshold(trial.settings) != _same_but_threshold(current.settings):
+        return "other guardrail"
+    return "other threshold" if trial.settings.threshold != current.settings.threshold else ""
+
+
+def _same_but_threshold(settings: ScannerSettings) -> ScannerSettings:
+    """Settings by which figures compare; a revision comes with every definition."""
+    return replace(settings, threshold=None, threshold_source="", revision="")

@@ -1,0 +1,80 @@
+"""Trials in the session's file: the newest twenty of a topic, each definition once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.topic import Topic
+from guardtui.session.store import SessionStore
+from guardtui.session.trials import TRIALS_AT_MOST, Trial, add_trial, read_trials
+
+ENGINE = ScannerSettings("local", "static-1, x", 0.5, "fitted to 30 labels")
+AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
+
+
+def trial(text: str, settings: ScannerSettings = ENGINE, tp: int = 5) -> Trial:
+    topic = Topic(name="T", description=text, examples=("a ↵ é", "b"))
+    return Trial("2026-01-02T03:04:05+00:00", topic, settings, "f" * 64, Metrics(tp, 4, 3, 2, 1))
+
+
+def test_what_is_written_is_read_the_newest_first(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    assert read_trials(store) == []
+    written = [trial("one"), trial("two", AIRS), trial("three")]
+    for one in written:
+        add_trial(store, one)
+    assert read_trials(SessionStore(tmp_path / "t.yaml")) == written[::-1]
+    assert read_trials(SessionStore(tmp_path / "other.yaml")) == []
+
+
+def test_a_definition_stands_once_with_its_newest_figures(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    for one in (trial("one"), trial("two"), trial("one", AIRS, tp=9)):
+        add_trial(store, one)
+    assert read_trials(store) == [trial("one", AIRS, tp=9), trial("two")]
+
+
+def test_the_oldest_go(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    add_trial(SessionStore(tmp_path / "other.yaml"), trial("other"))
+    for number in range(TRIALS_AT_MOST + 3):
+        add_trial(store, trial(f"{number}"))
+    found = [one.topic.description for one in read_trials(store)]
+    assert found == [f"{number}" for number in range(TRIALS_AT_MOST + 2, 2, -1)]
+    with store.connection() as database:
+        (count,) = database.execute("SELECT count(*) FROM trial").fetchone()
+    assert count == TRIALS_AT_MOST + 1
+    assert len(read_trials(SessionStore(tmp_path / "other.yaml"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("topic", "{"),
+        ("topic", "[]"),
+        ("scanner", '{"nme": 1}'),
+        ("scanner", "3"),
+        ("scanner", '{"name": "local", "identity": null}'),
+        ("scanner", '{"name": "local", "identity": "", "threshold": "x"}'),
+        ("scanner", '{"name": "local", "identity": "", "threshold": 7}'),
+        ("metrics", '{"tp": 1}'),
+        ("metrics", '{"tp": -1, "tn": 1, "fp": 1, "fn": 1}'),
+        ("metrics", '{"tp": true, "tn": 1, "fp": 1, "fn": 1}'),
+        ("metrics", "[]"),
+        ("metrics", b"\xff"),
+    ],
+)
+def test_a_damaged_trial_is_left_out(tmp_path: Path, column: str, value: object) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    add_trial(store, trial("one"))
+    add_trial(store, trial("two"))
+    with store.transaction() as database:
+        database.execute(
+            f"UPDATE trial SET {column} = ? WHERE topic LIKE '%two%'",
+            (value,),
+        )
+    assert read_trials(store) == [trial("one")]
