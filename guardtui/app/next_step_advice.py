@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.editing import Editing
-from guardtui.app.next_steps import NextSteps, missing_prompts, next_steps
+from guardtui.app.label_step import label_need, label_step
+from guardtui.app.next_steps import NextStep, NextSteps, missing_prompts, next_steps
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
 from guardtui.app.workspace_sync import WorkspaceSync
@@ -18,6 +20,7 @@ from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
 
 PAUSE = 0.5
 """Seconds after a preview before edits are measured: they are for an author who is thinking."""
@@ -44,12 +47,13 @@ class NextStepAdvice:
         editing: Editing,
         sync: WorkspaceSync,
         operating_point: OperatingPoint,
+        surveys: PromptSurveys,
         author: Author,
         jobs: Jobs,
     ) -> None:
         self._store, self._refinement, self._jobs = store, refinement, jobs
         self._editing, self._sync, self._author = editing, sync, author
-        self._operating_point = operating_point
+        self._operating_point, self._surveys = operating_point, surveys
         self.pause = PAUSE
         self._found: _Found | None = None
 
@@ -90,7 +94,24 @@ class NextStepAdvice:
         state = self._store.state
         better = state.better if state.evaluation is evaluation else None
         forecast = state.forecast if state.evaluation is evaluation else None
-        self._publish(next_steps(topic, prompts, found.result, better, forecast))
+        steps = next_steps(topic, prompts, found.result, better, forecast)
+        if not steps.steps:
+            step = await self._labels(found.result, evaluation, prompts)
+            steps = steps if step is None else replace(steps, steps=(step,))
+        self._publish(steps)
+
+    async def _labels(
+        self, found: SearchResult, evaluation: Evaluation, prompts: PromptSet
+    ) -> NextStep | None:
+        """The step of labelling more prompts, where only that would tell more."""
+        need = label_need(found, evaluation)
+        if need is None:
+            return None
+        try:
+            survey = await self._surveys.survey(evaluation, prompts, quiet=True)
+        except ScannerError:
+            return None  # the preview by the same engine has told the author
+        return None if survey is None else label_step(need, found, survey)
 
     async def take(self, here: Topic, proposal: Proposal) -> None:
         """Take a proposal for a definition into the editor.

@@ -33,19 +33,22 @@ class StepKind(StrEnum):
     FIT = "fit the threshold"
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
+    LABEL = "label prompts"
 
 
 @dataclass(frozen=True, eq=False)
 class NextStep:
     """One thing to do, in words that are safe to show; what it gains where that was measured.
 
-    An edit has its `proposal`.
+    An edit has its `proposal`. `detail` says more, and `keys` name the prompts that it is about.
     """
 
     kind: StepKind
     text: str
     gain: Gain | None = None
     proposal: Proposal | None = None
+    detail: str = ""
+    keys: tuple[int, ...] = ()
 
     @property
     def line(self) -> str:

@@ -22,6 +22,7 @@ from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import problems_shown
 from guardtui.app.profile_changes import ProfileChanges
+from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Refinement
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import RemoteTopics
@@ -119,12 +120,14 @@ class Services:
         self.refinement = Refinement(
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
+        self.surveys = PromptSurveys(self.store, self.engine)
         self.next_steps = NextStepAdvice(
             self.store,
             self.refinement,
             self.editing,
             self.sync,
             self.operating_point,
+            self.surveys,
             author,
             jobs,
         )

@@ -53,9 +53,10 @@ of the figures. Taking one is an edit like any other, and can be undone.""",
         """\
 What to do now, at most five, the best first: fit the threshold, take an edit that is measured
 already, check the likely flips of a guardrail that has answered, add prompts where there are too
-few. An edit comes with the gain of coverage that is expected on other prompts and its 80 %
-interval; one whose interval reaches 0 is not offered. “Nothing measured helps” is a good answer.
-The same is measured again after each pause in typing.""",
+few, label more of them where no edit can be told from chance. An edit comes with the gain of
+coverage that is expected on other prompts and its 80 % interval; one whose interval reaches 0 is
+not offered. “Nothing measured helps” is a good answer. The same is measured again after each pause
+in typing.""",
         ("coverage",),
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),

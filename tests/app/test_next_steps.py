@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 from guardtui.advice.candidates import Kind
+from guardtui.advice.duplicates import Duplicates
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
+from guardtui.advice.prompt_set import Survey
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app import refinement
+from guardtui.app.label_step import WIDE, label_need, label_step
 from guardtui.app.next_step_advice import taken_prompts
 from guardtui.app.next_steps import (
     MOST_STEPS,
@@ -28,10 +31,11 @@ from guardtui.app.next_steps import (
     next_steps,
 )
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import BetterThreshold
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast, fit
 from guardtui.forecast.readings import EngineReader
@@ -339,6 +343,92 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
         third = app.services.state.next
         assert third is not None
         assert third.result is not second.result
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+def finds_nothing(monkeypatch: pytest.MonkeyPatch, *lows: float, found: int = 9) -> None:
+    """Have edits measured, and none that helps for certain."""
+
+    def fake(
+        objective: Objective, topic: Topic, rows: MeasuredRows, stopped: Stopped
+    ) -> SearchResult:
+        return result(topic, *(proposal(topic, low) for low in lows), found=found)
+
+    monkeypatch.setattr(refinement, "advise", fake)
+
+
+@pytest.mark.parametrize("lows", [(), (-0.02,)])
+async def test_where_nothing_else_tells_labels_are_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lows: tuple[float, ...]
+) -> None:
+    finds_nothing(monkeypatch, *lows)
+    async with opened(written(tmp_path)) as app:
+        state = app.services.state
+        assert state.next is not None
+        assert state.evaluation is not None
+        need = label_need(state.next.result, state.evaluation)
+        assert need is not None
+        (step,) = state.next.steps
+        assert step.kind is StepKind.LABEL
+        assert step.gain is None
+        assert step.line == (
+            f"Label about {need.more} more prompts like these 6: nothing else will tell"
+        )
+        rows = [state.prompts.row_of(key) for key in step.keys]
+        assert len(set(rows)) == 6
+        assert None not in rows
+        # Whose coverage it is stands beside the figure, and what the labels would bring.
+        assert "With 30 labels the coverage of the embedded engine" in step.detail
+        assert f"about {need.wanted}, of the same kinds, would make it ±0.050" in step.detail
+        assert ("that may be chance" in step.detail) == bool(lows)
+        assert state.prompts.prompts[rows[0]] in step.detail
+
+
+async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, found=0)
+    async with opened(written(tmp_path)) as app:
+        state = app.services.state
+        assert state.next is not None
+        assert state.next.steps == ()
+        assert state.evaluation is not None
+        topic = state.topic
+        assert label_need(None, state.evaluation) is None
+        assert label_need(result(topic, proposal(topic, 0.01)), state.evaluation) is None
+        assert label_need(result(topic), state.evaluation) is not None
+
+
+def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
+    """An evaluation of as many prompts of either label, so many right and wrong."""
+    each = right + wrong
+    duty = np.repeat([True, False], each)
+    triggered = np.where(np.tile(np.arange(each) < wrong, 2), ~duty, duty).astype(np.int8)
+    verdicts = type(evaluation.verdicts)(
+        triggered, np.full(2 * each, np.nan, np.float32), np.full(2 * each, -1, np.int16)
+    )
+    keys = np.arange(2 * each, dtype=np.uint64)
+    return replace(evaluation, keys=keys, expected=duty, verdicts=verdicts)
+
+
+def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    few = with_counts(bench.evaluated(like_labels), 24, 6)
+    need = label_need(result(bench.topic), few)
+    assert need is not None
+    assert need.labels == 60
+    times = need.wanted / need.labels
+    many = with_counts(few, round(24 * times), round(6 * times))
+    interval = coverage_interval(many.metrics)
+    assert interval is not None
+    assert (interval.high - interval.low) / 2 == pytest.approx(WIDE, rel=0.15)
+    assert label_need(result(bench.topic), with_counts(few, 2400, 600)) is None
+    # A scan without scores has no verdicts that are less sure than others.
+    pairs = Duplicates((), 0, 0, 0.9, exact=True, among=20)
+    survey = Survey(bench.prompts, few, (), NONE, None, pairs, ())
+    assert label_step(need, result(bench.topic), survey) is None
 
 
 # --- taken ----------------------------------------------------------------------------------

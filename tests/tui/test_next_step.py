@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.next_steps import NextSteps
+from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
@@ -15,7 +16,7 @@ from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.dialogs import Confirm
 from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.widgets.next_line import NextLine
-from tests.tui.test_loop import frame, ready, until
+from tests.tui.test_loop import frame, ready, settled, until
 
 
 @pytest.fixture
@@ -107,3 +108,28 @@ async def test_a_small_screen_shows_the_line_too(sample: Path) -> None:
         gain = steps.best.gain
         assert gain is not None
         assert f"{gain.low:+.3f}" in frame(app)
+
+
+async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
+    app = GuardtuiApp(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.services.next_steps.pause = 86_400.0  # no other steps come
+        await pilot.press("y")
+        await until(pilot, lambda: settled(main))
+        keys = tuple(main.state.prompts.keys[:6].tolist())
+        text = "Label about 90 more prompts like these 6: nothing else will tell"
+        step = NextStep(StepKind.LABEL, text, detail="With 40 labels …", keys=keys)
+        main.services.store.publish(replace(main.state, next=NextSteps(main.state.topic, (step,))))
+        await until(pilot, lambda: text[:40] in frame(app))
+        await pilot.press("ctrl+@", "w")
+        await until(pilot, lambda: isinstance(app.screen, NextStepList))
+        await until(pilot, lambda: "With 40 labels" in frame(app))
+        await pilot.press("enter")
+        pane = main.panes.results
+        await until(pilot, lambda: pane.results is not None and len(pane.results) == 6)
+        assert pane.results is not None
+        assert {pane.results.row_id(place) for place in range(6)} == set(keys)
+        assert any("I adds one like" in one.message for one in app.said.messages)
+        await pilot.press("escape")
+        await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)

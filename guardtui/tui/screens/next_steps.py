@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from rich.text import Text
 
 from guardtui.advice.objective import CONFIDENCE
@@ -15,10 +16,12 @@ from guardtui.domain.topic import Topic
 from guardtui.tui.actions import action_named, first_key, menu_paths
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
+from guardtui.tui.results import Picked
 from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.refining import proposal_text
 
 MEASURING = "measuring edits …"
+LABEL_HERE = "where labels teach"
 LATER = "edits are measured once the prompts are embedded and no scan is under way"
 
 _EXPLAINED = {
@@ -74,7 +77,7 @@ def step_text(here: Topic, step: NextStep) -> Text:
     """All there is to say of a step."""
     if step.proposal is not None:
         return proposal_text(here, step.proposal)
-    return Text(_EXPLAINED[step.kind])
+    return Text(f"{step.detail}\n" if step.detail else _EXPLAINED[step.kind])
 
 
 class NextStepFeature:
@@ -144,6 +147,12 @@ class NextStepFeature:
             await self._services.operating_point.fit_again()
         elif step.kind is StepKind.CHECK:
             self._window.perform("check_flips")
+        elif step.kind is StepKind.LABEL:
+            self._window.panes.show("results")
+            self._window.panes.results.pick(Picked(LABEL_HERE, np.array(step.keys, np.uint64)))
+            self._window.notify(
+                "Label more prompts like these: I adds one like the selected one, Esc shows all."
+            )
         else:
             self._window.panes.show("results")
             self._window.notify("i in the results adds a prompt.")

@@ -14,7 +14,6 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from guardtui.advice.prompt_set import Survey
-from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.scanners.base import ScannerError
@@ -160,7 +159,6 @@ class PromptSetFeature:
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
-        self._surveys = PromptSurveys(services.store, services.engine)
         self._dialog: PromptSetDialog | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "show_prompt_set": window.action(self.show_prompt_set, group="prompt-set")
@@ -179,7 +177,7 @@ class PromptSetFeature:
             return
         quiet = services.scans.under_way  # its own progress stays in sight
         try:
-            survey = await self._surveys.survey(state.evaluation, state.evaluated, quiet=quiet)
+            survey = await services.surveys.survey(state.evaluation, state.evaluated, quiet=quiet)
         except ScannerError as error:
             self._window.notify(str(error), severity="error")
             return
