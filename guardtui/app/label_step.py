@@ -42,8 +42,8 @@ class LabelNeed:
 
     @property
     def more(self) -> int:
-        """Labels that are still to come."""
-        return self.wanted - self.labels
+        """Labels that are still to come, roughly."""
+        return max(_ROUNDED, round((self.wanted - self.labels) / _ROUNDED) * _ROUNDED)
 
 
 def label_need(found: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
@@ -93,7 +93,8 @@ def label_step(need: LabelNeed, found: SearchResult, survey: Survey) -> NextStep
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
     return NextStep(
         StepKind.LABEL,
-        f"Label about {need.more} more prompts like {these}: nothing else will tell",
+        f"Label more prompts like {these}: nothing else will tell "
+        f"(about {need.more} for ±{WIDE:.2f})",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
     )

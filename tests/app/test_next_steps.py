@@ -374,7 +374,7 @@ async def test_where_nothing_else_tells_labels_are_the_step(
         assert step.kind is StepKind.LABEL
         assert step.gain is None
         assert step.line == (
-            f"Label about {need.more} more prompts like these 6: nothing else will tell"
+            f"Label more prompts like these 6: nothing else will tell (about {need.more} for ±0.05)"
         )
         rows = [state.prompts.row_of(key) for key in step.keys]
         assert len(set(rows)) == 6
@@ -419,6 +419,8 @@ def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
     need = label_need(result(bench.topic), few)
     assert need is not None
     assert need.labels == 60
+    assert need.more % 10 == 0
+    assert need.more == pytest.approx(need.wanted - 60, abs=5)
     times = need.wanted / need.labels
     many = with_counts(few, round(24 * times), round(6 * times))
     interval = coverage_interval(many.metrics)

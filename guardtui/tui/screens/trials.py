@@ -28,6 +28,7 @@ _NOTE = (
 )
 _GUARDRAIL_CELLS = 10
 _CHANGE_CELLS = 20
+_CHANGES = 2  # named in a line
 _RATES = (
     ("coverage", "coverage"),
     ("TPR", "true_positive_rate"),
@@ -66,7 +67,8 @@ def trial_line(entry: TrialEntry) -> Text:
     else:
         sign, style = delta(entry.change)
         line.append(f"{sign:<{_CHANGE_CELLS}}", style)
-    return line.append(", ".join(entry.changes) or "the oldest trial")
+    more = " …" if len(entry.changes) > _CHANGES else ""
+    return line.append(", ".join(entry.changes[:_CHANGES]) + more or "the oldest trial")
 
 
 def trial_text(entry: TrialEntry, here: Topic) -> Text:
