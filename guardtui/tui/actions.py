@@ -520,7 +520,7 @@ ACTIONS: tuple[Action, ...] = (
         "Its text, its label and every further column, in the file",
         RESULTS,
         shown=True,
-        rank=4,
+        rank=8,
         footer="Edit",
         menu="e",
     ),
