@@ -157,6 +157,7 @@ async def dialogs(scene: Scene) -> None:
     await until(scene.pilot, lambda: scene.app.screen is scene.main)
     await scene.in_dialog("dialog-views", "v")
     await scene.in_dialog("dialog-add-prompt", "I")
+    await scene.in_dialog("dialog-edit-prompt", "E")
     await scene.in_dialog("dialog-scanner", "f9")
     await scene.in_dialog("dialog-export", "f8")
     await scene.in_dialog("dialog-check", "f6")
@@ -245,8 +246,8 @@ PLAYS: dict[Play, tuple[Callable[[], LocalScanner], str]] = {
     ),
     dialogs: (
         lambda: LocalScanner("static"),
-        "dialog-columns dialog-name-view dialog-views dialog-add-prompt dialog-scanner "
-        "dialog-export dialog-check dialog-settings dialog-theme",
+        "dialog-columns dialog-name-view dialog-views dialog-add-prompt "
+        "dialog-edit-prompt dialog-scanner dialog-export dialog-check dialog-settings dialog-theme",
     ),
     helps: (lambda: LocalScanner("static"), "help-results help-all help-topic"),
     jumps: (lambda: LocalScanner("static"), "jump-editor jump-results"),

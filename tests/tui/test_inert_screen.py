@@ -195,7 +195,7 @@ def test_files_full_of_attacks(
                     sort=other[:9],
                 ),
             )
-            for key in ("C", "v", "V", "f4", "f6", "f8", "f9", "alt+g"):
+            for key in ("E", "T", "C", "v", "V", "f4", "f6", "f8", "f9", "alt+g"):
                 await opened(pilot, app, main, key)
             await pilot.press("home", "I")
             await until(pilot, lambda: app.screen is not main)
