@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.prompts import FALSE, TRUE, PromptSet
-from guardtui.files.parquet import parquet_bytes, parquet_notes, parse_parquet
+from guardtui.files.parquet import as_text, parquet_bytes, parquet_notes, parse_parquet
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import Layout, RawRows, split_mark
 from guardtui.files.table_formats import Format, detect_format
@@ -112,6 +112,10 @@ class Document(ABC):
     @abstractmethod
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
         """With other values in a row, by the file's own names of columns, or its label turned."""
+
+    def as_read(self, name: str, text: str) -> str:
+        """The text that is read from a cell of a column once this one was written to it."""
+        return text
 
     @abstractmethod
     def removed(self, rows: Rows) -> bytes:
@@ -410,7 +414,7 @@ def _dump(row: dict[str, Any], *, compact: bool) -> str:
 
 def _value_like(value: str, text: str) -> str:
     """A text as JSON in the place of a value: a number or a list stays one where it reads so."""
-    if not value.startswith('"'):
+    if value != "null" and not value.startswith('"'):
         try:
             known = json.loads(text)
             same = json.dumps(known, allow_nan=False) == text
@@ -450,7 +454,7 @@ class _Parquet(Document):
                 return filled.str.to_lowercase().replace_strict(
                     {"true": True, "false": False}, return_dtype=kind
                 )
-            return filled.cast(kind)
+            return filled.str.strptime(kind) if kind.is_temporal() else filled.cast(kind)
         except pl.exceptions.PolarsError as error:
             shown = ", ".join(dict.fromkeys(repr(value)[:40] for value in filled))
             raise FileError(
@@ -479,6 +483,10 @@ class _Parquet(Document):
             self._as_stored(name, [text]) for name, text in values.items()
         )
         return self._written(pl.concat([frame[:row], one, frame[row + 1 :]]))
+
+    def as_read(self, name: str, text: str) -> str:
+        stored = self._as_stored(name, [text]).alias(name)
+        return as_text(self.path, pl.DataFrame([stored]))[name][0] or ""
 
     def removed(self, rows: Rows) -> bytes:
         stay = np.ones(self.frame.height, bool)

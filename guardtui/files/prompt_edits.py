@@ -201,7 +201,7 @@ def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: Document
     others = prompts.frame[list(prompts.extra_columns)]
     for name, text in values.items():
         if name != document.prompt:
-            others[row, own[name]] = text
+            others[row, own[name]] = document.as_read(name, text)
     if not (values or turned):
         return _Plan(b"", prompts.prompts, labels, 0)
     after = document.rewritten(row, values, turned=turned)

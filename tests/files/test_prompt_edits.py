@@ -9,6 +9,7 @@ import io
 import json
 import os
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -477,7 +478,8 @@ def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.
     assert one["Prompt"].to_list() == ["z", "a", "c", "d", "e"]
     assert one["ok"].to_list()[0] is False
     (first,) = keys(turned, 0)
-    prompts = edited(path, turned, Rewrite(first, "y", True, {"N": "1.5", "ok": "true"}))
+    prompts = edited(path, turned, Rewrite(first, "y", True, {"N": "7", "ok": "True"}))
+    assert prompts.frame["N"][0] == "7.0"
     with pytest.raises(FileError, match="Float32"):
         edit_prompts(path, prompts, Rewrite(int(prompts.keys[1]), "a", True, {"N": "x"}))
     with pytest.raises(FileError, match="Float32"):
@@ -525,6 +527,18 @@ def test_a_rewrite_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     assert turned.expected.tolist() == [True, False, False]
     with pytest.raises(FileError, match="line 2 has the same prompt"):
         edit_prompts(path, turned, Rewrite(int(turned.keys[2]), "a", False))
+
+
+def test_dates_in_parquet_stay_dates(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    columns = {"prompt": ["a", "b"], "expected": [True, False], "intent": ["block"] * 2}
+    frame = pl.DataFrame(columns).with_columns(day=pl.date(2026, 1, 2))
+    frame.write_parquet(path)
+    prompts = load_prompts(path)
+    once = edited(path, prompts, Rewrite(int(prompts.keys[1]), "b", False, {"day": "2026-03-04"}))
+    assert pl.read_parquet(path)["day"].to_list() == [date(2026, 1, 2), date(2026, 3, 4)]
+    with pytest.raises(FileError, match="holds Date, which 'soon' is not"):
+        edit_prompts(path, once, Rewrite(int(once.keys[1]), "b", False, {"day": "soon"}))
 
 
 def test_many_rows(tmp_path: Path) -> None:
