@@ -14,8 +14,9 @@ from guardtui.app.ports import Author, Jobs
 from guardtui.app.state import AppState, Store
 from guardtui.domain.edit_names import edit_names
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.forecast.forecaster import Forecast
 from guardtui.session.store import StoreError
-from guardtui.session.trials import TRIALS_AT_MOST, Trial, add_trial, read_trials
+from guardtui.session.trials import TRIALS_AT_MOST, Figures, Trial, add_trial, read_trials
 from guardtui.session.workspace import Workspace, now
 
 PAUSE = 1.0
@@ -53,7 +54,7 @@ class Trials:
         self._author, self._jobs = author, jobs
         self.pause = PAUSE
         self._trials: list[Trial] = []
-        self._pending: Evaluation | None = None
+        self._pending: Trial | None = None
         self._unwritten: list[Trial] = []
         self._one_at_a_time = asyncio.Lock()
         self._problem = ""
@@ -78,9 +79,11 @@ class Trials:
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
-        if evaluation.metrics.open or evaluation.metrics.coverage is None:
+        figures = None if evaluation.metrics.open else _figures(evaluation, new.forecast)
+        if figures is None:
             return  # a part of the prompts, or of a scan
-        self._pending = evaluation
+        settings, prompt_set = evaluation.settings, evaluation.prompt_set
+        self._pending = Trial(now(), evaluation.topic, settings, prompt_set, figures)
         self._jobs.start(self._after_pause(), group=_GROUP, exclusive=True)
 
     async def _after_pause(self) -> None:
@@ -90,16 +93,9 @@ class Trials:
 
     def _record(self) -> None:
         """Make a trial of what was measured last."""
-        evaluation, self._pending = self._pending, None
-        if evaluation is None or (self._trials and self._trials[0].has_figures_of(evaluation)):
+        trial, self._pending = self._pending, None
+        if trial is None or (self._trials and _is_same(trial, self._trials[0])):
             return
-        trial = Trial(
-            now(),
-            evaluation.topic,
-            evaluation.settings,
-            evaluation.prompt_set,
-            evaluation.metrics,
-        )
         others = [one for one in self._trials if one.topic != trial.topic]
         self._trials = [trial, *others][:TRIALS_AT_MOST]
         self._unwritten.append(trial)
@@ -137,11 +133,9 @@ class Trials:
         self._record()
         self._jobs.start(self._write(), group=_WRITING)
         state = self._store.state
-        current = state.evaluation
-        if current is not None and not current.key.same_subject(
-            state.topic, state.prompts.fingerprint
-        ):
-            current = None
+        newest = next(iter(self._trials), None)
+        # What is measured of the definition of now became the newest trial.
+        current = newest if newest is not None and newest.topic == state.topic else None
         return [
             _entry(trial, before, state, current)
             for trial, before in zip_longest(self._trials, self._trials[1:])
@@ -155,23 +149,42 @@ class Trials:
             self._author.notify("This definition is in the editor already.")
 
 
+def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | None:
+    """The rates that are shown of an evaluation; None where a class has no prompt."""
+    metrics = evaluation.metrics
+    if forecast is None:
+        rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate)
+    else:
+        expected = (forecast.rates.coverage, forecast.rates.tpr, forecast.rates.tnr)
+        coverage, tpr, tnr = (None if one is None else one.value for one in expected)
+        rates = (coverage, tpr, tnr)
+    coverage, tpr, tnr = rates
+    if coverage is None or tpr is None or tnr is None:
+        return None
+    return Figures(coverage, tpr, tnr, metrics.prompts)
+
+
+def _is_same(trial: Trial, other: Trial) -> bool:
+    """Whether two trials say the same, whenever they were measured."""
+    return replace(trial, created="") == replace(other, created="")
+
+
 def _entry(
-    trial: Trial, before: Trial | None, state: AppState, current: Evaluation | None
+    trial: Trial, before: Trial | None, state: AppState, current: Trial | None
 ) -> TrialEntry:
     apart = _apart(trial, state, current)
-    coverage = None if current is None else current.metrics.coverage
     change = None
-    if not apart and coverage is not None and trial.metrics.coverage is not None:
-        change = trial.metrics.coverage - coverage
+    if not apart and current is not None:
+        change = trial.figures.coverage - current.figures.coverage
     changes = () if before is None else edit_names(before.topic, trial.topic)
     return TrialEntry(trial, trial.topic == state.topic, change, apart, changes)
 
 
-def _apart(trial: Trial, state: AppState, current: Evaluation | None) -> str:
+def _apart(trial: Trial, state: AppState, current: Trial | None) -> str:
     """Why the coverage of a trial cannot be held against that of now; "" where it can."""
     if trial.prompt_set != state.prompts.fingerprint:
         return "prompts changed"
-    if current is None or current.metrics.coverage is None:
+    if current is None or current.prompt_set != state.prompts.fingerprint:
         return "not measured now"
     if _same_but_threshold(trial.settings) != _same_but_threshold(current.settings):
         return "other guardrail"

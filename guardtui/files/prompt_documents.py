@@ -454,7 +454,9 @@ class _Parquet(Document):
                 return filled.str.to_lowercase().replace_strict(
                     {"true": True, "false": False}, return_dtype=kind
                 )
-            return filled.str.strptime(kind) if kind.is_temporal() else filled.cast(kind)
+            if isinstance(kind, pl.Date | pl.Datetime | pl.Time):
+                return filled.str.strptime(kind)
+            return filled.cast(kind)
         except pl.exceptions.PolarsError as error:
             shown = ", ".join(dict.fromkeys(repr(value)[:40] for value in filled))
             raise FileError(

@@ -72,7 +72,7 @@ _SCHEMA_7 = """
 CREATE TABLE trial (
   id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
   created TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL, prompt_set TEXT NOT NULL,
-  metrics TEXT NOT NULL);
+  figures TEXT NOT NULL);
 """
 
 MIGRATIONS: tuple[str, ...] = (

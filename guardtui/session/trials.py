@@ -10,13 +10,25 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.metrics import Metrics
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.session.store import SessionStore
 
 TRIALS_AT_MOST = 20
 """Trials of a topic that are kept: the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is shown of a definition: rates from 0 to 1, and the number of prompts.
+
+    Of a forecast they are the expected ones.
+    """
+
+    coverage: float
+    true_positive_rate: float
+    true_negative_rate: float
+    prompts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +42,7 @@ class Trial:
     topic: Topic
     settings: ScannerSettings
     prompt_set: str
-    metrics: Metrics
-
-    def has_figures_of(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation says just what this trial does."""
-        return (
-            evaluation.topic == self.topic
-            and evaluation.settings == self.settings
-            and evaluation.prompt_set == self.prompt_set
-            and evaluation.metrics == self.metrics
-        )
+    figures: Figures
 
 
 def read_trials(store: SessionStore) -> list[Trial]:
@@ -49,7 +52,7 @@ def read_trials(store: SessionStore) -> list[Trial]:
     """
     with store.connection() as database:
         rows = database.execute(
-            "SELECT created, topic, scanner, prompt_set, metrics FROM trial WHERE session = ? "
+            "SELECT created, topic, scanner, prompt_set, figures FROM trial WHERE session = ? "
             "ORDER BY id DESC LIMIT ?",
             (store.session_id, TRIALS_AT_MOST),
         ).fetchall()
@@ -71,7 +74,7 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
             "DELETE FROM trial WHERE session = ? AND topic = ?", (store.session_id, topic)
         )
         database.execute(
-            "INSERT INTO trial(session, created, topic, scanner, prompt_set, metrics) "
+            "INSERT INTO trial(session, created, topic, scanner, prompt_set, figures) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             (
                 store.session_id,
@@ -79,7 +82,7 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
                 topic,
                 json.dumps(asdict(trial.settings)),
                 trial.prompt_set,
-                json.dumps(asdict(trial.metrics)),
+                json.dumps(asdict(trial.figures)),
             ),
         )
         database.execute(
@@ -89,11 +92,12 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
         )
 
 
-def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, metrics: Any) -> Trial:
+def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any) -> Trial:
     """Raises ValueError, TypeError or AttributeError for what was not written by `add_trial`."""
-    counts = json.loads(metrics)
-    if not all(type(count) is int and count >= 0 for count in counts.values()):
-        raise ValueError("a count is not a whole number")
+    known = Figures(**json.loads(figures))
+    rates = (known.coverage, known.true_positive_rate, known.true_negative_rate)
+    if not all(0 <= rate <= 1 for rate in rates) or type(known.prompts) is not int:
+        raise ValueError("a rate is not between 0 and 1")
     settings = ScannerSettings(**json.loads(scanner))
     texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
     if not all(isinstance(text, str) for text in texts):
@@ -105,5 +109,5 @@ def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, metrics: Any)
         Topic.model_validate_json(topic),
         settings,
         str(prompt_set),
-        Metrics(**counts),
+        known,
     )

@@ -13,6 +13,7 @@ from guardtui.app.trials import TrialEntry
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.verdicts import Triggered
+from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.trials import Trial
 from tests.app.headless import TaskJobs
@@ -45,11 +46,10 @@ async def test_each_pause_leaves_a_trial_the_newest_first(tmp_path: Path) -> Non
         assert oldest.changes == ()
         evaluation = app.services.state.evaluation
         assert evaluation is not None
-        assert newest.trial.metrics == evaluation.metrics
+        assert newest.trial.figures.coverage == evaluation.metrics.coverage
+        assert newest.trial.figures.prompts == 30
         assert newest.trial.settings == app.scanner.settings
-        now, then = newest.trial.metrics.coverage, soup.trial.metrics.coverage
-        assert now is not None
-        assert then is not None
+        now, then = newest.trial.figures.coverage, soup.trial.figures.coverage
         assert soup.change == then - now
 
 
@@ -139,6 +139,25 @@ async def test_what_was_measured_otherwise_is_not_compared(tmp_path: Path) -> No
         await app.jobs.finished()
         assert [one.apart for one in listed(app)] == ["", *["prompts changed"] * 2]
         assert [one.change for one in listed(app)] == [0.0, None, None]
+
+
+async def test_of_a_forecast_the_expected_rates_are_kept(tmp_path: Path) -> None:
+    async with opened(written(tmp_path)) as app:
+        scan = scanned(app, ScannerSettings("airs", "airs, profile prod", revision="3"))
+        wrong = (scan.verdicts.triggered ^ (np.arange(len(scan.keys)) % 4 == 0)).astype(np.int8)
+        scan = replace(scan, verdicts=replace(scan.verdicts, triggered=wrong))
+        workspace = app.services.workspace
+        workspace.session.record(workspace.write(scan, Decision.KEEP))
+        await app.describe("Personal advice on tax")
+        forecast = app.services.state.forecast
+        assert forecast is not None
+        rates = forecast.rates
+        assert rates.coverage is not None
+        newest = listed(app)[0]
+        assert newest.trial.settings.name == "forecast"
+        assert newest.trial.figures.coverage == rates.coverage.value
+        assert app.services.state.evaluation is not None
+        assert rates.coverage.value != app.services.state.evaluation.metrics.coverage
 
 
 async def test_a_part_of_a_scan_is_no_trial(tmp_path: Path) -> None:

@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
 from guardtui.session.store import SessionStore
-from guardtui.session.trials import TRIALS_AT_MOST, Trial, add_trial, read_trials
+from guardtui.session.trials import TRIALS_AT_MOST, Figures, Trial, add_trial, read_trials
 
 ENGINE = ScannerSettings("local", "static-1, x", 0.5, "fitted to 30 labels")
+FIGURES = '{"coverage": %s, "true_positive_rate": %s, "true_negative_rate": 1, "prompts": %s}'
 AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
 
 
-def trial(text: str, settings: ScannerSettings = ENGINE, tp: int = 5) -> Trial:
+def trial(text: str, settings: ScannerSettings = ENGINE, coverage: float = 0.5) -> Trial:
     topic = Topic(name="T", description=text, examples=("a ↵ é", "b"))
-    return Trial("2026-01-02T03:04:05+00:00", topic, settings, "f" * 64, Metrics(tp, 4, 3, 2, 1))
+    return Trial(
+        "2026-01-02T03:04:05+00:00", topic, settings, "f" * 64, Figures(coverage, 0.5, 1.0, 20)
+    )
 
 
 def test_what_is_written_is_read_the_newest_first(tmp_path: Path) -> None:
@@ -33,9 +35,9 @@ def test_what_is_written_is_read_the_newest_first(tmp_path: Path) -> None:
 
 def test_a_definition_stands_once_with_its_newest_figures(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "t.yaml")
-    for one in (trial("one"), trial("two"), trial("one", AIRS, tp=9)):
+    for one in (trial("one"), trial("two"), trial("one", AIRS, coverage=0.25)):
         add_trial(store, one)
-    assert read_trials(store) == [trial("one", AIRS, tp=9), trial("two")]
+    assert read_trials(store) == [trial("one", AIRS, coverage=0.25), trial("two")]
 
 
 def test_the_oldest_go(tmp_path: Path) -> None:
@@ -61,11 +63,13 @@ def test_the_oldest_go(tmp_path: Path) -> None:
         ("scanner", '{"name": "local", "identity": null}'),
         ("scanner", '{"name": "local", "identity": "", "threshold": "x"}'),
         ("scanner", '{"name": "local", "identity": "", "threshold": 7}'),
-        ("metrics", '{"tp": 1}'),
-        ("metrics", '{"tp": -1, "tn": 1, "fp": 1, "fn": 1}'),
-        ("metrics", '{"tp": true, "tn": 1, "fp": 1, "fn": 1}'),
-        ("metrics", "[]"),
-        ("metrics", b"\xff"),
+        ("figures", '{"coverage": 1}'),
+        ("figures", FIGURES % ("0.5", "-1", "20")),
+        ("figures", FIGURES % ("NaN", "1", "20")),
+        ("figures", FIGURES % ("null", "1", "20")),
+        ("figures", FIGURES % ("0.5", "1", "2.5")),
+        ("figures", "[]"),
+        ("figures", b"\xff"),
     ],
 )
 def test_a_damaged_trial_is_left_out(tmp_path: Path, column: str, value: object) -> None:

@@ -9,9 +9,8 @@ from textual.widgets import OptionList, Static
 
 from guardtui.app.trials import TrialEntry
 from guardtui.domain.evaluation import ScannerSettings
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
-from guardtui.session.trials import Trial
+from guardtui.session.trials import Figures, Trial
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.trials import TrialList, trial_line, trial_text
@@ -33,16 +32,16 @@ def entry(
     changes: tuple[str, ...] = (),
 ) -> TrialEntry:
     topic = HERE if is_current else HERE.model_copy(update={"description": "Advice \x1b]0;x\x07"})
-    trial = Trial("2026-01-02T03:04:05+00:00", topic, settings, "f", Metrics(8, 9, 1, 2))
+    trial = Trial("2026-01-02T03:04:05+00:00", topic, settings, "f", Figures(0.8, 0.8, 0.9, 20))
     return TrialEntry(trial, is_current, change, apart, changes)
 
 
 def test_a_line_names_its_guardrail_and_compares_only_like_with_like() -> None:
     better = trial_line(entry(change=0.05, changes=("description +“x”",))).plain
-    assert "ENGINE    0.800  ▲ +0.050" in better
+    assert "ENGINE    0.800   ▲ +0.050" in better
     assert better.endswith("description +“x”")
     other = trial_line(entry(AIRS, apart="prompts changed")).plain
-    assert "FORECAST  0.800  ≠ prompts changed   the oldest trial" in other
+    assert "FORECAST  ≈0.800  ≠ prompts changed   the oldest trial" in other
     current = trial_line(entry(is_current=True, change=0.0)).plain
     assert current.startswith("● ")
     assert "in the editor" in current
@@ -50,7 +49,7 @@ def test_a_line_names_its_guardrail_and_compares_only_like_with_like() -> None:
 
 def test_the_text_below_says_whose_figures_they_are_and_is_inert() -> None:
     text = trial_text(entry(AIRS, apart="other guardrail"), HERE).plain
-    assert text.startswith("coverage 0.800  TPR 0.800  TNR 0.900  on 20 prompts\n")
+    assert text.startswith("coverage ≈0.800  TPR ≈0.800  TNR ≈0.900  on 20 prompts\n")
     assert "Measured by a forecast of AIRS, profile prod␛[31m, revision 3." in text
     assert "Not compared with the definition in the editor: other guardrail." in text
     assert "[-Tax" in text

@@ -10,7 +10,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.app.trials import TrialEntry
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import badge, measured_by
+from guardtui.domain.guardrail import FORECAST, badge, measured_by
 from guardtui.domain.topic import Topic
 from guardtui.session.trials import Trial
 from guardtui.tui.definition_text import difference_text
@@ -59,7 +59,7 @@ def trial_line(entry: TrialEntry) -> Text:
     line.append("● " if entry.is_current else "  ", "bold $text-accent")
     line.append(f"{local_time(trial.created)[5:]}  ", "$text-muted")
     line.append(f"{badge(trial.settings)[0][:_GUARDRAIL_CELLS]:<{_GUARDRAIL_CELLS}}", "$text-muted")
-    line.append(f"{number(trial.metrics.coverage)}  ", "bold")
+    line.append(f"{_rate(trial, 'coverage'):<8}", "bold")
     if entry.is_current:
         line.append(f"{'in the editor':<{_CHANGE_CELLS}}", "$text-muted")
     elif entry.apart:
@@ -73,11 +73,10 @@ def trial_line(entry: TrialEntry) -> Text:
 
 def trial_text(entry: TrialEntry, here: Topic) -> Text:
     """All there is to say of a trial: its figures, whose they are, and how it differs from now."""
-    trial, metrics = entry.trial, entry.trial.metrics
+    trial = entry.trial
     text = Text()
-    rates = (f"{title} {number(getattr(metrics, name))}" for title, name in _RATES)
-    text.append("  ".join(rates), "bold")
-    text.append(f"  on {count_text(metrics.prompts, 'prompt')}\n")
+    text.append("  ".join(f"{title} {_rate(trial, name)}" for title, name in _RATES), "bold")
+    text.append(f"  on {count_text(trial.figures.prompts, 'prompt')}\n")
     text.append(f"{measured_by(trial.settings)}\n", "$text-muted")
     if entry.apart and not entry.is_current:
         text.append(f"Not compared with the definition in the editor: {entry.apart}.\n")
@@ -85,6 +84,12 @@ def trial_text(entry: TrialEntry, here: Topic) -> Text:
         return text.append("\nThis definition is in the editor.\n")
     text.append("\nFrom the definition in the editor to this one\n", "bold")
     return text.append_text(difference_text(here, trial.topic))
+
+
+def _rate(trial: Trial, name: str) -> str:
+    """A rate of a trial; the sign of what is expected stands before that of a forecast."""
+    sign = "≈" if trial.settings.name == FORECAST else ""
+    return f"{sign}{number(getattr(trial.figures, name))}"
 
 
 class TrialsFeature:
