@@ -195,12 +195,14 @@ def test_files_full_of_attacks(
                     sort=other[:9],
                 ),
             )
-            for key in ("E", "T", "C", "v", "V", "f4", "f6", "f8", "f9", "alt+g"):
+            for key in ("T", "C", "v", "V", "f4", "f6", "f8", "f9", "alt+g"):
                 await opened(pilot, app, main, key)
+            await at_rest(pilot, main)
             await pilot.press("home", "I")
             await until(pilot, lambda: app.screen is not main)
             await shown(pilot, app, "one like this")
             await closed(pilot, app, main)
+            await opened(pilot, app, main, "E")
             await pilot.press("m", "x")
             await until(pilot, lambda: isinstance(app.screen, Confirm))
             await shown(pilot, app, "a question")
