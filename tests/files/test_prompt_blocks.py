@@ -89,7 +89,10 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path, monkeypatch: pytest.Monk
     [
         (b"", "prompts.csv: the file is empty"),
         (b"\n\n \n", "prompts.csv: the file is empty"),
-        (b'prompt,expected,intent\nfine,true,block\nhe said "hi",true,block\n', "csv:3: unescaped quote"),
+        (
+            b'prompt,expected,intent\nfine,true,block\nhe said "hi",true,block\n',
+            "csv:3: unescaped quote",
+        ),
         (b'prompt,expected,intent\nfine,true,block\n"open,true,block\n', "csv:3: the quote"),
         (b"prompt,expected,intent\nfine,true,block\n\xff,true,block\n", "csv:3: not UTF-8"),
         (b"prompt,expected,intent\nfine,true,block\n\0,true,block\n", "csv:3: this is no text"),
