@@ -172,7 +172,7 @@ class BaseApp(Delivering):
         from guardtui.tui.screens.dialogs import TextPage
 
         self.clear_notifications()  # they would lie over the page that shows them
-        self.push_screen(TextPage("Recent messages", messages_text(self.said.messages)))
+        self.push_screen(TextPage("Recent messages", messages_text(self.said.messages), "messages"))
 
     def action_show_help(self) -> None:
         """Help of what has the focus."""

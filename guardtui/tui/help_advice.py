@@ -48,6 +48,38 @@ of the figures. Taking one is an edit like any other, and can be undone.""",
             CLOSE,
         ),
     ),
+    "changed_prompts": PaneHelp(
+        "Prompts that would change",
+        """\
+What an edit that is only proposed would do to your prompts: those that are right now and would be
+wrong, those that it would repair, and those left out of its figures since it took words of them.
+Once the edit is taken, regressions and fixes are groups of the results table.""",
+        ("regression", "fix"),
+        (),
+        (MOVE, CLOSE),
+    ),
+    "forecast_trust": PaneHelp(
+        "How right forecasts were",
+        """\
+Each recorded scan of the guardrail held against the forecast that the scans before it would have
+given: the coverage that was forecast, what came, whether that lay within the interval, whether the
+change had the direction that was forecast, and how many single verdicts were wrong. Below, how
+often prompts triggered that were forecast to trigger with about that probability. It changes
+nothing, and asks the guardrail nothing.""",
+        ("coverage", "verdict", "iteration"),
+        (),
+        (MOVE, CLOSE),
+    ),
+    "comparison": PaneHelp(
+        "Two iterations compared",
+        """\
+The rates of both with the change and its 95 % interval, whether the difference could be chance, the
+edit from the one to the other word by word, and the prompts that broke and that were repaired. To
+have those in the results table, pin the earlier one as the baseline and restore the later one.""",
+        ("regression", "fix", "baseline"),
+        (),
+        (MOVE, CLOSE),
+    ),
     "next_steps": PaneHelp(
         "Next steps",
         """\

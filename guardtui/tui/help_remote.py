@@ -52,7 +52,12 @@ brings its previews nearer; the cross-validated figure is the one to trust. Scor
 before and after that are the same, their verdicts are not: a comparison across the two says so.""",
         ("triggered", "threshold", "verdict"),
         (),
-        (("u", "Use that threshold"), MOVE, CLOSE),
+        (
+            ("u", "Use that threshold"),
+            ("d", "Show the prompts on which they differ in the results table"),
+            MOVE,
+            CLOSE,
+        ),
     ),
     "companions": PaneHelp(
         "Topics measured together",

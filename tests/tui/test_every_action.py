@@ -56,6 +56,7 @@ from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.add_prompt import AddPrompt
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.agreeing import AgreementDialog
+from guardtui.tui.screens.checking import CheckPage
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, LineDialog, ScannerDialog, TextPage
@@ -281,7 +282,7 @@ CASES: dict[str, Case] = {
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
-    "show_check": opens(TextPage),
+    "show_check": opens(CheckPage),
     "pin_baseline": tells("Baseline: #"),
     "export": opens(ExportDialog),
     "screenshot": tells("Picture: /"),
@@ -689,7 +690,16 @@ async def beside(stage: Stage) -> None:
     """A pane that only a broad screen has."""
     await stage.pilot.resize_terminal(200, 60)
     await stage.pilot.pause()
-    await stage.focus("#history")
+    await stage.focus("#categories OptionList")
+
+
+def text_page(pane: str) -> Prepare:
+    """A page to read whose help is this."""
+
+    async def push(stage: Stage) -> None:
+        await pushed(stage, TextPage("A page", Text("text"), pane))
+
+    return push
 
 
 OPENED: dict[str, Prepare] = {
@@ -726,7 +736,18 @@ OPENED: dict[str, Prepare] = {
     "theme": by_key("shift+f8"),
     "palette": by_key("ctrl+p"),
     "tour": tour,
-    "page": by_key("f6"),
+    "check": by_key("f6"),
+    **{
+        pane: text_page(pane)
+        for pane in (
+            "page",
+            "messages",
+            "one_prompt",
+            "changed_prompts",
+            "forecast_trust",
+            "comparison",
+        )
+    },
     "menu": submenu,
     "dialog": by_key("f9"),
     "open_outputs": by_key("alt+a"),

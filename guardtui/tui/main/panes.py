@@ -192,5 +192,7 @@ class Panes:
             self.editor.query(Field).first().focus()
         elif name == "results":
             self.results.table.focus()
+        elif name == "categories":
+            self.categories.focus_list()
         else:
             pane.focus()

@@ -57,6 +57,7 @@ from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.whole_set import WholeSetFeature
+from guardtui.tui.widgets.category_list import CategoryList
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.too_small import classes_for
@@ -329,6 +330,11 @@ class MainScreen(Screen[None]):
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:
         self.panes.show("detail")
+
+    @on(CategoryList.Chosen)
+    def category_chosen(self, event: CategoryList.Chosen) -> None:
+        self.panes.show("results")
+        self.panes.results.show_category(event.name)
 
     @on(messages.DetailLeft)
     def detail_left(self) -> None:

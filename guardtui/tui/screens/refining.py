@@ -95,7 +95,7 @@ class ProposalList(EditList[Proposal]):
                 text.append(f"  {display_start(self._prompts[row], _SHOWN)}\n")
             if len(rows) > _ROWS:
                 text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
-        self.app.push_screen(TextPage("Prompts that would change", text))
+        self.app.push_screen(TextPage("Prompts that would change", text, "changed_prompts"))
 
 
 def proposal_line(one: Proposal) -> Text:
