@@ -302,6 +302,7 @@ ACTIONS: tuple[Action, ...] = (
         "ctrl+f11,ctrl+f12",
         "Check the likely flips",
         "Ask for prompts in doubt only, the most telling first, until coverage is known closely",
+        footer="Check flips",
         menu="s f",
     ),
     Action(

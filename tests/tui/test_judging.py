@@ -91,7 +91,9 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         await play.pilot.press("ctrl+r")
         await until(play.pilot, lambda: isinstance(play.app.screen, ScanDialog))
         assert "Scan with a judge" in frame(play.app)
-        assert f"{COUNT} prompts: 0 known, {COUNT} calls" in frame(play.app)
+        assert f"{COUNT} prompts: 0 known, {COUNT} calls; about " in frame(play.app)
+        assert "cost about" in frame(play.app)
+        assert "estimated from the length of the texts" in " ".join(frame(play.app).split())
         await play.pilot.press("escape")
         assert not server.received
         await play.scan("g")
@@ -102,6 +104,8 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
         await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        used = f"{COUNT} prompts scanned ({COUNT} calls, "
+        await until(play.pilot, lambda: used in frame(play.app))
         await until(play.pilot, lambda: shown_of(play) is judged.evaluation)
         assert (
             "So it is."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from textual.screen import Screen
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.expense import CallExpense
+from guardtui.scanners.judge.budget import Prices
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
 from guardtui.tui.widgets.scan_pane import duration, scan_text
@@ -95,6 +98,20 @@ async def test_the_costs_are_told() -> None:
     assert "+ topic Tax advice is made" in shown
     assert "200 prompts: 20 known, 180 calls, about 36 s" in shown
     assert "Likely changes only: 30 prompts: 10 known, 20 calls, about 4 s" in shown
+
+
+async def test_a_judge_says_tokens_and_cost_before_anything_is_sent() -> None:
+    cost = replace(COST, expense=CallExpense(300, 50, Prices(2, 10), models=2, budget="the budget"))
+    _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)), size=(120, 40))
+    words = " ".join(shown.replace("│", " ").split())
+    assert "180 calls to each of 2 models, about 36 s; about 126,000 tokens, cost about" in words
+    assert "Likely changes only: 30 prompts: 10 known, 20 calls to each of 2 models" in words
+    assert "The scan ends before the budget is passed." in words
+    cost = replace(COST, expense=CallExpense(300, 50))
+    _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)))
+    words = " ".join(shown.replace("│", " ").split())
+    assert "about 63,000 tokens" in words
+    assert "No price is given (--price-in, --price-out)." in words
 
 
 async def test_where_everything_is_likely_there_is_no_such_choice() -> None:

@@ -182,8 +182,8 @@ class MainScreen(Screen[None]):
         scans = self.services.scans
         if scans.under_way:
             return ("pause_scan", "stop_scan") if scans.scanning else ("stop_scan",)
-        stopped = self.state.scan is not None and self.state.scan.stopped is not None
-        return ("scan_missing",) if stopped and not scans.missing_refusal else ()
+        action = self.scanning.resume_action
+        return (action,) if action else ()
 
     @property
     def footer_without(self) -> tuple[str, ...]:

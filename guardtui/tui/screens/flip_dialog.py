@@ -24,7 +24,7 @@ class FlipDialog(Modal[ScanChoice | None]):
     """Shows what a check would change and cost, before anything is sent; takes how far it goes."""
 
     BINDINGS = [
-        ("escape", "close", "Leave"),
+        ("escape", "close", "Cancel"),
         ("g", "choose('all')", "Check"),
         ("s", "choose('as-is')", "As it is"),
         ("o", "choose('other')", "Ask the other one"),
@@ -41,7 +41,7 @@ class FlipDialog(Modal[ScanChoice | None]):
         who = "a judge" if scan.judge else "AIRS"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Check the likely flips with {who}"
-            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)), markup=False)
             yield Label(
@@ -62,19 +62,18 @@ class FlipDialog(Modal[ScanChoice | None]):
                     yield Button(Text("As it is (s)"), id="as-is", compact=True)
                 if scan.other:
                     yield Button(Text(f"{scan.other} (o)"), id="other", compact=True)
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def _cost(self, calls: int) -> str:
         """Return what it costs at most, where so many calls are allowed."""
-        plan = self._plan
-        words = f"In doubt: {cost_text(plan.scan.cost, plan.doubtful, plan.known)}"
+        plan, cost = self._plan, self._plan.scan.cost
+        words = f"In doubt: {cost_text(cost, plan.doubtful, plan.known)}."
+        if cost.expense is None:
+            return words
         most = min(calls, plan.calls)
-        if plan.call_cost is not None:
-            words += (
-                f"; {count_text(most, 'call')} cost about {most * plan.call_cost:.4g}, as calls "
-                "have so far"
-            )
-        return f"{words}."
+        if 0 < most < plan.calls:
+            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
+        return words
 
     def on_mount(self) -> None:
         self.query_one("#all", Button).focus()
