@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.app.flip_check import FlipGoal, FlipStatus
 from guardtui.app.remote import RemoteOptions
+from guardtui.app.state import ScanStatus, StoppedBy
 from guardtui.domain.evaluation import Evaluation
+from guardtui.forecast.expected import Expected
 from guardtui.scanners.judge.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
@@ -117,6 +121,24 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
+
+
+async def test_a_stopped_check_of_the_flips_goes_on_as_a_check(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = FlipStatus(FlipGoal(0.02, 50), Expected(0.8, 0.7, 0.9), 12)
+    stopped = ScanStatus("stopped: 12 of 60 verdicts, kept", problem=True, who="Judge")
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        main = play.main
+        for by, check, action in (
+            (StoppedBy.AUTHOR, status, ("check_flips",)),
+            (StoppedBy.AUTHOR, None, ()),  # nothing of the definition was scanned
+            (StoppedBy.EDIT, status, ()),
+        ):
+            main.services.store.show_scan(replace(stopped, stopped=by, check=check))
+            await play.pilot.pause()
+            assert main.footer_first == action
+            assert ("goes on with the check" in frame(play.app)) == bool(action)
 
 
 async def test_epochs_make_one_verdict_and_show_flaky_prompts(
