@@ -124,6 +124,7 @@ class Services:
             self.editing,
             self.sync,
             self.operating_point,
+            self.connections,
             author,
             jobs,
         )

@@ -664,8 +664,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "suggest",
         "s",
-        "Proposals of a model",
-        "A model proposes definitions from the mistakes; each is measured on held-out prompts",
+        "Wordings of a model",
+        "Ask the judge's model for definitions, in one call; what helps joins the next steps",
         ADVICE,
     ),
     Action(

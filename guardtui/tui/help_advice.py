@@ -87,7 +87,11 @@ What to do now, at most five, the best first: fit the threshold, take an edit th
 already, check the likely flips of a guardrail that has answered, add prompts where there are too
 few. An edit comes with the gain of coverage that is expected on other prompts and its 80 %
 interval; one whose interval reaches 0 is not offered. “Nothing measured helps” is a good answer.
-The same is measured again after each pause in typing.""",
+The same is measured again after each pause in typing.
+
+Where a judge is configured, its model can be asked for wordings, in one call and only when you say
+so. It is shown at most half of the mistakes; its wordings are measured without these, like all
+others, and those that help for certain join the list.""",
         ("coverage",),
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
@@ -138,17 +142,6 @@ definition, but no verdicts.""",
             ("i", "Import a results.tsv; Export on the main screen writes one"),
             CLOSE,
         ),
-    ),
-    "suggestions": PaneHelp(
-        "Proposals of a model",
-        """\
-The model was told the definition, the rules by which definitions work, and the mistakes on one half
-of your prompts. Each proposal is measured by the embedded engine on the other half, which the model
-has not seen: its coverage there stands first, then what it fixes and breaks. Below the list stands
-what would change, word by word. Taking one is an edit like any other.""",
-        ("coverage", "fix", "regression"),
-        (),
-        (("↑ ↓", "Choose a proposal"), ("Enter", "Take it into the editor"), CLOSE),
     ),
     "prompt_set": PaneHelp(
         "The prompt set",

@@ -22,7 +22,6 @@ from textual.widgets._footer import FooterKey
 from guardtui.advice.candidates import Kind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
-from guardtui.advice.suggest import Suggestion
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
@@ -31,7 +30,6 @@ from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
 from guardtui.domain.agreement import agreement
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.significance import Pairs, Significance
 from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
@@ -75,7 +73,6 @@ from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
-from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
@@ -647,16 +644,6 @@ def by_letter(letter: str) -> Prepare:
     return press
 
 
-async def suggestions(stage: Stage) -> None:
-    here = stage.main.services.session.topic
-    metrics = Metrics(5, 5, 1, 1)
-    worth = Significance(1, 1, 12, Pairs((4, 1, 1, 0), (5, 0, 0, 1)))
-    one = Suggestion(here, "why", ("reworded",), metrics, metrics, worth)
-    stage.app.push_screen(SuggestionList(here, [one], []))
-    assert await stage.comes(lambda: isinstance(stage.app.screen, SuggestionList))
-    await stage.pilot.pause()
-
-
 async def proposals(stage: Stage) -> None:
     here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
     none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
@@ -704,7 +691,6 @@ def text_page(pane: str) -> Prepare:
 
 OPENED: dict[str, Prepare] = {
     "beside": beside,
-    "suggestions": suggestions,
     "proposals": proposals,
     "next_steps": next_step_list,
     "effects": by_letter("e"),

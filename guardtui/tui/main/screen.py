@@ -52,7 +52,6 @@ from guardtui.tui.screens.next_steps import NextStepFeature
 from guardtui.tui.screens.panel import PanelFeature
 from guardtui.tui.screens.prompt_set import PromptSetFeature
 from guardtui.tui.screens.refining import Refining
-from guardtui.tui.screens.suggesting import Suggestions
 from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
@@ -142,7 +141,6 @@ class MainScreen(Screen[None]):
             ThresholdFeature(services, window),
             Refining(services, window),
             NextStepFeature(services, window),
-            Suggestions(services, window),
             PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
