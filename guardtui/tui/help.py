@@ -319,8 +319,8 @@ cannot be done now is dim, and says why when it is chosen. Every other key goes 
 Six short steps over the live app. Everything works while it is shown: try what a step says.""",
         keys=(
             ("alt+→ or alt+n", "Next step"),
-            ("alt+← or alt+w", "The step before"),
-            ("Esc", "Leave the tour"),
+            ("alt+← or alt+w", "Previous step"),
+            ("Esc", "Close the tour"),
         ),
     ),
     "open_outputs": PaneHelp(

@@ -85,7 +85,7 @@ async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> Non
     cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4)))
     attack = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
     _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
-    for words in ("Apply and check (g)", "As it is (s)", "Cancel (Esc)", "0.02", "50", "±"):
+    for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
         assert words in shown
     assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 

@@ -126,7 +126,7 @@ async def test_nothing_to_apply() -> None:
     answer, shown = await asked(ScanDialog(plan(changes=(), agreed=True)), "g")
     assert "has this definition in effect" in shown
     assert "Apply" not in shown
-    assert "As it is" not in shown
+    assert "Without applying" not in shown
     assert "[x] From now on" in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=True)
 
@@ -155,7 +155,12 @@ async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> Non
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
     shown_plan = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
     _, shown = await asked(ScanDialog(shown_plan), size=size)
-    for words in ("Apply and scan (g)", "Likely changes (l)", "As it is (s)", "Cancel (Esc)"):
+    for words in (
+        "Apply and scan (g)",
+        "Likely changes (l)",
+        "Without applying (s)",
+        "Cancel (Esc)",
+    ):
         assert words in shown
     for words in ("From now on without asking", "(t)", "200 prompts: ", "Likely changes only: "):
         assert words in shown

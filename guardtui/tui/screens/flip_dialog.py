@@ -26,7 +26,7 @@ class FlipDialog(Modal[ScanChoice | None]):
     BINDINGS = [
         ("escape", "close", "Cancel"),
         ("g", "choose('all')", "Check"),
-        ("s", "choose('as-is')", "As it is"),
+        ("s", "choose('as-is')", "Without applying"),
         ("o", "choose('other')", "Ask the other one"),
     ]
 
@@ -59,7 +59,7 @@ class FlipDialog(Modal[ScanChoice | None]):
                 first = "Apply and check (g)" if scan.changes else "Check (g)"
                 yield Button(Text(first), id="all", variant="primary", compact=True)
                 if scan.changes:
-                    yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                    yield Button(Text("Without applying (s)"), id="as-is", compact=True)
                 if scan.other:
                     yield Button(Text(f"{scan.other} (o)"), id="other", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="leave", compact=True)

@@ -60,7 +60,7 @@ class ScanDialog(Modal[ScanChoice | None]):
     BINDINGS = [
         ("escape", "close", "Close"),
         ("l", "choose('likely')", "Likely changes only"),
-        ("s", "choose('as-is')", "As it is"),
+        ("s", "choose('as-is')", "Without applying"),
         ("g", "choose('all')", "Scan"),
         ("o", "choose('other')", "Ask the other one"),
         ("t", "turn_agreed", "Without asking"),
@@ -96,7 +96,7 @@ class ScanDialog(Modal[ScanChoice | None]):
                 if cost.likely < cost.prompts:
                     yield Button(Text("Likely changes (l)"), id="likely", compact=True)
                 if plan.changes:
-                    yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                    yield Button(Text("Without applying (s)"), id="as-is", compact=True)
                 if plan.other:
                     yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
