@@ -128,6 +128,7 @@ class Services:
             self.sync,
             self.operating_point,
             self.surveys,
+            self.connections,
             author,
             jobs,
         )

@@ -175,7 +175,7 @@ def say_work(
     *,
     epochs: int = 1,
 ) -> None:
-    """Say how many calls a scan will take at most."""
+    """Say how many calls a scan will take at most, and about how many tokens and what they cost."""
     texts = prompts.prompts.to_list()
     missing = kept = 0
     for epoch in range(1, epochs + 1):
@@ -194,6 +194,8 @@ def say_work(
     of_them = "answers" if epochs > 1 else "of them"
     from_cache = f", {kept} {of_them} from the cache" if kept else ""
     diagnostics.note(f"{said} for {count}{from_cache}")
+    expense = scanner.expense(topic, texts, None)
+    diagnostics.note(f"{expense.text(missing)}. {expense.basis}")
 
 
 def say_incomplete(evaluation: Evaluation, budget: str, *, fresh: bool, allowed: bool) -> None:
