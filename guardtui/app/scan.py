@@ -237,6 +237,13 @@ class Scans:
         else:
             self._author.notify(NO_SCAN)
 
+    async def finish(self) -> None:
+        """Cancel the scan and wait for its end; the verdicts that have arrived are kept."""
+        if self._job is not None and self.under_way:
+            self._job.cancel()
+        async with self._one_at_a_time:
+            pass
+
     def swap_preview(self) -> None:
         """Show the engine's preview instead of the scan or the forecast, or that again."""
         if self._current_scan() is None:

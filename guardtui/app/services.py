@@ -20,7 +20,7 @@ from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.own_figures import LiveFigures
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.preview import Preview
-from guardtui.app.problems import problems_shown
+from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.profile_changes import ProfileChanges
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Refinement
@@ -36,7 +36,13 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
+from guardtui.session.store import StoreError
 from guardtui.session.workspace import Workspace
+
+ELSEWHERE = (
+    "Another guardtui has unsaved edits of this topic: they stay there. "
+    "Whoever saves second is asked before anything is overwritten."
+)
 
 
 class Services:
@@ -176,6 +182,9 @@ class Services:
         elif self.workspace.draft_offer is not None:
             await self._offer_draft()
         await self.trials.open()
+        with problems_shown(self.author):
+            if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
+                self.author.notify(ELSEWHERE, severity="warning")
         scanner, works = None, True
         while works and scanner is not self.engine.scanner:  # another one was chosen meanwhile
             scanner = self.engine.scanner
@@ -211,6 +220,31 @@ class Services:
                 self.editing.published()
             else:
                 self.workspace.refuse_draft()
+
+    async def let_go(self, name: str) -> bool:
+        """Make ready to be left for the topic `name`: whether nothing would be lost.
+
+        A scan under way is asked about; what is being edited stays as a draft, which is offered
+        again when this topic is opened.
+        """
+        if self.scans.under_way:
+            question = Confirm(
+                f"A scan is under way. Stop it and open {name}?\nThe verdicts so far are kept.",
+                "Stop and open",
+                "Cancel",
+            )
+            if not await self.author.ask(question):
+                return False
+            await self.scans.finish()
+        await self.editing.finish_typing()
+        try:
+            self.workspace.save_draft(always=True)
+            self.workspace.store.close()
+        except StoreError as problem:
+            text = f"{name} was not opened: your unsaved edits cannot be kept.\n{problem}"
+            self.author.notify(text, severity="error", seconds=READING_TIME)
+            return False
+        return True
 
     async def close(self) -> None:
         """Finish what must be finished, and close the caches and the session's file."""

@@ -28,6 +28,7 @@ _JSON_REMEDY = (
     "keys and texts stand in double quotes, a comma between two entries and none after the last; "
     "is the file half-written?"
 )
+_OF_PROMPTS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
 _KEYS = ("name", "description", "examples", "intent")
 
 
@@ -77,6 +78,12 @@ def load_topic(path: Path) -> TopicFile:
     content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
         raise FileError(path, "more than 1 MiB: this is no topic file", "name a topic file")
+    if path.suffix.lower() in _OF_PROMPTS:
+        raise FileError(
+            path,
+            "this is a file of prompts, and no topic file",
+            "name the topic file (YAML); prompts are named beside it (--prompts)",
+        )
     text = decode(path, content)
     topic, intent_given = _topic_of(path, _parse(path, text), text)
     return TopicFile(path, topic, hashlib.sha256(content).hexdigest(), intent_given, content)

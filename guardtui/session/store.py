@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -216,6 +216,19 @@ class SessionStore:
                 f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
                 (self._session,),
             ).fetchall()
+        return self._read(rows)
+
+    def newest_iteration(self) -> Iteration | None:
+        """The iteration that was recorded last, without reading the others; None without any."""
+        with self.connection() as database:
+            row = database.execute(
+                f"SELECT {COLUMNS} FROM iteration WHERE session = ? "  # noqa: S608
+                "ORDER BY number DESC LIMIT 1",
+                (self._session,),
+            ).fetchone()
+        return self._read([row])[0] if row is not None else None
+
+    def _read(self, rows: Iterable[Sequence[Any]]) -> list[Iteration]:
         try:
             return [read_iteration(*row) for row in rows]
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
@@ -303,6 +316,15 @@ class SessionStore:
                 with contextlib.suppress(ValueError):
                     found.append(Draft(Topic.model_validate_json(topic), base, owner))
         return found
+
+    def edited_elsewhere(self) -> bool:
+        """Whether another process that still runs has a draft of this topic."""
+        with self.connection() as database:
+            rows = database.execute(
+                "SELECT owner FROM draft WHERE session = ?", (self._session,)
+            ).fetchall()
+        mine = self._claim.name if self._claim is not None else ""
+        return any(owner != mine and is_held(self.folder, owner) for (owner,) in rows)
 
     def save_draft(self, draft: Draft | None) -> None:
         """Keep the definition being edited here; None when there is nothing unsaved."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from dataclasses import dataclass, replace
@@ -16,14 +15,13 @@ from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.session.prompt_file import PromptFile
 from guardtui.session.sampled_prompts import SampledPrompts, open_prompt_file
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
-from guardtui.shards.large_set import LargeSet, is_large_set
+from guardtui.shards.large_set import LargeSet
 from guardtui.shards.sample import Sample
 
 SAMPLE = "tax-advice"
@@ -36,6 +34,18 @@ def now() -> str:
 
 
 _PROMPT_ENDINGS = (".csv", ".jsonl", ".parquet")
+
+
+class UnknownPromptsError(FileError):
+    """A topic file has no prompts beside it, and none were used with it before."""
+
+    def __init__(self, topic_path: Path) -> None:
+        super().__init__(
+            topic_path,
+            "no prompt set is known for this topic",
+            f"name one: guardtui {topic_path.name} --prompts FILE "
+            "(guardtui sample prints an example)",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,18 +319,14 @@ def _usual_prompts(topic_path: Path) -> Path:
         beside = topic_path.with_suffix(ending)
         if beside.exists():
             return beside
-    raise FileError(
-        topic_path,
-        "no prompt set is known for this topic",
-        f"name one: guardtui {topic_path.name} --prompts FILE (guardtui sample prints an example)",
-    )
+    raise UnknownPromptsError(topic_path)
 
 
-# --- what was opened last, and the sample -------------------------------------------------
+# --- topics of a folder, and the sample ---------------------------------------------------
 
 
 def data_folder() -> Path:
-    """Where guardtui keeps the scratch sample and what was opened last: GUARDTUI_DATA or usual."""
+    """Where guardtui keeps the scratch sample and the recent topics: GUARDTUI_DATA or usual."""
     if named := os.environ.get("GUARDTUI_DATA"):
         return Path(named)
     from platformdirs import user_data_path
@@ -328,33 +334,8 @@ def data_folder() -> Path:
     return user_data_path("guardtui", appauthor=False)
 
 
-def remember_opened(workspace: Workspace) -> None:
-    """Make this the session that opens without arguments; failing to is not an error."""
-    content = {
-        "topic": str(workspace.topic_file.path.resolve()),
-        "prompts": str(workspace.prompts_path.resolve()),
-    }
-    try:
-        folder = data_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "last.json", json.dumps(content).encode())
-    except (OSError, FileError):
-        return
-
-
-def last_opened() -> tuple[Path, Path] | None:
-    """Topic and prompts that were opened last, if both files still exist."""
-    try:
-        content = json.loads((data_folder() / "last.json").read_text("utf-8"))
-        topic, prompts = Path(content["topic"]), Path(content["prompts"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    there = topic.is_file() and (prompts.is_file() or is_large_set(prompts))
-    return (topic, prompts) if there else None
-
-
-def only_topic_in(folder: Path) -> Path | None:
-    """The one topic file of a folder that has prompts of its name beside it; None for several."""
+def topics_in(folder: Path) -> list[Path]:
+    """The topic files of a folder that have prompts of their name beside them, sorted by name."""
     found = []
     for path in sorted(folder.glob("*.y*ml")):
         beside = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)
@@ -362,7 +343,7 @@ def only_topic_in(folder: Path) -> Path | None:
             with contextlib.suppress(FileError):
                 load_topic(path)
                 found.append(path)
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def sample_folder() -> Path:

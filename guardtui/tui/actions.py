@@ -395,6 +395,27 @@ ACTIONS: tuple[Action, ...] = (
         menu="f s",
     ),
     Action(
+        "open_topic",
+        "alt+shift+o,super+o",
+        "Open topic",
+        "Another topic file with its prompts, in the place of this one; edits are kept",
+        menu="f t",
+    ),
+    Action(
+        "new_topic",
+        "alt+shift+e,super+e",
+        "New topic",
+        "Write a topic file and the first rows of its prompts, and open them",
+        menu="f n",
+    ),
+    Action(
+        "recent_topics",
+        "alt+shift+r,super+r",
+        "Recent topics",
+        "Topics that were opened before, with their coverage, and those of this folder",
+        menu="f r",
+    ),
+    Action(
         "score_outputs",
         "shift+f7,alt+a",
         "Score outputs",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.recent_topics import remember_opened
+from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import (
     ADVICE,
@@ -27,13 +32,19 @@ from guardtui.tui.actions import (
 )
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.screen import Greeting, MainScreen
+from guardtui.tui.messages import TopicChosen
 
 if TYPE_CHECKING:
     from guardtui.session.own_metrics import OwnMetric
 
 
+_MODE = "topic-{}"
+
+
 class GuardtuiApp(BaseApp):
-    """guardtui in the terminal."""
+    """guardtui in the terminal. Each topic that is opened has a mode, a stack of screens."""
+
+    DEFAULT_MODE = _MODE.format(1)
 
     def __init__(
         self,
@@ -45,14 +56,24 @@ class GuardtuiApp(BaseApp):
         remote: RemoteOptions | None = None,
         metrics: Sequence[OwnMetric] = (),
         threshold: Wanted = None,
+        encoder: str | None = None,
     ) -> None:
+        """`threshold` is that of the first topic; `encoder` was named for all, None: by topic."""
         super().__init__(config)
-        self._greeting = greeting
+        about_itself = greeting in (Greeting.TOUR, Greeting.HINT)
+        self._greeting = None if about_itself and self.config.tour == "never" else greeting
         self._workspace = workspace
         self._scanner = scanner
         self._remote = remote or RemoteOptions()
         self._metrics = metrics
         self._threshold = threshold
+        self._encoder = encoder
+        self._topics = 1
+
+    @property
+    def workspace(self) -> Workspace:
+        """The topic that is open."""
+        return self._workspace
 
     # --- pictures -------------------------------------------------------------------------
 
@@ -68,6 +89,36 @@ class GuardtuiApp(BaseApp):
         if isinstance(main, MainScreen):
             options = main.services.connections.options
         return {**super().secrets(), **options.secrets()}
+
+    # --- another topic --------------------------------------------------------------------
+
+    @on(TopicChosen)
+    def topic_chosen(self, event: TopicChosen) -> None:
+        """Show another topic in the place of the current one."""
+        self.run_worker(self._show_topic(event.workspace), group="topic")
+
+    async def _show_topic(self, workspace: Workspace) -> None:
+        engine = self._main.services.engine.scanner
+        self._scanner = await asyncio.to_thread(
+            choose_scanner, workspace, self._encoder, None, engine.encoder_name, engine
+        )
+        self._workspace, self._greeting = workspace, None
+        self._threshold = wanted_threshold(workspace.store.settings())
+        remember_opened(workspace)
+        self.clear_notifications()
+        self._topics += 1
+        left, mode = self.current_mode, _MODE.format(self._topics)
+        if left == self.DEFAULT_MODE:  # Textual removes only modes that were added
+            self.add_mode(left, self.get_default_screen)
+        self.add_mode(mode, self.get_default_screen)
+        await self.switch_mode(mode)
+        await self.remove_mode(left)  # with all screens over it; its services close
+
+    @property
+    def _main(self) -> MainScreen:
+        main = self.screen_stack[0]
+        assert isinstance(main, MainScreen)  # noqa: S101 - the only screen at the bottom
+        return main
 
     # --- leaving --------------------------------------------------------------------------
 
@@ -89,7 +140,7 @@ class GuardtuiApp(BaseApp):
             self.config,
             self._remote,
             self._metrics,
-            None if self.config.tour == "never" else self._greeting,
+            self._greeting,
             self._threshold,
         )
 

@@ -8,6 +8,7 @@ from textual.screen import ModalScreen
 from guardtui.tui.help_advice import ADVICE_PANES
 from guardtui.tui.help_pane import CLOSE, MOVE, NEXT, PaneHelp
 from guardtui.tui.help_remote import REMOTE_PANES
+from guardtui.tui.help_topics import TOPIC_PANES
 
 FILTER_EXAMPLES = (
     ("tax home", "prompts that hold both words, in any case"),
@@ -447,6 +448,7 @@ back.""",
         keys=(NEXT, ("Enter, Space", "Press what has the focus"), CLOSE),
     ),
     **REMOTE_PANES,
+    **TOPIC_PANES,
     **ADVICE_PANES,
 }
 """Help by the name of the pane; `pane_of` says which a widget belongs to."""

@@ -9,6 +9,7 @@ from textual.message import Message
 from guardtui.domain.prompt_edit import PromptEdit
 from guardtui.domain.topic import Topic
 from guardtui.session.views import SavedView
+from guardtui.session.workspace import Workspace
 from guardtui.tui.results import View
 
 
@@ -82,3 +83,11 @@ class ViewRemoved(Message):
 
 class DetailLeft(Message):
     """The author has read the detail and wants to go on in the results."""
+
+
+class TopicChosen(Message):
+    """The author opened another topic, and the current one has been let go of."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        super().__init__()

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.app.remote import RemoteOptions
+from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import Config
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.operating_point import BY_HAND, Wanted
+from guardtui.domain.operating_point import Wanted
 from guardtui.domain.text import display_text
-from guardtui.scanners.local.encoder import ENCODERS
-from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.threshold_fits import wanted_threshold
-from guardtui.session.workspace import (
-    Workspace,
-    last_opened,
-    only_topic_in,
-    remember_opened,
-    scratch_sample,
-)
+from guardtui.session.workspace import Workspace, scratch_sample, topics_in
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import Greeting
 from guardtui.tui.terminal import run_in_terminal
@@ -32,27 +26,6 @@ if TYPE_CHECKING:
 
 class UnsavedError(GuardtuiError):
     """The app was left and the definition stands nowhere on disk; the message holds it."""
-
-
-def choose_scanner(
-    workspace: Workspace,
-    encoder: str | None,
-    threshold: Wanted,
-    default: str = ENCODERS[0],
-) -> LocalScanner:
-    """The embedded scanner by flags, else as the session had it last, else the `default` one.
-
-    A threshold that is to be fitted, or the shipped one, is not set here.
-    """
-    settings = workspace.store.settings()
-    remembered = settings.get("encoder")
-    name = encoder or (remembered if remembered in ENCODERS else default)
-    if isinstance(threshold, float):
-        return LocalScanner(name, threshold)
-    value = wanted_threshold(settings)
-    if threshold is None and name == remembered and isinstance(value, float):
-        return LocalScanner(name, value, str(settings.get("threshold_source", BY_HAND)))
-    return LocalScanner(name)
 
 
 def run_app(
@@ -76,7 +49,10 @@ def run_app(
     if opened is None:  # nothing was ever opened here
         greeting = Greeting.TOUR if topic is None else Greeting.HINT
     if topic is None:
-        topic = only_topic_in(Path.cwd())
+        here = topics_in(Path.cwd())
+        if len(here) > 1:
+            greeting = greeting or Greeting.TOPICS
+        topic = here[0] if len(here) == 1 else None
     if topic is None:
         topic, known = opened or scratch_sample()
         prompts = prompts or known
@@ -92,8 +68,10 @@ def run_app(
         remote=remote,
         metrics=metrics,
         threshold=threshold or wanted_threshold(workspace.store.settings()),
+        encoder=encoder,
     )
     run_in_terminal(app)
+    workspace = app.workspace  # another one may have been opened since
     if not workspace.draft_is_safe:
         typed = workspace.session.topic
         lines = ["name: " + typed.name, "description: " + typed.description]

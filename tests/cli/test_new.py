@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.cli.new import CATEGORY, first_rows, slug
+from guardtui.app.new_topic import CATEGORY, first_rows, slug
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.prompt_files import load_prompts
@@ -264,14 +264,14 @@ def test_a_link_that_leads_nowhere_is_not_followed(run: Run, folder: Path) -> No
 
 
 def test_both_files_or_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from guardtui.cli import new
+    from guardtui.app import new_topic
     from guardtui.cli.main import cli
 
     def interrupted(path: Path) -> None:
         assert path.exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(new, "load_prompts", interrupted)
+    monkeypatch.setattr(new_topic, "load_prompts", interrupted)
     before = sorted(folder.iterdir())
     with pytest.raises(click.exceptions.Abort):
         cli.main(["new", "Tea", *OPTIONS, "--folder", str(folder)], standalone_mode=False)

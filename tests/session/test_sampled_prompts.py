@@ -8,8 +8,9 @@ import pytest
 
 from guardtui.domain.prompt_edit import Remove
 from guardtui.files.problems import FileError
+from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.sampled_prompts import load_prompts_of
-from guardtui.session.workspace import Workspace, last_opened, remember_opened
+from guardtui.session.workspace import Workspace
 from guardtui.shards.large_set import cut, open_set
 from tests.shards.conftest import write_prompts
 

@@ -10,16 +10,15 @@ import pytest
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import ChangedOnDiskError, load_topic
+from guardtui.session.recent_topics import last_opened, remember_opened
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
     SAMPLE,
     Workspace,
     data_folder,
-    last_opened,
-    only_topic_in,
-    remember_opened,
     scratch_sample,
+    topics_in,
 )
 from tests.session.test_session import evaluation
 
@@ -152,7 +151,7 @@ def test_the_last_session_is_found_again_until_its_files_are_gone(path: Path) ->
     assert last_opened() is None
     remember_opened(Workspace.open(path))
     assert last_opened() == (path, path.with_suffix(".csv"))
-    (data_folder() / "last.json").write_text("[1]")
+    (data_folder() / "recent.json").write_text("[1]")
     assert last_opened() is None
     remember_opened(Workspace.open(path))
     path.unlink()
@@ -264,14 +263,14 @@ def test_what_is_saved_here_is_no_change_of_another(path: Path) -> None:
     assert [workspace.changed_file() for _ in range(3)] == [None] * 3
 
 
-def test_the_only_topic_of_a_folder_with_prompts_beside_it_is_found(path: Path) -> None:
+def test_topics_of_a_folder_with_prompts_beside_them_are_found(path: Path) -> None:
     folder = path.parent
-    assert only_topic_in(folder) == path
+    assert topics_in(folder) == [path]
     (folder / "settings.yaml").write_text("colour: blue\n", "utf-8")
     (folder / "settings.csv").write_text("a,b\n", "utf-8")
     (folder / "alone.yaml").write_bytes(path.read_bytes())  # without prompts of its own
-    assert only_topic_in(folder) == path
+    assert topics_in(folder) == [path]
     other = folder / "other.yml"
     other.write_bytes(path.read_bytes())
     other.with_suffix(".csv").write_bytes(path.with_suffix(".csv").read_bytes())
-    assert only_topic_in(folder) is None
+    assert topics_in(folder) == [other, path]

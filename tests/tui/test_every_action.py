@@ -64,11 +64,14 @@ from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
 from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.screens.menu import MenuScreen
+from guardtui.tui.screens.new_topic import NewTopic
 from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.screens.open_outputs import OpenOutputs
+from guardtui.tui.screens.open_topic import OpenTopic
 from guardtui.tui.screens.panel import PanelDialog
 from guardtui.tui.screens.prompt_dialog import PromptDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
+from guardtui.tui.screens.recent_topics import RecentTopics
 from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
@@ -295,6 +298,9 @@ CASES: dict[str, Case] = {
     "tour": Case(lambda stage: stage.main.tour.box is not None, True),
     "settings": opens(SettingsScreen),
     "choose_theme": opens(ThemeScreen),
+    "open_topic": opens(OpenTopic),
+    "new_topic": opens(NewTopic),
+    "recent_topics": opens(RecentTopics),
     "remote_topics": opens(RemoteTopicsDialog, connected),
     "revert_remote": tells("left to take back", connected),
     "show_panel": opens(PanelDialog),
@@ -741,6 +747,9 @@ OPENED: dict[str, Prepare] = {
     "menu": submenu,
     "dialog": by_key("f9"),
     "open_outputs": by_key("alt+a"),
+    "open_topic": by_key("alt+shift+o"),
+    "new_topic": by_key("alt+shift+e"),
+    "recent_topics": by_key("alt+shift+r"),
     "score_line": in_scores("#score-expression"),
     "score_metrics": in_scores("#score-metrics"),
     "score_rows": in_scores("#score-table"),

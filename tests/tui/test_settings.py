@@ -8,11 +8,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from guardtui.app.topic_opening import choose_scanner
 from guardtui.config import SETTINGS, Config, Source, load_config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.run import choose_scanner
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.textual_compat import keymap_of

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from guardtui.advice.curves import neighbour, thinned
+from guardtui.app.topic_opening import choose_scanner
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.sweep import best_threshold, sweep
@@ -26,7 +27,6 @@ from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.run import choose_scanner
 from guardtui.tui.screens.sweep import ThresholdDialog, ThresholdFeature
 from guardtui.tui.sweep_text import VIEWS, Floors, best_text, chart_text, read_floors, table_text
 from guardtui.tui.widgets.results_pane import ResultsPane

@@ -39,6 +39,7 @@ from guardtui.tui.main.questions import DIALOGS
 from guardtui.tui.main.rows import Rows
 from guardtui.tui.main.side import Side
 from guardtui.tui.main.tools import Tools
+from guardtui.tui.main.topics import OtherTopics
 from guardtui.tui.main.window import Window
 from guardtui.tui.main.workspace import EngineSettings, WorkspaceFiles
 from guardtui.tui.scan.feature import Scanning
@@ -64,10 +65,14 @@ from guardtui.tui.widgets.too_small import classes_for
 
 
 class Greeting(Enum):
-    """How guardtui presents itself: a tour of its own sample, or a hint over the author's files."""
+    """What is said first: a tour of its own sample, or a hint over the author's files.
+
+    `TOPICS` says that the folder holds several topics, none of which was named.
+    """
 
     TOUR = "tour"
     HINT = "hint"
+    TOPICS = "topics"
 
 
 class MainScreen(Screen[None]):
@@ -150,6 +155,7 @@ class MainScreen(Screen[None]):
             ForecastTrustFeature(services, window),
             WholeSetFeature(services, window, self.export),
             self.tour,
+            OtherTopics(services, window),
             Tools(window),
         )
         self.actions: dict[str, ActionMethod] = {
@@ -250,6 +256,9 @@ class MainScreen(Screen[None]):
         elif self._greeting is Greeting.HINT:
             keys = self.window.keys_of("tour")
             self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
+        elif self._greeting is Greeting.TOPICS:
+            key = self.window.first_key("open_menu")
+            self.notify(f"Several topics are in this folder: {key} f r lists them.")
 
     def action_quit(self) -> None:
         """Leave; what was typed is kept first."""

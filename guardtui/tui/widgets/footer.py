@@ -51,6 +51,8 @@ class FittingFooter(Footer):
 
     async def recompose(self) -> None:
         """Rebuild the keys only when they changed; Textual asks at every change of focus."""
+        if not self.is_attached:
+            return  # its screen was taken away, as another topic was opened
         keys = (self.app.size.width, *self._entries())
         if keys != self._composed:
             self._composed = keys

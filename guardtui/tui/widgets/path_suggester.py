@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from textual.suggester import Suggester
@@ -13,8 +14,10 @@ from guardtui.domain.text import display_text
 class PathSuggester(Suggester):
     """The rest of the name of a file or folder; names that draw badly are not offered."""
 
-    def __init__(self) -> None:
+    def __init__(self, endings: Collection[str] | None = None) -> None:
+        """`endings` are those of the files that are offered beside folders; None: all files."""
         super().__init__(use_cache=False, case_sensitive=True)
+        self._endings = endings
 
     async def get_suggestion(self, value: str) -> str | None:
         folder, begun = os.path.split(value)
@@ -29,5 +32,8 @@ class PathSuggester(Suggester):
                 if name.startswith(".") and not begun:
                     continue
                 whole = Path(folder or ".").expanduser() / name
-                return value + name[len(begun) :] + ("/" if whole.is_dir() else "")
+                if whole.is_dir():
+                    return f"{value}{name[len(begun) :]}/"
+                if self._endings is None or whole.suffix.lower() in self._endings:
+                    return value + name[len(begun) :]
         return None

@@ -1,0 +1,127 @@
+"""Opening a topic: which ones are known, its workspace, and the engine that evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.guardrail import badge
+from guardtui.domain.operating_point import BY_HAND, Wanted
+from guardtui.files.problems import FileError
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.local.encoder import ENCODERS
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.recent_topics import recent_topics
+from guardtui.session.recorded import has_session
+from guardtui.session.store import SessionStore
+from guardtui.session.threshold_fits import wanted_threshold
+from guardtui.session.workspace import Workspace, topics_in
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """A topic that can be opened: one opened before, or one of the folder guardtui runs in.
+
+    `prompts` is None where it was never opened. `coverage` is that of the last iteration (None
+    without one), `guardrail` what it is about. `problem` says why it cannot be opened, "" where it
+    can; `opened` is ISO 8601 UTC.
+    """
+
+    path: Path
+    prompts: Path | None = None
+    opened: str = ""
+    problem: str = ""
+    coverage: float | None = None
+    guardrail: str = ""
+
+
+def known_topics(folder: Path, current: Path) -> list[KnownTopic]:
+    """Return recent topics, the newest first, then others of `folder`; `current` is left out.
+
+    Blocks: it reads the session of each.
+    """
+    current = current.resolve()
+    recent = [entry for entry in recent_topics() if entry.topic != current]
+    known = {current, *(entry.topic for entry in recent)}
+    return [
+        *(_looked_up(entry.topic, entry.prompts, entry.opened) for entry in recent),
+        *(_looked_up(path) for path in _others_in(folder) if path not in known),
+    ]
+
+
+def _others_in(folder: Path) -> Iterator[Path]:
+    try:
+        yield from (path.resolve() for path in topics_in(folder))
+    except OSError:  # the folder is gone, or cannot be read
+        return
+
+
+def _looked_up(path: Path, prompts: Path | None = None, opened: str = "") -> KnownTopic:
+    problem = ""
+    try:
+        if not path.is_file():
+            problem = "this file is gone"
+        newest = None
+        if not problem and has_session(path):
+            newest = SessionStore(path, reading=True).newest_iteration()
+    except (OSError, GuardtuiError):  # opening it says what is wrong
+        newest = None
+    if newest is None:
+        return KnownTopic(path, prompts, opened, problem)
+    evaluation = newest.evaluation
+    name = " ".join(filter(None, badge(evaluation.settings)))
+    return KnownTopic(path, prompts, opened, problem, evaluation.metrics.coverage, name)
+
+
+def open_topic(path: Path, prompts: Path | None, current: Workspace) -> Workspace:
+    """Open another topic than the `current` one, as the command line does. Blocks.
+
+    Raises FileError (`UnknownPromptsError` where prompts must be named), PromptSetError or
+    StoreError; the current topic is not touched.
+    """
+    try:
+        path = path.expanduser()
+        same = path.is_file() and path.samefile(current.topic_file.path)
+    except (OSError, RuntimeError, ValueError) as error:
+        # A name may hold a null character, or a home that nobody has.
+        raise FileError(path, f"this is no file name ({error})", "correct the path") from error
+    if same:
+        raise FileError(path, "this topic is open already", "choose another one")
+    return Workspace.open(path, prompts)
+
+
+def choose_scanner(
+    workspace: Workspace,
+    encoder: str | None,
+    threshold: Wanted,
+    default: str = ENCODERS[0],
+    beside: LocalScanner | None = None,
+) -> LocalScanner:
+    """Return the embedded scanner by flags, else as the session had it, else the `default` one.
+
+    A threshold that is to be fitted, or the shipped one, is not set here. The encoder of `beside`
+    is not loaded again; this blocks while that one is being loaded.
+    """
+    settings = workspace.store.settings()
+    remembered = settings.get("encoder")
+    name = encoder or (remembered if remembered in ENCODERS else default)
+    scanner = _scanner(name, beside)
+    value = wanted_threshold(settings)
+    if isinstance(threshold, float):
+        scanner.use_threshold(threshold)
+    elif threshold is None and name == remembered and isinstance(value, float):
+        scanner.use_threshold(value, str(settings.get("threshold_source", BY_HAND)))
+    else:
+        scanner.use_threshold(None)
+    return scanner
+
+
+def _scanner(name: str, beside: LocalScanner | None) -> LocalScanner:
+    if beside is not None and beside.encoder_name == name:
+        try:
+            return beside.beside()
+        except ScannerError:  # the new topic says so by itself
+            pass
+    return LocalScanner(name)

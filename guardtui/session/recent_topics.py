@@ -1,0 +1,82 @@
+"""Which topics were opened last, with their prompts: a short list in the data folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from guardtui.files.atomic import write_atomically
+from guardtui.files.problems import FileError
+from guardtui.session.workspace import Workspace, data_folder, now
+from guardtui.shards.large_set import is_large_set
+
+LONGEST = 20
+"""Topics that are remembered."""
+
+_FILE = "recent.json"
+_KEYS = ("topic", "prompts", "opened")
+
+
+@dataclass(frozen=True, slots=True)
+class RecentTopic:
+    """A topic file and the prompts it was opened with, both absolute; `opened` is ISO 8601 UTC."""
+
+    topic: Path
+    prompts: Path
+    opened: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether both files still exist."""
+        return self.topic.is_file() and (self.prompts.is_file() or is_large_set(self.prompts))
+
+
+def recent_topics() -> list[RecentTopic]:
+    """All topics that are remembered, the one opened last first; none when unreadable."""
+    try:
+        content = json.loads((data_folder() / _FILE).read_text("utf-8"))
+        return list(_entries(content))
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _entries(content: Any) -> Iterator[RecentTopic]:
+    for row in content if isinstance(content, list) else []:
+        if isinstance(row, dict):
+            topic, prompts, opened = (str(row.get(key) or "") for key in _KEYS)
+            if topic and prompts and "\0" not in topic + prompts:
+                yield RecentTopic(Path(topic), Path(prompts), opened)
+
+
+def last_opened() -> tuple[Path, Path] | None:
+    """Topic and prompts that were opened last, of those whose files still exist."""
+    found = next((entry for entry in recent_topics() if entry.is_there), None)
+    return None if found is None else (found.topic, found.prompts)
+
+
+def remember_opened(workspace: Workspace) -> None:
+    """Put this topic first; failing to is not an error."""
+    topic = workspace.topic_file.path.resolve()
+    entry = RecentTopic(topic, workspace.prompts_path.resolve(), now())
+    _write([entry, *(other for other in recent_topics() if other.topic != topic)][:LONGEST])
+
+
+def forget_opened(topic: Path) -> None:
+    """Take a topic out of the list; its files stay. Failing to is not an error."""
+    _write([entry for entry in recent_topics() if entry.topic != topic])
+
+
+def _write(entries: Sequence[RecentTopic]) -> None:
+    content = [
+        dict(zip(_KEYS, (str(entry.topic), str(entry.prompts), entry.opened), strict=True))
+        for entry in entries
+    ]
+    try:
+        folder = data_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / _FILE, json.dumps(content).encode())
+    except (OSError, FileError):
+        return
