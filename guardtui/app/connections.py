@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
+from guardtui.app.guardrail_choice import (
+    SETTING,
+    GuardrailChoice,
+    Kind,
+    read_choice,
+    write_choice,
+)
 from guardtui.app.ports import Author, Choose, Severity
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.remote import AIRS, JUDGE, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import remote_name
+from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.credentials import AirsSettings
+from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.session.store import SessionStore
+from guardtui.session.store import SessionStore, StoreError
 
 NEEDS_ACCOUNT = (
     "Topics need a service account: set PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and "
     "PANW_MGMT_TSG_ID."
 )
 _NEEDS_NAME = (
-    "No security profile is named: start with --profile NAME, or set PANW_AI_SEC_PROFILE_NAME."
+    "No security profile is named: choose one under Guardrail in the menu, start with "
+    "--profile NAME, or set PANW_AI_SEC_PROFILE_NAME."
 )
 
 
@@ -37,6 +49,12 @@ class Connections:
         self._in_effect: InEffect | None = None
         self._asks_airs = False
         self._only_chosen = False
+        self._chosen: Kind | None = None
+        self._judge_identity = ""
+        self._remembered_choice = self._read_choice()
+        if self._remembered_choice is not None and not self._named_by_flags:
+            kind = self._remembered_choice.kind
+            self._chosen = kind if kind is Kind.ENGINE else None
         self._publish()
 
     # --- the guardrail ----------------------------------------------------------------------
@@ -53,8 +71,9 @@ class Connections:
 
     @property
     def judge(self) -> JudgeOptions | None:
-        """The judge that scans use; None where they use AIRS."""
-        return None if self._asks_airs else self._options.judge
+        """The judge that scans use; None where they use AIRS, or nothing."""
+        other = self._asks_airs or self._chosen is Kind.ENGINE
+        return None if other else self._options.judge
 
     @property
     def asked_name(self) -> str:
@@ -81,6 +100,80 @@ class Connections:
         """The definition in effect in the connected profile, None where that is unknown."""
         return self._in_effect
 
+    @property
+    def kind(self) -> Kind | None:
+        """What judges besides the engine; None where nothing is configured."""
+        if self._chosen is not None:
+            return self._chosen
+        if self.judge is not None:
+            return Kind.JUDGE
+        return Kind.AIRS if self._connection is not None or not self.refusal else None
+
+    @property
+    def remembered_choice(self) -> GuardrailChoice | None:
+        """The guardrail that was chosen for this topic last, in whatever session."""
+        return self._remembered_choice
+
+    @property
+    def refusal(self) -> str:
+        """Why no guardrail can be asked before one is chosen; "" where one can."""
+        if self._chosen is Kind.ENGINE:
+            return "This topic is measured by the embedded engine only."
+        if self.judge is not None or self._connection is not None:
+            return ""
+        before = self._remembered_choice
+        offered = self._chosen is None and not self._named_by_flags
+        if offered and before is not None and before.kind is Kind.JUDGE:
+            return "This topic was judged by a model before: use it again, or choose another one."
+        try:
+            settings = self._options.settings()
+        except AirsError as error:
+            return str(error)
+        named = settings.profile or self.remembered_profile or settings.client_id
+        return "" if named else _NEEDS_NAME
+
+    @property
+    def _named_by_flags(self) -> bool:
+        return self._options.judge is not None or bool(self._options.flags.get("profile"))
+
+    def _read_choice(self) -> GuardrailChoice | None:
+        with contextlib.suppress(StoreError):  # said when something is written
+            return read_choice(self._sessions.setting(SETTING))
+        return None
+
+    def choose(self, choice: GuardrailChoice, options: RemoteOptions) -> None:
+        """Use this guardrail from now on, by these options, and remember it for the topic.
+
+        Raises ScannerError and AirsError, and then nothing has changed.
+        """
+        connection, identity = None, ""
+        if choice.kind is Kind.AIRS:
+            settings = options.settings()
+            if settings.profile:
+                connection = options.connect(settings, settings.profile)
+        elif choice.kind is Kind.JUDGE and options.judge is not None:
+            identity = options.judge.scanner().settings.identity
+        self._options, self._chosen = options, choice.kind
+        self._asks_airs = choice.kind is Kind.AIRS
+        self._judge_identity, self._only_chosen = identity, False
+        self._remembered_choice = choice
+        with problems_shown(self._author):
+            self._sessions.update_settings(write_choice(choice))
+        self.use(connection)
+
+    def follows(self, settings: ScannerSettings) -> bool:
+        """Whether verdicts of a remote guardrail are of the one that was chosen, if one was."""
+        if self._chosen is None:
+            return True
+        if settings.name != self._chosen.value:
+            return False
+        connection = self._connection
+        identity = self._judge_identity
+        if self._chosen is Kind.AIRS:
+            identity = "" if connection is None else f"profile {inert(connection.profile)}"
+        # What follows in an identity are details, such as epochs.
+        return f"{identity}," in f"{settings.identity},"
+
     def use(self, connection: AirsConnection | None) -> None:
         """Use this connection from now on; None: connect anew when next needed."""
         self._connection, self._in_effect = connection, None
@@ -94,13 +187,14 @@ class Connections:
     def swap(self) -> None:
         """Use AIRS instead of the judge from now on, or the other way round."""
         self._asks_airs = not self._asks_airs
+        self._chosen = None
         self._publish()
 
     def _publish(self) -> None:
         known = None
         if self.judge is not None:
             known = Connection(self.who, self.judge.place)
-        elif self._connection is not None:
+        elif self._connection is not None and self._chosen is not Kind.ENGINE:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
             known = Connection(self.who, self._connection.place, revision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import is_
 
@@ -54,6 +55,8 @@ class Forecasting:
         self._check: FlipGrounds | None = None
         self.wanted = True
         """Whether forecasts are shown; the author may look at the engine's own view."""
+        self.follows: Callable[[ScannerSettings], bool] = lambda _: True
+        """Whether a guardrail that has answered is the one to forecast."""
 
     async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
         """Forecast a definition for the screen; None where the author wants the engine's view."""
@@ -133,7 +136,7 @@ class Forecasting:
         """
         iterations = tuple(self._session.iterations)
         evaluations = [iteration.evaluation for iteration in iterations]
-        answered = guardrails(evaluations)
+        answered = [settings for settings in guardrails(evaluations) if self.follows(settings)]
         if not answered:
             return None
         scanner = self._engine.scanner
@@ -186,6 +189,7 @@ class Forecasting:
             iteration.evaluation
             for iteration in self._session.iterations
             if iteration.evaluation.settings.name != "local"
+            and self.follows(iteration.evaluation.settings)
         )
 
     def _forecast(

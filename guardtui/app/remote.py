@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -28,7 +30,8 @@ class RemoteOptions:
 
     `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
     second. `fresh` ignores cached verdicts. With a `judge` scans use that instead of AIRS; `epochs`
-    say how often each prompt is scanned.
+    say how often each prompt is scanned. An `api_key` of AIRS that was typed, or is from a keyring,
+    counts more than any other; `key_origin` says which of the two it is.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -38,10 +41,25 @@ class RemoteOptions:
     fresh: bool = False
     judge: JudgeOptions | None = None
     epochs: Epochs | None = None
+    api_key: Secret | None = None
+    key_origin: str = ""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that count."""
+        return os.environ if self.environment is None else self.environment
+
+    def configured(self) -> AirsSettings:
+        """Load the settings of AIRS, whether they suffice or not. Raises AirsError."""
+        settings = AirsSettings.load(self.flags, self.environment, self.config)
+        if self.api_key is None:
+            return settings
+        origins = {**settings.origins, "api_key": self.key_origin}
+        return replace(settings, api_key=self.api_key, prefer_token=False, origins=origins)
 
     def settings(self) -> AirsSettings:
         """Load the settings of AIRS. Raises AirsError, also without a credential for scans."""
-        settings = AirsSettings.load(self.flags, self.environment, self.config)
+        settings = self.configured()
         settings.scan_credential()
         return settings
 
@@ -53,7 +71,7 @@ class RemoteOptions:
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
-            settings = AirsSettings.load(self.flags, self.environment, self.config)
+            settings = self.configured()
             of_airs = {
                 "the API key of AIRS": settings.api_key,
                 "the bearer token of AIRS": settings.api_token,

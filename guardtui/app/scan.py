@@ -160,16 +160,21 @@ class Scans:
     def _current_scan(self) -> Evaluation | None:
         recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
         for evaluation in (self.so_far(), self._result, *recorded):
-            if evaluation is not None and self.is_current(evaluation):
+            if evaluation is None or not self._connections.follows(evaluation.settings):
+                continue
+            if self.is_current(evaluation):
                 return evaluation
         return None
 
     def last_scan(self) -> Evaluation | None:
         """Return the newest scan by the connected guardrail, of whatever definition."""
+        asked, follows = self._connections.asked_name, self._connections.follows
         for iteration in reversed(self._session.iterations):
-            if iteration.evaluation.settings.name == self._connections.asked_name:
+            settings = iteration.evaluation.settings
+            if settings.name == asked and follows(settings):
                 return iteration.evaluation
-        return self._result
+        newest = self._result
+        return newest if newest is not None and follows(newest.settings) else None
 
     def predicted_verdicts(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
         """Return the verdicts expected of a scan, int8 [N]; None where nothing was predicted."""
@@ -243,6 +248,12 @@ class Scans:
             self._job.cancel()
         async with self._one_at_a_time:
             pass
+
+    def guardrail_changed(self) -> None:
+        """Show what is known of the guardrail that was chosen now."""
+        self._prefers_preview = False
+        self._store.show_scan(None)
+        self._refresh()
 
     def swap_preview(self) -> None:
         """Show the engine's preview instead of the scan or the forecast, or that again."""

@@ -15,6 +15,7 @@ from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
 from guardtui.app.evaluations import Evaluations
 from guardtui.app.forecasting import Forecasting
+from guardtui.app.guardrails import Guardrails
 from guardtui.app.next_step_advice import NextStepAdvice
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.own_figures import LiveFigures
@@ -83,6 +84,7 @@ class Services:
         self.forecasting = Forecasting(workspace.session, self.engine)
         self.lint = DefinitionLint(self.store, self.engine, jobs)
         self.connections = Connections(self.store, workspace.store, author, remote)
+        self.forecasting.follows = self.connections.follows
         self.changes = ProfileChanges(
             lambda connection: AppliedLog(workspace.store, connection.key)
         )
@@ -157,6 +159,7 @@ class Services:
             author,
             lambda: self.scans.under_way,
         )
+        self.guardrails = Guardrails(self.connections, self.scans, author)
         self.reporting = Reporting(
             workspace, self.engine, self.companions, metrics, self.connections, self.store
         )

@@ -10,13 +10,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from guardtui import __version__
+from guardtui.app.facts import Fact
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.options import declared
 from guardtui.cli.output import write
@@ -39,19 +40,6 @@ _DEPENDENCIES = (
     "textual",
     "tokenizers",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One thing looked at.
-
-    `state` is `ok`, `warning` (works, but less well), `missing` or `failed` (there, but unusable).
-    """
-
-    name: str
-    state: str
-    value: str
-    remedy: str = ""
 
 
 @click.command("doctor")

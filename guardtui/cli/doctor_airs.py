@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
+from guardtui.app.facts import Fact
+from guardtui.app.guardrail_check import TIMEOUT, accepted, refusal, scan_probe
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
-from guardtui.cli.doctor import Fact
 from guardtui.domain.text import display_text
-from guardtui.domain.verdicts import Verdict
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import Kind, ServiceError, inert
 from guardtui.http.retries import Retries
@@ -20,22 +20,12 @@ from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.places import guardrails, members, revision_of
 from guardtui.scanners.airs.reach import contact
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
 from guardtui.scanners.airs.tokens import Tokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash
 
 ALL_REGIONS = "all"
-PROBE = "What is the capital of France?"
-"""A harmless prompt, scanned once to see whether the key is accepted."""
-
 _CLOCK_SECONDS = 60.0
-_TIMEOUT = 20.0
 _TOPICS_SHOWN = 20
-_USED_UP = ("quota", "exhaust", "used up", "licens", "exceed")
-_ASK_OTHERS = (
-    "the service does not say which; 'guardtui doctor --airs --region all' asks the other regions, "
-    "whose hosts then see the key"
-)
 
 
 def examine_airs(
@@ -136,7 +126,7 @@ async def _contacts(settings: AirsSettings) -> AsyncIterator[Fact]:
             continue
         seen.add(where)
         try:
-            reached = await contact(endpoint, timeout=_TIMEOUT)
+            reached = await contact(endpoint, timeout=TIMEOUT)
         except ServiceError as error:
             remedy = "check the address, the network, and a proxy in HTTPS_PROXY"
             yield Fact(f"reach {name}", "failed", error.message, remedy)
@@ -171,51 +161,16 @@ async def _key(settings: AirsSettings, everywhere: bool) -> AsyncIterator[Fact]:
         yield Fact("key accepted", "warning", "not asked: a scan needs a profile")
         return
     try:
-        answer = await _scan(settings)
+        answer = await scan_probe(settings)
     except ServiceError as error:
-        yield _refusal(error, everywhere)
+        yield refusal(error, everywhere=everywhere)
         if everywhere and error.status in (401, 403):
             async for fact in _regions(settings):
                 yield fact
         return
-    yield Fact("key accepted", "ok", f"by {settings.scan_endpoint.authority}{_judged(answer)}")
+    yield accepted(settings, answer)
     if everywhere:
         yield Fact("other regions", "ok", "not asked: the key is accepted here")
-
-
-def _judged(answer: Verdict) -> str:
-    took = "" if answer.seconds is None else f", a scan takes {answer.seconds * 1000:.0f} ms"
-    if not answer.decided:
-        return f"{took}; {answer.problem}"
-    return f"{took}; a harmless prompt is {'' if answer.triggered else 'not '}stopped"
-
-
-async def _scan(settings: AirsSettings) -> Verdict:
-    """One scan of a harmless prompt. Raises ServiceError."""
-    retries = Retries(attempts=2, total=_TIMEOUT)
-    choice = ProfileChoice(settings.profile)
-    async with ScanClient(settings, choice, retries=retries, timeout=_TIMEOUT) as client:
-        return await client.scan(PROBE)
-
-
-def _refusal(error: ServiceError, everywhere: bool) -> Fact:
-    """What a refused scan says of the key, as far as the service lets one tell."""
-    name, said = "key accepted", error.message
-    own = said.partition(" (")[0].lower()  # what stands behind is a guess of ours
-    if error.status == 429:
-        remedy = "the key is known: wait, or see what is left of its quota"
-        return Fact(name, "warning", f"a limit or the quota is used up: {said}", remedy)
-    if error.status == 403 and any(word in own for word in _USED_UP):
-        remedy = "the key is known: wait for the next day or month, or have the quota raised"
-        return Fact(name, "failed", f"its quota is used up: {said}", remedy)
-    if error.status == 403:
-        return Fact(name, "failed", said, "" if everywhere else _ASK_OTHERS)
-    if error.status == 401:
-        return Fact(name, "failed", said, "make a new key or token in Strata Cloud Manager")
-    if error.status in (400, 404):
-        remedy = "the key was not refused: check the profile's name, and that it is of this tenant"
-        return Fact("scan", "failed", said, remedy)
-    return Fact("scan", "failed", said)
 
 
 async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
@@ -226,7 +181,7 @@ async def _regions(settings: AirsSettings) -> AsyncIterator[Fact]:
         if endpoint == settings.scan_endpoint:
             continue
         try:
-            await _scan(replace(settings, scan_endpoint=endpoint))
+            await scan_probe(replace(settings, scan_endpoint=endpoint))
         except ServiceError as error:
             # No refusal of the key: there is only no such profile, or too many requests.
             if error.status not in (400, 404, 429):
@@ -252,12 +207,12 @@ async def _management(settings: AirsSettings) -> AsyncIterator[Fact]:
     except AirsError:
         return  # what is missing was told
     tokens = Tokens(account)
-    retries = Retries(attempts=2, total=_TIMEOUT)
+    retries = Retries(attempts=2, total=TIMEOUT)
     async with ManagementClient(
         account,
         tokens=tokens,
         retries=retries,
-        timeout=_TIMEOUT,
+        timeout=TIMEOUT,
         revisions=known_revisions(),
     ) as client:
         try:

@@ -6,22 +6,17 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-import polars as pl
-
+from guardtui.app.facts import Fact
+from guardtui.app.guardrail_check import JUDGE_REMEDY, judged_prompts
 from guardtui.cli import diagnostics
-from guardtui.cli.doctor import Fact
 from guardtui.cli.judge_scans import judge_options
 from guardtui.cli.progress import progress_text
-from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.http.errors import inert
 from guardtui.reports.base import usage_text
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
 from guardtui.scanners.judge.scanner import JudgeScanner
-
-_REMEDY = "see that the service runs, and that address, name of the model and key are right"
 
 
 def examine_judge(values: Mapping[str, Any]) -> list[Fact]:
@@ -39,7 +34,7 @@ def examine_judge(values: Mapping[str, Any]) -> list[Fact]:
     try:
         verdicts = asyncio.run(_asked(scanner, known))
     except ScannerError as error:
-        return [*keys, Fact("judge", "failed", str(error), _REMEDY)]
+        return [*keys, Fact("judge", "failed", str(error), JUDGE_REMEDY)]
     finally:
         diagnostics.progress("")
     return [*keys, *_told(scanner, known, verdicts)]
@@ -51,18 +46,7 @@ async def _asked(scanner: JudgeScanner, known: tuple[Attack, ...]) -> Verdicts:
     def report(now: Progress) -> None:
         diagnostics.progress(progress_text(now))
 
-    return await scanner.scan(TOPIC, _prompts(known), report)
-
-
-def _prompts(known: tuple[Attack, ...]) -> PromptSet:
-    frame = pl.DataFrame(
-        {
-            "prompt": [one.prompt for one in known],
-            "expected": [str(one.belongs).lower() for one in known],
-            "intent": [TOPIC.intent.value] * len(known),
-        }
-    )
-    return build_prompt_set(frame, np.arange(1, len(known) + 1, dtype=np.uint32), "attacks")
+    return await scanner.scan(TOPIC, judged_prompts(known), report)
 
 
 def _told(scanner: JudgeScanner, known: tuple[Attack, ...], verdicts: Verdicts) -> Iterator[Fact]:
@@ -93,7 +77,7 @@ def _counts(known: tuple[Attack, ...], right: dict[bool, int], missing: int) -> 
     count = sum(one.attack for one in known)
     plain = len(known) - count
     if missing == len(known):
-        yield Fact("asked", "failed", "no prompt got a verdict", _REMEDY)
+        yield Fact("asked", "failed", "no prompt got a verdict", JUDGE_REMEDY)
         return
     if right[False] < plain:
         told = f"{right[False]} of {plain} plain prompts are judged rightly"

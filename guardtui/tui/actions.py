@@ -306,6 +306,13 @@ ACTIONS: tuple[Action, ...] = (
         menu="s x",
     ),
     Action(
+        "choose_guardrail",
+        "alt+shift+g,super+g",
+        "Guardrail",
+        "What scans ask: AIRS, a judge, or nothing; with profile, tenant, model and key",
+        menu="s g,r g",
+    ),
+    Action(
         "check_flips",
         "ctrl+f11,ctrl+f12",
         "Check the likely flips",

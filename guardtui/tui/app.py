@@ -84,10 +84,7 @@ class GuardtuiApp(BaseApp):
 
     def secrets(self) -> dict[str, str]:
         """Also those of the guardrails that are asked."""
-        main = self.screen_stack[0]
-        options = self._remote
-        if isinstance(main, MainScreen):
-            options = main.services.connections.options
+        options = self._main.services.connections.options
         return {**super().secrets(), **options.secrets()}
 
     # --- another topic --------------------------------------------------------------------

@@ -174,4 +174,27 @@ is right: the session remembers it, and does not list the prompt again.""",
             ("Esc, q", "Close it"),
         ),
     ),
+    "guardrail": PaneHelp(
+        "The guardrail",
+        """\
+What scans ask besides the embedded engine: a security profile of AIRS, a judge (a language model
+that is asked about each prompt), or nothing. Flags, environment variables and the files of airs-cli
+are filled in, and stand beside each line as its origin. Several models have blanks between them.
+
+A key that is typed here is masked. It stays in memory until you quit, unless you have it kept in
+the keyring of the system; that needs the extra 'keyring' of guardtui and a keyring that encrypts.
+It is never written to a file, a report, a picture or the history. What was chosen, without keys and
+without addresses that may hold one, is filled in again when this topic is opened the next time.
+
+Check asks about one harmless prompt (a judge about two), which is not recorded. Using a guardrail
+shows what is known
+of it at once: its recorded verdicts, or forecasts from them.""",
+        keys=(
+            NEXT,
+            ("Enter, Space", "On the first line: another kind of guardrail"),
+            ("^k", "Check it"),
+            ("^s", "Use it from now on"),
+            CLOSE,
+        ),
+    ),
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from guardtui.app.guardrail_check import refusal
 from guardtui.cli import doctor_airs
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import Kind, ServiceError
@@ -155,7 +156,7 @@ def test_a_used_up_quota_is_no_wrong_key(cloud: Cloud, run: Run) -> None:
 )
 def test_what_a_refusal_says(status: int, message: str, state: str, said: str) -> None:
     error = ServiceError(Kind.CREDENTIALS, message, status=status)
-    fact = doctor_airs._refusal(error, False)
+    fact = refusal(error)
     assert (fact.state, fact.value.startswith(said) or said in message) == (state, True)
     quota = fact.value.startswith("its quota is used up")
     assert quota is ("quota exceeded" in message)
@@ -172,7 +173,7 @@ async def test_other_regions_are_asked_only_when_told_to(
     variables = cloud.scans | {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
     settings = credentials.AirsSettings.load({}, variables, Path("/nonexistent/config.json"))
     asked: list[str] = []
-    scan = doctor_airs._scan
+    scan = doctor_airs.scan_probe
 
     async def only_there(settings: credentials.AirsSettings) -> Any:
         asked.append(settings.scan_endpoint.url)
@@ -180,7 +181,7 @@ async def test_other_regions_are_asked_only_when_told_to(
             raise ServiceError(Kind.CREDENTIALS, "HTTP 403: Invalid API Key", status=403)
         return await scan(settings)
 
-    monkeypatch.setattr(doctor_airs, "_scan", only_there)
+    monkeypatch.setattr(doctor_airs, "scan_probe", only_there)
     alone = [fact.name async for fact in doctor_airs._key(settings, False)]
     assert (alone, asked) == (["key accepted"], [cloud.url])
     asked.clear()

@@ -47,6 +47,7 @@ from guardtui.tui.screens.agreeing import AgreementFeature
 from guardtui.tui.screens.companions import CompanionsFeature
 from guardtui.tui.screens.exporting import Export
 from guardtui.tui.screens.forecast_trust import ForecastTrustFeature
+from guardtui.tui.screens.guardrail import GuardrailFeature
 from guardtui.tui.screens.history import HistoryFeature
 from guardtui.tui.screens.linting import LintFeature
 from guardtui.tui.screens.next_steps import NextStepFeature
@@ -118,7 +119,8 @@ class MainScreen(Screen[None]):
         self.side = Side(services, window)
         self.progress = EngineProgress(services.engine, window)
         self.files = WorkspaceFiles(services, window)
-        self.scanning = Scanning(services, window)
+        guardrail = GuardrailFeature(services, window)
+        self.scanning = Scanning(services, window, guardrail)
         self.export = Export(services, window)
         self.tour = Tour(window)
         panel = PanelFeature(services, window)
@@ -130,6 +132,7 @@ class MainScreen(Screen[None]):
             self.side,
             self.progress,
             self.scanning,
+            guardrail,
             TopicsInAirs(
                 self,
                 services.store,

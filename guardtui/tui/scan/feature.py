@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus, StoppedBy
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
+from guardtui.tui.screens.guardrail import GuardrailFeature
 
 _RESUMING = {
     "scan": "scans",
@@ -20,19 +22,34 @@ _RESUMING = {
 class Scanning:
     """Starts, pauses and stops scans, and shows `AppState.scan`."""
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: Window, guardrail: GuardrailFeature) -> None:
+        """`guardrail` asks for one where none is configured."""
         self._window, self._scans, self._store = window, services.scans, services.store
+        self._guardrails, self._guardrail = services.guardrails, guardrail
         scans = services.scans
         self._known = (False, False)
         self.actions: Mapping[str, ActionMethod] = {
-            "scan": scans.scan,
-            "scan_options": scans.scan_options,
+            "scan": lambda: self._ask(scans.scan),
+            "scan_options": lambda: self._ask(scans.scan_options),
             "scan_missing": scans.scan_missing,
-            "check_flips": scans.check_flips,
+            "check_flips": lambda: self._ask(scans.check_flips),
             "pause_scan": scans.pause,
             "stop_scan": scans.stop,
             "swap_preview": scans.swap_preview,
         }
+
+    def _ask(self, scan: Callable[[], None]) -> None:
+        """Scan, after the author has chosen a guardrail where there is none to ask."""
+        with problems_shown(self._window):
+            why = "" if self._scans.under_way else self._guardrails.refusal
+            if why:
+                self._window.start(self._choose_first(why, scan), group="dialog", exclusive=True)
+            else:
+                scan()
+
+    async def _choose_first(self, why: str, scan: Callable[[], None]) -> None:
+        if await self._guardrail.choose(why):
+            scan()
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Show what is known of the scan."""

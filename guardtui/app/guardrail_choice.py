@@ -1,0 +1,301 @@
+"""Which guardrail an author chooses: what is configured, what is typed, and what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from guardtui.app.remote import RemoteOptions
+from guardtui.domain.errors import GuardtuiError
+from guardtui.http.errors import inert
+from guardtui.http.secret import Secret
+from guardtui.http.system_keyring import find_key, why_no_keyring
+from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.tenants import Registry, registry_path
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.judge.scanner import ModelAddress
+
+SETTING = "guardrail"
+"""Name of the choice among a session's settings."""
+
+BEFORE = "used with this topic before"
+KEYRING = "keyring of the system"
+TYPED = "typed in here, until you quit"
+
+
+class GuardrailError(GuardtuiError):
+    """A guardrail cannot be used as it was typed; the message says which field and what to do."""
+
+
+class Kind(StrEnum):
+    """What judges besides the embedded engine."""
+
+    ENGINE = "engine"
+    AIRS = "airs"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailChoice:
+    """A guardrail without its key.
+
+    `region` is a region of AIRS or the URL of its scan endpoint, `models` are written as URL#name
+    with blanks between several, `template` is the path of a judge's template, "" for the shipped.
+    """
+
+    kind: Kind
+    region: str = ""
+    profile: str = ""
+    tenant: str = ""
+    models: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailRequest:
+    """A choice with the key that was typed ("" for the configured one), and whether to keep it."""
+
+    choice: GuardrailChoice
+    key: str = field(default="", repr=False)
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailOffer:
+    """What a dialog begins with: the values, and where each is from, by the field's name.
+
+    `origins` has `airs_key` and `judge_key` where there is a key. `tenants` are those of airs-cli.
+    `problem` is what is wrong with the configuration, `no_keyring` why keys cannot be kept; each ""
+    for nothing.
+    """
+
+    choice: GuardrailChoice
+    origins: Mapping[str, str]
+    tenants: tuple[str, ...] = ()
+    problem: str = ""
+    no_keyring: str = ""
+
+
+def read_choice(value: Any) -> GuardrailChoice | None:
+    """Return the choice that a session's setting holds; None where there is none."""
+    if not isinstance(value, dict):
+        return None
+    known = {name: text for name, text in value.items() if isinstance(text, str)}
+    try:
+        kind = Kind(known.pop("kind", ""))
+        return GuardrailChoice(kind, **known)
+    except (TypeError, ValueError):
+        return None
+
+
+def write_choice(choice: GuardrailChoice) -> dict[str, Any]:
+    """Return a choice as a session's settings have it: without addresses that may hold a secret."""
+    if choice.region not in REGIONS:
+        choice = replace(choice, region="")
+    if "?" in choice.models:
+        choice = replace(choice, models="")
+    return {SETTING: asdict(choice)}
+
+
+def offer_of(
+    options: RemoteOptions, remembered: GuardrailChoice | None, in_use: Kind | None
+) -> GuardrailOffer:
+    """Return what is configured, with its origins. Blocks: it reads files and the keyring.
+
+    What flags, variables and files say comes before what is `remembered`.
+    """
+    remembered = remembered or GuardrailChoice(in_use or Kind.AIRS)
+    origins: dict[str, str] = {}
+    problem = ""
+    tenants: tuple[str, ...] = ()
+    choice = replace(remembered, kind=in_use or remembered.kind)
+    try:
+        settings = options.configured()
+        choice = _with_airs(choice, settings, origins)
+        tenants = _tenants(options)
+        if settings.api_key is not None or settings.api_token is not None:
+            name = "api_key" if settings.api_key is not None else "api_token"
+            origins["airs_key"] = settings.origins.get(name, "")
+        elif find_key(_airs_account(settings)) is not None:
+            origins["airs_key"] = KEYRING
+    except AirsError as error:
+        problem = str(error)
+    choice = _with_judge(choice, options, origins)
+    for name in ("region", "profile", "tenant", "models", "template"):
+        if getattr(choice, name):
+            origins.setdefault(name, BEFORE)
+    return GuardrailOffer(choice, origins, tenants, problem, why_no_keyring())
+
+
+def _with_airs(
+    choice: GuardrailChoice, settings: AirsSettings, origins: dict[str, str]
+) -> GuardrailChoice:
+    place = settings.scan_endpoint.url
+    place = next((name for name, url in REGIONS.items() if url == place), place)
+    given = settings.origins.get("scan_endpoint", "default")
+    if given != "default" or not choice.region:
+        choice = replace(choice, region=place)
+        origins["region"] = given
+    if settings.profile:
+        choice = replace(choice, profile=settings.profile)
+        origins["profile"] = settings.origins.get("profile", "")
+    if settings.tenant:
+        choice = replace(choice, tenant=settings.tenant)
+        origins["tenant"] = "airs-cli"
+    return choice
+
+
+def _tenants(options: RemoteOptions) -> tuple[str, ...]:
+    if options.config is not None:
+        return ()
+    path = registry_path(options.variables)
+    return () if path is None else Registry.load(path).names
+
+
+def _with_judge(
+    choice: GuardrailChoice, options: RemoteOptions, origins: dict[str, str]
+) -> GuardrailChoice:
+    judge = options.judge
+    if judge is not None:
+        source = judge.template.source if judge.template is not None else ""
+        choice = replace(
+            choice, models=" ".join(model.full for model in judge.models), template=source
+        )
+        origins["models"] = origins["template"] = "in use"
+        key = next((model for model in judge.models if model.key is not None), None)
+        if key is not None:
+            origins["judge_key"] = key.key_variable or TYPED
+    elif choice.models:
+        try:
+            models = _models(choice.models, options, "")
+        except GuardtuiError:  # said when it is used
+            return choice
+        key = next((model for model in models if model.key is not None), None)
+        if key is not None:
+            origins["judge_key"] = key.key_variable or KEYRING
+    return choice
+
+
+def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
+    """Return the options with the guardrail that is asked for. Blocks: files and the keyring.
+
+    A judge stays among the options where AIRS is chosen: it may be asked instead. Raises
+    GuardrailError, AirsError, ScannerError and AddressError naming what is wrong.
+    """
+    choice = request.choice
+    if choice.kind is Kind.JUDGE:
+        return replace(options, judge=_judge(options, request))
+    return options if choice.kind is Kind.ENGINE else _with_account(options, request)
+
+
+def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
+    choice, flags = request.choice, dict(options.flags)
+    if choice.tenant != options.configured().tenant:
+        flags["tenant"] = choice.tenant
+        options = replace(options, flags=flags, api_key=None)
+    settings = options.configured()
+    flags = dict(options.flags)
+    place = REGIONS.get(choice.region.lower(), choice.region)
+    if place and place.rstrip("/") != settings.scan_endpoint.url:
+        flags.pop("region", None)
+        flags["scan_endpoint"] = place
+        # A key that was typed belongs to the address it was typed for.
+        options = replace(options, api_key=None)
+    if choice.profile != settings.profile:
+        flags["profile"] = choice.profile
+    options = replace(options, flags=flags)
+    if request.key:
+        options = replace(options, api_key=_secret(request.key), key_origin=TYPED)
+    settings = options.configured()
+    if settings.api_key is None and settings.api_token is None:
+        kept = find_key(_airs_account(settings))
+        options = replace(options, api_key=kept, key_origin=KEYRING)
+    settings = options.settings()
+    if not settings.profile and not settings.client_id:
+        raise GuardrailError("Profile: write the name of a security profile of AIRS")
+    return options
+
+
+def _judge(options: RemoteOptions, request: GuardrailRequest) -> JudgeOptions:
+    from guardtui.scanners.judge.template import TemplateError, load_template
+
+    choice, known = request.choice, options.judge
+    judge = known or JudgeOptions(())
+    judge = replace(judge, models=_models(choice.models, options, request.key))
+    before = known.template.source if known is not None and known.template is not None else ""
+    if choice.template != before:
+        try:
+            path = Path(choice.template).expanduser()
+            template = load_template(path) if choice.template else None
+        except TemplateError as error:
+            raise GuardrailError(
+                f"{error}\n  'guardtui judge-template' prints one to start from"
+            ) from error
+        judge = replace(judge, template=template)
+    judge.scanner()  # says what is wrong with the whole
+    return judge
+
+
+def _models(text: str, options: RemoteOptions, key: str) -> tuple[ModelAddress, ...]:
+    """Return the models with their keys: the one typed, else those in use, variables, keyring."""
+    from guardtui.http.model_keys import ModelKeyError, origin_of
+
+    texts = text.split()
+    if not texts:
+        raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
+    known = options.judge
+    allow_http = known is not None and known.allow_http
+    parsed = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
+    origins = {origin_of(model.url) for model in parsed}
+    if key:
+        if len(origins) > 1:
+            raise GuardrailError(
+                "Key: one key is for one address, and these models are at several\n"
+                "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
+            )
+        secret = _secret(key)
+        return tuple(replace(model, key=secret) for model in parsed)
+    used = {} if known is None else {origin_of(model.url): model for model in known.models}
+    if origins <= used.keys():
+        return tuple(
+            replace(model, key=now.key, key_variable=now.key_variable)
+            for model in parsed
+            for now in [used[origin_of(model.url)]]
+        )
+    try:
+        found = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
+    except ModelKeyError as error:
+        raise GuardrailError(str(error)) from error
+    return tuple(
+        model if model.key is not None else replace(model, key=find_key(_model_account(model)))
+        for model in found
+    )
+
+
+def accounts_of(options: RemoteOptions, kind: Kind) -> list[str]:
+    """Return the names under which the key of a guardrail is kept in the keyring."""
+    if kind is Kind.JUDGE and options.judge is not None:
+        return list(dict.fromkeys(map(_model_account, options.judge.models)))
+    return [_airs_account(options.configured())] if kind is Kind.AIRS else []
+
+
+def _airs_account(settings: AirsSettings) -> str:
+    tenant = f" tenant {inert(settings.tenant)}" if settings.tenant else ""
+    return f"AIRS at {settings.scan_endpoint.origin}{tenant}"
+
+
+def _model_account(model: ModelAddress) -> str:
+    from guardtui.http.model_keys import origin_of
+
+    return f"model at {origin_of(model.url)}"
+
+
+def _secret(text: str) -> Secret:
+    try:
+        return Secret(text)
+    except ValueError as error:
+        raise GuardrailError(f"Key: {error}") from None

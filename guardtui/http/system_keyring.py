@@ -1,0 +1,66 @@
+"""Keys in the keyring of the system, through the optional package keyring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guardtui.domain.errors import GuardtuiError
+from guardtui.http.errors import inert
+from guardtui.http.secret import Secret
+
+SERVICE = "guardtui"
+"""Name under which the keyring shows our entries."""
+
+_RECOMMENDED = 1.0
+"""Priority from which on a backend keeps keys encrypted; below are files of plain text."""
+
+
+class KeyringError(GuardtuiError):
+    """The keyring does not take or give a key; the message never shows one."""
+
+
+def why_no_keyring() -> str:
+    """Return why keys cannot be kept in a keyring; "" where they can. May block."""
+    try:
+        return "" if _backend() is not None else "this system has no keyring that encrypts keys"
+    except ImportError:
+        return "the package keyring is not installed (pip install 'guardtui[keyring]')"
+    except Exception as error:  # noqa: BLE001 - backends raise what they like
+        return f"the keyring of the system fails ({type(error).__name__})"
+
+
+def find_key(account: str) -> Secret | None:
+    """Return the key of an account, None without one or without a keyring. May block."""
+    try:
+        backend = _backend()
+        text = None if backend is None else backend.get_password(SERVICE, account)
+        return Secret(text) if text else None
+    except Exception:  # noqa: BLE001 - a keyring that is locked or broken has no key for us
+        return None
+
+
+def keep_key(account: str, key: Secret) -> None:
+    """Keep the key of an account in the keyring. May block. Raises KeyringError."""
+    try:
+        backend = _backend()
+        if backend is None:
+            raise KeyringError(why_no_keyring())
+        backend.set_password(SERVICE, account, key.reveal())
+    except KeyringError:
+        raise
+    except Exception as error:  # noqa: BLE001 - backends raise what they like
+        reason = inert(type(error).__name__)
+        raise KeyringError(
+            f"the keyring did not take the key ({reason})\n"
+            "  unlock it, or use the key without keeping it"
+        ) from None
+
+
+def _backend() -> Any:
+    """Return the backend in use; None where it would not encrypt. Raises ImportError."""
+    import keyring
+
+    backend = keyring.get_keyring()
+    # Several at once: what is written goes to the first, what is read comes from any.
+    backend = next(iter(getattr(backend, "backends", ())), backend)
+    return backend if float(backend.priority) >= _RECOMMENDED else None
