@@ -262,7 +262,10 @@ class Connections:
 
     @property
     def remembered_profile(self) -> str:
-        """The profile that the session used last, "" for none. Raises StoreError."""
+        """The profile that was chosen or used last, "" for none. Raises StoreError."""
+        choice = self._remembered_choice
+        if choice is not None and choice.kind is Kind.AIRS and choice.profile:
+            return choice.profile
         return str(self._remembered(AIRS).get("profile") or "")
 
     def was_told(self, connection: AirsConnection) -> bool:

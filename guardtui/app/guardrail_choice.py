@@ -120,6 +120,8 @@ def offer_of(
         if settings.api_key is not None or settings.api_token is not None:
             name = "api_key" if settings.api_key is not None else "api_token"
             origins["airs_key"] = settings.origins.get(name, "")
+        elif _airs_account(settings) in options.typed_keys:
+            origins["airs_key"] = TYPED
         elif find_key(_airs_account(settings)) is not None:
             origins["airs_key"] = KEYRING
     except AirsError as error:
@@ -137,7 +139,7 @@ def _with_airs(
     place = settings.scan_endpoint.url
     place = next((name for name, url in REGIONS.items() if url == place), place)
     given = settings.origins.get("scan_endpoint", "default")
-    if given != "default" or not choice.region:
+    if given != "default" or choice.region in ("", place):
         choice = replace(choice, region=place)
         origins["region"] = given
     if settings.profile:
@@ -168,16 +170,21 @@ def _with_judge(
         origins["models"] = origins["template"] = "in use"
         key = next((model for model in judge.models if model.key is not None), None)
         if key is not None:
-            origins["judge_key"] = key.key_variable or TYPED
+            origins["judge_key"] = _key_origin(key, options)
     elif choice.models:
         try:
-            models = _models(choice.models, options, "")
+            models = _models(choice.models, options)
         except GuardtuiError:  # said when it is used
             return choice
         key = next((model for model in models if model.key is not None), None)
         if key is not None:
-            origins["judge_key"] = key.key_variable or KEYRING
+            origins["judge_key"] = _key_origin(key, options)
     return choice
+
+
+def _key_origin(model: ModelAddress, options: RemoteOptions) -> str:
+    typed = model.key is not None and options.typed_keys.get(_model_account(model)) == model.key
+    return model.key_variable or (TYPED if typed else KEYRING)
 
 
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
@@ -188,44 +195,68 @@ def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOpti
     """
     choice = request.choice
     if choice.kind is Kind.JUDGE:
-        return replace(options, judge=_judge(options, request))
+        options = _with_model_key(options, request)
+        return replace(options, judge=_judge(options, choice))
     return options if choice.kind is Kind.ENGINE else _with_account(options, request)
 
 
 def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
-    choice, flags = request.choice, dict(options.flags)
+    choice = request.choice
+    options = replace(options, api_key=None)
     if choice.tenant != options.configured().tenant:
-        flags["tenant"] = choice.tenant
-        options = replace(options, flags=flags, api_key=None)
-    settings = options.configured()
-    flags = dict(options.flags)
+        options = replace(options, flags={**options.flags, "tenant": choice.tenant})
+    settings, flags = options.configured(), dict(options.flags)
     place = REGIONS.get(choice.region.lower(), choice.region)
     if place and place.rstrip("/") != settings.scan_endpoint.url:
-        flags.pop("region", None)
-        flags["scan_endpoint"] = place
-        # A key that was typed belongs to the address it was typed for.
-        options = replace(options, api_key=None)
+        for name in ("region", "scan_endpoint"):
+            flags.pop(name, None)
+        # A word that was mistyped must not become a host that gets the key.
+        flags["scan_endpoint" if "." in place or ":" in place else "region"] = place
     if choice.profile != settings.profile:
         flags["profile"] = choice.profile
-    options = replace(options, flags=flags)
-    if request.key:
-        options = replace(options, api_key=_secret(request.key), key_origin=TYPED)
-    settings = options.configured()
-    if settings.api_key is None and settings.api_token is None:
-        kept = find_key(_airs_account(settings))
-        options = replace(options, api_key=kept, key_origin=KEYRING)
+    options = _with_key(replace(options, flags=flags), request.key)
     settings = options.settings()
     if not settings.profile and not settings.client_id:
         raise GuardrailError("Profile: write the name of a security profile of AIRS")
     return options
 
 
-def _judge(options: RemoteOptions, request: GuardrailRequest) -> JudgeOptions:
+def _with_key(options: RemoteOptions, typed: str) -> RemoteOptions:
+    """Add the key of AIRS that was typed for this address, now or before, else the keyring's."""
+    settings = options.configured()
+    account = _airs_account(settings)
+    if typed:
+        options = replace(options, typed_keys={**options.typed_keys, account: _secret(typed)})
+    key = options.typed_keys.get(account)
+    if key is not None:
+        return replace(options, api_key=key, key_origin=TYPED)
+    if settings.api_key is None and settings.api_token is None:
+        return replace(options, api_key=find_key(account), key_origin=KEYRING)
+    return options
+
+
+def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
+    """Add the key that was typed for the models."""
+    if not request.key:
+        return options
+    allow_http = options.judge is not None and options.judge.allow_http
+    models = ModelAddress.parse_all(request.choice.models.split(), {}, allow_http=allow_http)
+    accounts = set(map(_model_account, models))
+    if len(accounts) > 1:
+        raise GuardrailError(
+            "Key: one key is for one address, and these models are at several\n"
+            "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
+        )
+    typed = dict.fromkeys(accounts, _secret(request.key))
+    return replace(options, typed_keys={**options.typed_keys, **typed})
+
+
+def _judge(options: RemoteOptions, choice: GuardrailChoice) -> JudgeOptions:
     from guardtui.scanners.judge.template import TemplateError, load_template
 
-    choice, known = request.choice, options.judge
+    known = options.judge
     judge = known or JudgeOptions(())
-    judge = replace(judge, models=_models(choice.models, options, request.key))
+    judge = replace(judge, models=_models(choice.models, options))
     before = known.template.source if known is not None and known.template is not None else ""
     if choice.template != before:
         try:
@@ -240,40 +271,40 @@ def _judge(options: RemoteOptions, request: GuardrailRequest) -> JudgeOptions:
     return judge
 
 
-def _models(text: str, options: RemoteOptions, key: str) -> tuple[ModelAddress, ...]:
-    """Return the models with their keys: the one typed, else those in use, variables, keyring."""
-    from guardtui.http.model_keys import ModelKeyError, origin_of
+def _models(text: str, options: RemoteOptions) -> tuple[ModelAddress, ...]:
+    """Return the models with their keys: those that were typed, else variables, else the keyring.
+
+    Raises GuardrailError and AddressError.
+    """
+    from guardtui.http.model_keys import ModelKeyError
 
     texts = text.split()
     if not texts:
         raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
-    known = options.judge
-    allow_http = known is not None and known.allow_http
-    parsed = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
-    origins = {origin_of(model.url) for model in parsed}
-    if key:
-        if len(origins) > 1:
-            raise GuardrailError(
-                "Key: one key is for one address, and these models are at several\n"
-                "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
-            )
-        secret = _secret(key)
-        return tuple(replace(model, key=secret) for model in parsed)
-    used = {} if known is None else {origin_of(model.url): model for model in known.models}
-    if origins <= used.keys():
-        return tuple(
-            replace(model, key=now.key, key_variable=now.key_variable)
-            for model in parsed
-            for now in [used[origin_of(model.url)]]
-        )
-    try:
-        found = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
-    except ModelKeyError as error:
-        raise GuardrailError(str(error)) from error
+    allow_http = options.judge is not None and options.judge.allow_http
+    models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
+    typed = [options.typed_keys.get(_model_account(model)) for model in models]
+    if None in typed:
+        try:
+            models = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
+        except ModelKeyError as error:
+            raise GuardrailError(str(error)) from error
+    used = () if options.judge is None else options.judge.models
+    known = {_model_account(model): model for model in used if model.key is not None}
     return tuple(
-        model if model.key is not None else replace(model, key=find_key(_model_account(model)))
-        for model in found
+        model if key is None and model.key is not None else _with_own_key(model, key, known)
+        for model, key in zip(models, typed, strict=True)
     )
+
+
+def _with_own_key(
+    model: ModelAddress, typed: Secret | None, known: Mapping[str, ModelAddress]
+) -> ModelAddress:
+    account = _model_account(model)
+    if typed is None and account in known:
+        used = known[account]
+        return replace(model, key=used.key, key_variable=used.key_variable)
+    return replace(model, key=typed or find_key(account), key_variable="")
 
 
 def accounts_of(options: RemoteOptions, kind: Kind) -> list[str]:

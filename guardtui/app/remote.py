@@ -31,7 +31,8 @@ class RemoteOptions:
     `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
     second. `fresh` ignores cached verdicts. With a `judge` scans use that instead of AIRS; `epochs`
     say how often each prompt is scanned. An `api_key` of AIRS that was typed, or is from a keyring,
-    counts more than any other; `key_origin` says which of the two it is.
+    counts more than any other; `key_origin` says which of the two it is. `typed_keys` are all that
+    were typed, by the account that each is for.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class RemoteOptions:
     epochs: Epochs | None = None
     api_key: Secret | None = None
     key_origin: str = ""
+    typed_keys: Mapping[str, Secret] = field(default_factory=dict)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -70,6 +72,7 @@ class RemoteOptions:
         """
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
+        secrets |= {f"the key of {name}": key.reveal() for name, key in self.typed_keys.items()}
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
             settings = self.configured()
             of_airs = {

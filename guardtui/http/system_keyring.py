@@ -22,11 +22,11 @@ class KeyringError(GuardtuiError):
 def why_no_keyring() -> str:
     """Return why keys cannot be kept in a keyring; "" where they can. May block."""
     try:
-        return "" if _backend() is not None else "this system has no keyring that encrypts keys"
+        return "" if _backend() is not None else "this system has no keyring that encrypts"
     except ImportError:
-        return "the package keyring is not installed (pip install 'guardtui[keyring]')"
+        return "pip install 'guardtui[keyring]' offers the keyring"
     except Exception as error:  # noqa: BLE001 - backends raise what they like
-        return f"the keyring of the system fails ({type(error).__name__})"
+        return f"the keyring fails ({inert(type(error).__name__)})"
 
 
 def find_key(account: str) -> Secret | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,9 @@ class GuardtuiApp(BaseApp):
             choose_scanner, workspace, self._encoder, None, engine.encoder_name, engine
         )
         self._workspace, self._greeting = workspace, None
+        # The guardrail is chosen for each topic; keys that were typed hold until the app is left.
+        typed = self._main.services.connections.options.typed_keys
+        self._remote = replace(self._remote, typed_keys=typed)
         self._threshold = wanted_threshold(workspace.store.settings())
         remember_opened(workspace)
         self.clear_notifications()

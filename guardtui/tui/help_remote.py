@@ -187,8 +187,7 @@ It is never written to a file, a report, a picture or the history. What was chos
 without addresses that may hold one, is filled in again when this topic is opened the next time.
 
 Check asks about one harmless prompt (a judge about two), which is not recorded. Using a guardrail
-shows what is known
-of it at once: its recorded verdicts, or forecasts from them.""",
+shows what is known of it at once: its recorded verdicts, or forecasts from them.""",
         keys=(
             NEXT,
             ("Enter, Space", "On the first line: another kind of guardrail"),

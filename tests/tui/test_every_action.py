@@ -59,6 +59,7 @@ from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, LineDialog, ScannerDialog, TextPage
 from guardtui.tui.screens.export_dialog import ExportDialog
 from guardtui.tui.screens.flip_dialog import FlipDialog
+from guardtui.tui.screens.guardrail import GuardrailDialog
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
@@ -305,10 +306,11 @@ CASES: dict[str, Case] = {
     "revert_remote": tells("left to take back", connected),
     "show_panel": opens(PanelDialog),
     "show_suspects": opens(SuspectsDialog),
-    "scan": tells("AIRS needs an API key"),
-    "scan_options": tells("AIRS needs an API key"),
+    "scan": opens(GuardrailDialog),
+    "scan_options": opens(GuardrailDialog),
+    "choose_guardrail": opens(GuardrailDialog),
     "scan_missing": tells("was not scanned yet"),
-    "check_flips": tells("AIRS needs an API key"),
+    "check_flips": opens(GuardrailDialog),
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("was not scanned: what is shown is the preview"),
@@ -750,6 +752,7 @@ OPENED: dict[str, Prepare] = {
     "open_topic": by_key("alt+shift+o"),
     "new_topic": by_key("alt+shift+e"),
     "recent_topics": by_key("alt+shift+r"),
+    "guardrail": by_key("alt+shift+g"),
     "score_line": in_scores("#score-expression"),
     "score_metrics": in_scores("#score-metrics"),
     "score_rows": in_scores("#score-table"),

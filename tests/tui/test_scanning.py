@@ -19,6 +19,7 @@ from guardtui.sandbox.judging import Engine
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision
 from guardtui.tui.screens.dialogs import Choice, Confirm
+from guardtui.tui.screens.guardrail import GuardrailDialog
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
 from tests.app.cloud import CANARY, COUNT, KEY, PROMPTS, Cloud, remote
 from tests.tui.airs_app import Play, playing
@@ -619,8 +620,15 @@ async def test_quitting_during_a_change_lets_it_come_to_its_end(
 
 
 async def test_no_credentials(cloud: Cloud, topic_path: Path) -> None:
+    """A guardrail is asked for; the service says what is missing where nobody can be asked."""
     async with playing(topic_path, remote(cloud, {})) as play:
         await play.press("ctrl+r")
+        await play.dialog(GuardrailDialog)
+        assert "AIRS needs an API key: set PANW_AI_SEC_API_KEY" in play.frame
+        await play.press("escape")
+        await play.until(lambda: play.app.screen is play.main)
+        assert play.line == ""
+        play.main.services.scans.scan()
         await play.until(lambda: bool(play.told))
         await play.ended()
         assert "AIRS needs an API key: set PANW_AI_SEC_API_KEY" in play.told[0]
@@ -633,8 +641,8 @@ async def test_no_profile_and_no_service_account(cloud: Cloud, topic_path: Path)
     variables = {**cloud.scans, "PANW_AI_SEC_PROFILE_NAME": ""}
     async with playing(topic_path, remote(cloud, variables)) as play:
         await play.press("ctrl+r")
-        await play.until(lambda: bool(play.told))
-        assert "No security profile is named" in play.told[0]
+        await play.dialog(GuardrailDialog)
+        assert "No security profile is named" in play.frame
         assert cloud.requests == 0
 
 

@@ -73,7 +73,7 @@ class GuardrailDialog(Modal[bool]):
         self._turn = _Turn(id="kind", compact=True)
         self._tick = _Turn(id="keep", compact=True)
         self._no_keyring = Static(
-            f"The key is kept in memory until you quit: {offer.no_keyring}.",
+            f"Kept in memory until you quit; {offer.no_keyring}.",
             id="no-keyring",
             markup=False,
         )
@@ -181,8 +181,12 @@ class GuardrailDialog(Modal[bool]):
         return GuardrailRequest(choice, self._key.value.strip(), self._keep)
 
     @on(Input.Changed)
-    def changed(self) -> None:
+    def changed(self, event: Input.Changed) -> None:
+        """Forget what came of the last check; a value that was changed has no origin."""
         self._result.update("")
+        name = event.input.id or ""
+        same = event.value == getattr(self._offer.choice, name, "")
+        self._rows[name].query_one(".origin", Static).update(self._origin(name) if same else "")
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
