@@ -30,6 +30,7 @@ NEEDS_ACCOUNT = (
     "Topics need a service account: set PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and "
     "PANW_MGMT_TSG_ID."
 )
+NO_MODEL = "No model is named: choose a judge under Guardrail, or start with --model URL#NAME."
 _NEEDS_NAME = (
     "No security profile is named: choose one under Guardrail in the menu, start with "
     "--profile NAME, or set PANW_AI_SEC_PROFILE_NAME."
@@ -45,6 +46,8 @@ class Connections:
         """`sessions` keeps which profile was used last, and what the author agreed to."""
         self._store, self._sessions, self._author = store, sessions, author
         self._options = options
+        self.flags = frozenset(name for name, value in options.flags.items() if value)
+        """Names of the flags of the command line that say something of AIRS."""
         self._connection: AirsConnection | None = None
         self._in_effect: InEffect | None = None
         self._asks_airs = False
@@ -307,6 +310,8 @@ class Connections:
 
         Raises ScannerError and StoreError.
         """
+        if self._chosen is Kind.ENGINE:
+            return None
         known = self._remembered(AIRS)
         if self._connection is None and known.get("agreed"):
             settings = self._options.settings()

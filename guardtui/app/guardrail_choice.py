@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ from guardtui.scanners.judge.scanner import ModelAddress
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""
 
-BEFORE = "used with this topic before"
+BEFORE = "chosen for this topic"
 KEYRING = "keyring of the system"
 TYPED = "typed in here, until you quit"
 
@@ -102,11 +102,15 @@ def write_choice(choice: GuardrailChoice) -> dict[str, Any]:
 
 
 def offer_of(
-    options: RemoteOptions, remembered: GuardrailChoice | None, in_use: Kind | None
+    options: RemoteOptions,
+    remembered: GuardrailChoice | None,
+    in_use: Kind | None,
+    flags: Collection[str] = (),
 ) -> GuardrailOffer:
     """Return what is configured, with its origins. Blocks: it reads files and the keyring.
 
-    What flags, variables and files say comes before what is `remembered`.
+    What flags, variables and files say comes before what is `remembered`. `flags` names those of
+    the command line; others among the options were chosen since.
     """
     remembered = remembered or GuardrailChoice(in_use or Kind.AIRS)
     origins: dict[str, str] = {}
@@ -116,6 +120,9 @@ def offer_of(
     try:
         settings = options.configured()
         choice = _with_airs(choice, settings, origins)
+        for name in ("region", "profile"):
+            if origins.get(name, "").startswith("--"):
+                origins[name] = f"--{name}" if name in flags else BEFORE
         tenants = _tenants(options)
         if settings.api_key is not None or settings.api_token is not None:
             name = "api_key" if settings.api_key is not None else "api_token"

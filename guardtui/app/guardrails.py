@@ -36,7 +36,7 @@ class Guardrails:
         """Return what is configured, and where each value is from. Raises StoreError."""
         known = self._connections
         kind, remembered = known.kind, known.remembered_choice
-        return await asyncio.to_thread(offer_of, known.options, remembered, kind)
+        return await asyncio.to_thread(offer_of, known.options, remembered, kind, known.flags)
 
     async def check(self, request: GuardrailRequest) -> Fact:
         """Ask the guardrail about a prompt or two, which are not recorded.

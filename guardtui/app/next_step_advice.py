@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.advice.suggest import SuggestionError
-from guardtui.app.connections import Connections
+from guardtui.app.connections import NO_MODEL, Connections
 from guardtui.app.editing import Editing
 from guardtui.app.label_step import label_need, label_step
 from guardtui.app.next_steps import (
@@ -38,7 +38,6 @@ from guardtui.scanners.base import ScannerError
 PAUSE = 0.5
 """Seconds after a preview before edits are measured: they are for an author who is thinking."""
 
-NO_MODEL = "No model is named: start with --model URL#NAME, as for a judge."
 
 _GROUP = "next step"
 

@@ -24,7 +24,7 @@ def why_no_keyring() -> str:
     try:
         return "" if _backend() is not None else "this system has no keyring that encrypts"
     except ImportError:
-        return "pip install 'guardtui[keyring]' offers the keyring"
+        return "to keep it: pip install 'guardtui[keyring]'"
     except Exception as error:  # noqa: BLE001 - backends raise what they like
         return f"the keyring fails ({inert(type(error).__name__)})"
 

@@ -19,6 +19,7 @@ from guardtui.config import Config
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.recent_topics import remember_opened
+from guardtui.session.store import StoreError
 from guardtui.session.threshold_fits import wanted_threshold
 from guardtui.session.workspace import Workspace
 from guardtui.tui.actions import (
@@ -70,6 +71,7 @@ class GuardtuiApp(BaseApp):
         self._threshold = threshold
         self._encoder = encoder
         self._topics = 1
+        self._opening = asyncio.Lock()
 
     @property
     def workspace(self) -> Workspace:
@@ -93,18 +95,27 @@ class GuardtuiApp(BaseApp):
     @on(TopicChosen)
     def topic_chosen(self, event: TopicChosen) -> None:
         """Show another topic in the place of the current one."""
-        self.run_worker(self._show_topic(event.workspace), group="topic")
+        self.run_worker(self._one_by_one(event.workspace), group="topic")
+
+    async def _one_by_one(self, workspace: Workspace) -> None:
+        async with self._opening:
+            await self._show_topic(workspace)
 
     async def _show_topic(self, workspace: Workspace) -> None:
         engine = self._main.services.engine.scanner
-        self._scanner = await asyncio.to_thread(
-            choose_scanner, workspace, self._encoder, None, engine.encoder_name, engine
-        )
+        try:
+            self._scanner = await asyncio.to_thread(
+                choose_scanner, workspace, self._encoder, None, engine.encoder_name, engine
+            )
+            threshold = wanted_threshold(workspace.store.settings())
+        except StoreError as problem:
+            self.notify(str(problem), severity="error")
+            return
         self._workspace, self._greeting = workspace, None
         # The guardrail is chosen for each topic; keys that were typed hold until the app is left.
         typed = self._main.services.connections.options.typed_keys
         self._remote = replace(self._remote, typed_keys=typed)
-        self._threshold = wanted_threshold(workspace.store.settings())
+        self._threshold = threshold
         remember_opened(workspace)
         self.clear_notifications()
         self._topics += 1

@@ -50,7 +50,8 @@ def test_what_is_configured_is_offered_with_its_origin() -> None:
         options(PANW_AI_SEC_API_KEY="key", PANW_AI_SEC_API_ENDPOINT="https://airs.example"),
         flags={"profile": "prod"},
     )
-    offer = offer_of(configured, GuardrailChoice(Kind.JUDGE, profile="old", models=MODEL), None)
+    before = GuardrailChoice(Kind.JUDGE, profile="old", models=MODEL)
+    offer = offer_of(configured, before, None, {"profile"})
     choice = offer.choice
     assert (choice.kind, choice.profile, choice.region) == (
         Kind.JUDGE,
@@ -58,6 +59,7 @@ def test_what_is_configured_is_offered_with_its_origin() -> None:
         "https://airs.example",
     )
     assert offer.origins["profile"] == "--profile"
+    assert offer_of(configured, before, None).origins["profile"] == BEFORE
     assert offer.origins["region"] == "PANW_AI_SEC_API_ENDPOINT"
     assert offer.origins["airs_key"] == "PANW_AI_SEC_API_KEY"
     assert (choice.models, offer.origins["models"]) == (MODEL, BEFORE)

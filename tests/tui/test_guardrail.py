@@ -157,7 +157,7 @@ async def test_without_a_keyring_the_tick_is_not_offered(
     async with playing(topic_path) as (pilot, app, _):
         shown = await dialog(pilot, app, "alt+shift+g")
         assert not shown.query("#keep")
-        assert "Kept in memory until you quit; " in frame(app)
+        assert "In memory until you quit; " in frame(app)
 
 
 async def test_what_cannot_be_used_is_said_and_nothing_changes(

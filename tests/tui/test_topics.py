@@ -138,6 +138,25 @@ async def test_what_cannot_be_opened_is_said_and_the_topic_stays(
     await drive(topic_path, run)
 
 
+async def test_a_folder_that_cannot_be_written_is_said_and_the_topic_stays(
+    topic_path: Path,
+) -> None:
+    folder = topic_path.parent / "theirs"
+    folder.mkdir()
+    for ending in (".yaml", ".csv"):
+        shutil.copyfile(topic_path.with_suffix(ending), folder / f"loans{ending}")
+    (folder / ".guardtui").write_text("in the way", "utf-8")
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        dialog = await ask(pilot, app, folder / "loans.yaml")
+        await until(pilot, lambda: "cannot be written" in str(dialog._problem.render()))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        assert open_now(app) == topic_path
+
+    await drive(topic_path, run)
+
+
 async def test_prompts_are_asked_for_where_there_are_none(topic_path: Path, other: Path) -> None:
     prompts = other.with_suffix(".csv").rename(other.with_name("asked.csv"))
 

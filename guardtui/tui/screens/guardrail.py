@@ -73,7 +73,7 @@ class GuardrailDialog(Modal[bool]):
         self._turn = _Turn(id="kind", compact=True)
         self._tick = _Turn(id="keep", compact=True)
         self._no_keyring = Static(
-            f"Kept in memory until you quit; {offer.no_keyring}.",
+            f"In memory until you quit; {offer.no_keyring}",
             id="no-keyring",
             markup=False,
         )

@@ -54,7 +54,7 @@ class NewTopic(Modal[Workspace | None]):
         self._intent = Intent.BLOCK
         self._making = False
         self._named = LineInput(placeholder="such as Tax advice", id="name", compact=True)
-        self._button = _IntentButton(Content(_INTENTS[self._intent]), id="intent", compact=True)
+        self._button = _IntentButton(Content(_INTENTS[self._intent]), id="new-intent", compact=True)
         self._description = LineInput(
             placeholder="what the topic is about, in a sentence", id="description", compact=True
         )
@@ -113,7 +113,7 @@ class NewTopic(Modal[Workspace | None]):
 
     @on(Button.Pressed)
     def pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "intent":
+        if event.button.id == "new-intent":
             self._intent = Intent.ALLOW if self._intent is Intent.BLOCK else Intent.BLOCK
             event.button.label = Content(_INTENTS[self._intent])
         elif event.button.id == "yes":

@@ -1,0 +1,74 @@
+"""Which guardrail a session uses after one was chosen, and whose verdicts are shown then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guardtui.app.connections import Connections
+from guardtui.app.guardrail_choice import GuardrailChoice, GuardrailRequest, Kind, with_choice
+from guardtui.app.remote import RemoteOptions
+from guardtui.app.state import AppState, Store
+from guardtui.domain.evaluation import ScannerSettings
+from guardtui.session.workspace import Workspace
+from tests.app.headless import ScriptedAuthor
+from tests.app.test_guardrail_choice import AIRS, JUDGE, keyring, options
+from tests.app.test_topic_opening import topic
+
+__all__ = ["keyring", "topic"]
+
+BY_AIRS = ScannerSettings("airs", "airs, profile prod", revision="3")
+BY_ANOTHER = ScannerSettings("airs", "airs, profile prod2", revision="3")
+ENGINE = GuardrailChoice(Kind.ENGINE)
+
+
+@pytest.fixture
+def workspace(topic: Path) -> Workspace:
+    return Workspace.open(topic)
+
+
+def connected(workspace: Workspace, options: RemoteOptions) -> Connections:
+    store = Store(AppState(workspace.session.topic, workspace.prompts))
+    return Connections(store, workspace.store, ScriptedAuthor(), options)
+
+
+def chosen(connections: Connections, choice: GuardrailChoice, key: str = "k") -> None:
+    connections.choose(choice, with_choice(connections.options, GuardrailRequest(choice, key)))
+
+
+def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspace) -> None:
+    connections = connected(workspace, options())
+    assert connections.kind is None
+    assert connections.follows(BY_AIRS)
+    chosen(connections, AIRS)
+    assert connections.kind is Kind.AIRS
+    assert connections.follows(BY_AIRS)
+    assert connections.follows(replace(BY_AIRS, identity="airs, profile prod, 3 epochs"))
+    assert not connections.follows(BY_ANOTHER)
+    chosen(connections, JUDGE)
+    judge = connections.judge
+    assert judge is not None
+    assert connections.follows(judge.scanner().settings)
+    assert not connections.follows(BY_AIRS)
+    chosen(connections, ENGINE, "")
+    assert connections.judge is None
+    assert connections.agreed_connection() is None
+    assert not connections.follows(judge.scanner().settings)
+    assert "engine only" in connections.refusal
+
+
+def test_what_was_chosen_is_offered_the_next_time_and_flags_win(workspace: Workspace) -> None:
+    chosen(connected(workspace, options()), JUDGE)
+    again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
+    assert again.judge is None  # no prompt goes there before the author agrees
+    assert "judged by a model before" in again.refusal
+    flags = replace(options(PANW_AI_SEC_API_KEY="k"), flags={"profile": "prod"})
+    assert connected(workspace, flags).refusal == ""
+
+
+def test_the_profile_that_was_chosen_is_the_one_to_connect_to(workspace: Workspace) -> None:
+    chosen(connected(workspace, options()), AIRS)
+    again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
+    assert (again.remembered_profile, again.refusal) == ("prod", "")
