@@ -11,18 +11,11 @@ from guardtui.app.facts import Fact
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.errors import ServiceError
-from guardtui.http.retries import Retries
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.probe import scan_probe
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
 from guardtui.scanners.judge.options import JudgeOptions
-
-PROBE = "What is the capital of France?"
-"""A harmless prompt, scanned once to see whether the key is accepted."""
-
-TIMEOUT = 20.0
-"""Seconds for all attempts of one check of AIRS."""
 
 JUDGE_REMEDY = "see that the service runs, and that address, name of the model and key are right"
 
@@ -31,14 +24,6 @@ _ASK_OTHERS = (
     "the service does not say which; 'guardtui doctor --airs --region all' asks the other regions, "
     "whose hosts then see the key"
 )
-
-
-async def scan_probe(settings: AirsSettings) -> Verdict:
-    """Scan one harmless prompt. Raises ServiceError."""
-    retries = Retries(attempts=2, total=TIMEOUT)
-    choice = ProfileChoice(settings.profile)
-    async with ScanClient(settings, choice, retries=retries, timeout=TIMEOUT) as client:
-        return await client.scan(PROBE)
 
 
 async def check_airs(settings: AirsSettings) -> Fact:

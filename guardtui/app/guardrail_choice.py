@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,21 +11,17 @@ from typing import Any
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.domain.errors import GuardtuiError
-from guardtui.http.errors import inert
-from guardtui.http.secret import Secret
-from guardtui.http.system_keyring import find_key, why_no_keyring
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import Registry, registry_path
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.scanner import ModelAddress
+from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
 
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""
 
 BEFORE = "chosen for this topic"
-KEYRING = "keyring of the system"
-TYPED = "typed in here, until you quit"
 
 
 class GuardrailError(GuardtuiError):
@@ -127,10 +124,9 @@ def offer_of(
         if settings.api_key is not None or settings.api_token is not None:
             name = "api_key" if settings.api_key is not None else "api_token"
             origins["airs_key"] = settings.origins.get(name, "")
-        elif _airs_account(settings) in options.typed_keys:
-            origins["airs_key"] = TYPED
-        elif find_key(_airs_account(settings)) is not None:
-            origins["airs_key"] = KEYRING
+        else:
+            account = airs_account(settings)
+            origins["airs_key"] = options.keys.with_keyring(account).origin(account)
     except AirsError as error:
         problem = str(error)
     choice = _with_judge(choice, options, origins)
@@ -169,29 +165,20 @@ def _with_judge(
     choice: GuardrailChoice, options: RemoteOptions, origins: dict[str, str]
 ) -> GuardrailChoice:
     judge = options.judge
+    models: Sequence[ModelAddress] = ()
     if judge is not None:
         source = judge.template.source if judge.template is not None else ""
-        choice = replace(
-            choice, models=" ".join(model.full for model in judge.models), template=source
-        )
+        models = judge.models
+        choice = replace(choice, models=" ".join(model.full for model in models), template=source)
         origins["models"] = origins["template"] = "in use"
-        key = next((model for model in judge.models if model.key is not None), None)
-        if key is not None:
-            origins["judge_key"] = _key_origin(key, options)
     elif choice.models:
-        try:
-            models = _models(choice.models, options)
-        except GuardtuiError:  # said when it is used
-            return choice
-        key = next((model for model in models if model.key is not None), None)
-        if key is not None:
-            origins["judge_key"] = _key_origin(key, options)
+        with contextlib.suppress(GuardtuiError):  # said when it is used
+            models, options = _models(choice.models, options)
+    for model in models:
+        if model.key is not None:
+            known = model.key_variable or options.keys.origin(model_account(model))
+            origins.setdefault("judge_key", known or "in use")
     return choice
-
-
-def _key_origin(model: ModelAddress, options: RemoteOptions) -> str:
-    typed = model.key is not None and options.typed_keys.get(_model_account(model)) == model.key
-    return model.key_variable or (TYPED if typed else KEYRING)
 
 
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
@@ -202,14 +189,12 @@ def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOpti
     """
     choice = request.choice
     if choice.kind is Kind.JUDGE:
-        options = _with_model_key(options, request)
-        return replace(options, judge=_judge(options, choice))
+        return _with_judge_of(_with_model_key(options, request), choice)
     return options if choice.kind is Kind.ENGINE else _with_account(options, request)
 
 
 def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
     choice = request.choice
-    options = replace(options, api_key=None)
     if choice.tenant != options.configured().tenant:
         options = replace(options, flags={**options.flags, "tenant": choice.tenant})
     settings, flags = options.configured(), dict(options.flags)
@@ -229,16 +214,13 @@ def _with_account(options: RemoteOptions, request: GuardrailRequest) -> RemoteOp
 
 
 def _with_key(options: RemoteOptions, typed: str) -> RemoteOptions:
-    """Add the key of AIRS that was typed for this address, now or before, else the keyring's."""
+    """Add the key of AIRS that was typed for this address, else the keyring's where none is set."""
     settings = options.configured()
-    account = _airs_account(settings)
+    account = airs_account(settings)
     if typed:
-        options = replace(options, typed_keys={**options.typed_keys, account: _secret(typed)})
-    key = options.typed_keys.get(account)
-    if key is not None:
-        return replace(options, api_key=key, key_origin=TYPED)
+        return replace(options, keys=options.keys.with_typed(account, typed))
     if settings.api_key is None and settings.api_token is None:
-        return replace(options, api_key=find_key(account), key_origin=KEYRING)
+        return replace(options, keys=options.keys.with_keyring(account))
     return options
 
 
@@ -248,22 +230,25 @@ def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> Remote
         return options
     allow_http = options.judge is not None and options.judge.allow_http
     models = ModelAddress.parse_all(request.choice.models.split(), {}, allow_http=allow_http)
-    accounts = set(map(_model_account, models))
+    accounts = set(map(model_account, models))
     if len(accounts) > 1:
         raise GuardrailError(
             "Key: one key is for one address, and these models are at several\n"
             "  name the variable of each in GUARDTUI_MODEL_KEYS before you start guardtui"
         )
-    typed = dict.fromkeys(accounts, _secret(request.key))
-    return replace(options, typed_keys={**options.typed_keys, **typed})
+    keys = options.keys
+    for account in accounts:
+        keys = keys.with_typed(account, request.key)
+    return replace(options, keys=keys)
 
 
-def _judge(options: RemoteOptions, choice: GuardrailChoice) -> JudgeOptions:
+def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
     from guardtui.scanners.judge.template import TemplateError, load_template
 
     known = options.judge
     judge = known or JudgeOptions(())
-    judge = replace(judge, models=_models(choice.models, options))
+    models, options = _models(choice.models, options)
+    judge = replace(judge, models=models)
     before = known.template.source if known is not None and known.template is not None else ""
     if choice.template != before:
         try:
@@ -275,65 +260,39 @@ def _judge(options: RemoteOptions, choice: GuardrailChoice) -> JudgeOptions:
             ) from error
         judge = replace(judge, template=template)
     judge.scanner()  # says what is wrong with the whole
-    return judge
+    return replace(options, judge=judge)
 
 
-def _models(text: str, options: RemoteOptions) -> tuple[ModelAddress, ...]:
-    """Return the models with their keys: those that were typed, else variables, else the keyring.
+def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
+    """Return the models with their keys, and the options with those of the keyring among them.
 
-    Raises GuardrailError and AddressError.
+    A key that was typed comes first, then those of variables, those in use, and the keyring's.
+    Raises GuardrailError, AddressError and ModelKeyError.
     """
-    from guardtui.http.model_keys import ModelKeyError
-
     texts = text.split()
     if not texts:
         raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
     allow_http = options.judge is not None and options.judge.allow_http
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
-    typed = [options.typed_keys.get(_model_account(model)) for model in models]
-    if None in typed:
-        try:
-            models = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
-        except ModelKeyError as error:
-            raise GuardrailError(str(error)) from error
-    used = () if options.judge is None else options.judge.models
-    known = {_model_account(model): model for model in used if model.key is not None}
-    return tuple(
-        model if key is None and model.key is not None else _with_own_key(model, key, known)
-        for model, key in zip(models, typed, strict=True)
-    )
-
-
-def _with_own_key(
-    model: ModelAddress, typed: Secret | None, known: Mapping[str, ModelAddress]
-) -> ModelAddress:
-    account = _model_account(model)
-    if typed is None and account in known:
-        used = known[account]
-        return replace(model, key=used.key, key_variable=used.key_variable)
-    return replace(model, key=typed or find_key(account), key_variable="")
+    keys = options.keys
+    if not all(map(keys.origin, map(model_account, models))):
+        models = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
+    judging = () if options.judge is None else options.judge.models
+    used = {model_account(model): model for model in judging if model.key is not None}
+    for index, model in enumerate(models):
+        account = model_account(model)
+        if model.key is not None or keys.origin(account):
+            continue
+        if account in used:
+            known = used[account]
+            models[index] = replace(model, key=known.key, key_variable=known.key_variable)
+        else:
+            keys = keys.with_keyring(account)
+    return keys.for_models(models), replace(options, keys=keys)
 
 
 def accounts_of(options: RemoteOptions, kind: Kind) -> list[str]:
     """Return the names under which the key of a guardrail is kept in the keyring."""
     if kind is Kind.JUDGE and options.judge is not None:
-        return list(dict.fromkeys(map(_model_account, options.judge.models)))
-    return [_airs_account(options.configured())] if kind is Kind.AIRS else []
-
-
-def _airs_account(settings: AirsSettings) -> str:
-    tenant = f" tenant {inert(settings.tenant)}" if settings.tenant else ""
-    return f"AIRS at {settings.scan_endpoint.origin}{tenant}"
-
-
-def _model_account(model: ModelAddress) -> str:
-    from guardtui.http.model_keys import origin_of
-
-    return f"model at {origin_of(model.url)}"
-
-
-def _secret(text: str) -> Secret:
-    try:
-        return Secret(text)
-    except ValueError as error:
-        raise GuardrailError(f"Key: {error}") from None
+        return list(dict.fromkeys(map(model_account, options.judge.models)))
+    return [airs_account(options.configured())] if kind is Kind.AIRS else []

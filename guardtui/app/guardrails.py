@@ -17,8 +17,6 @@ from guardtui.app.guardrail_choice import (
 )
 from guardtui.app.ports import Author
 from guardtui.app.scan import Scans
-from guardtui.http.secret import Secret
-from guardtui.http.system_keyring import keep_key
 
 
 class Guardrails:
@@ -62,9 +60,8 @@ class Guardrails:
             raise GuardrailError("A scan is under way: let it end, or stop it first")
         options = await asyncio.to_thread(with_choice, self._connections.options, request)
         if request.keep and request.key:
-            key = Secret(request.key)
             for account in accounts_of(options, request.choice.kind):
-                await asyncio.to_thread(keep_key, account, key)
+                await asyncio.to_thread(options.keys.keep, account)
         self._connections.choose(request.choice, options)
         self._scans.guardrail_changed()
         self._author.notify(f"Scans ask {self._asked}." if self._asked else _ENGINE_ONLY)

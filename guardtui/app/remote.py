@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from guardtui.http.secret import Secret
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.scanners.session_keys import SessionKeys
 from guardtui.session.epochs import Epochs
 from guardtui.session.topic_revisions import SqliteTopicRevisions
 
@@ -30,9 +30,8 @@ class RemoteOptions:
 
     `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
     second. `fresh` ignores cached verdicts. With a `judge` scans use that instead of AIRS; `epochs`
-    say how often each prompt is scanned. An `api_key` of AIRS that was typed, or is from a keyring,
-    counts more than any other; `key_origin` says which of the two it is. `typed_keys` are all that
-    were typed, by the account that each is for.
+    say how often each prompt is scanned. `keys` are those that were typed or are from a keyring:
+    they count more than others.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -42,9 +41,7 @@ class RemoteOptions:
     fresh: bool = False
     judge: JudgeOptions | None = None
     epochs: Epochs | None = None
-    api_key: Secret | None = None
-    key_origin: str = ""
-    typed_keys: Mapping[str, Secret] = field(default_factory=dict)
+    keys: SessionKeys = field(default_factory=SessionKeys)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -53,11 +50,7 @@ class RemoteOptions:
 
     def configured(self) -> AirsSettings:
         """Load the settings of AIRS, whether they suffice or not. Raises AirsError."""
-        settings = AirsSettings.load(self.flags, self.environment, self.config)
-        if self.api_key is None:
-            return settings
-        origins = {**settings.origins, "api_key": self.key_origin}
-        return replace(settings, api_key=self.api_key, prefer_token=False, origins=origins)
+        return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
 
     def settings(self) -> AirsSettings:
         """Load the settings of AIRS. Raises AirsError, also without a credential for scans."""
@@ -72,7 +65,7 @@ class RemoteOptions:
         """
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
-        secrets |= {f"the key of {name}": key.reveal() for name, key in self.typed_keys.items()}
+        secrets |= self.keys.secrets()
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
             settings = self.configured()
             of_airs = {

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 from guardtui.app.facts import Fact
-from guardtui.app.guardrail_check import TIMEOUT, accepted, refusal, scan_probe
+from guardtui.app.guardrail_check import accepted, refusal
 from guardtui.cli import diagnostics
 from guardtui.cli.airs_service import known_revisions, run_async
 from guardtui.domain.text import display_text
@@ -19,6 +19,7 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
 from guardtui.scanners.airs.places import guardrails, members, revision_of
+from guardtui.scanners.airs.probe import TIMEOUT, scan_probe
 from guardtui.scanners.airs.reach import contact
 from guardtui.scanners.airs.tokens import Tokens
 from guardtui.scanners.airs.topic_revisions import ServiceRevisions, text_hash

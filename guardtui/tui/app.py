@@ -113,8 +113,8 @@ class GuardtuiApp(BaseApp):
             return
         self._workspace, self._greeting = workspace, None
         # The guardrail is chosen for each topic; keys that were typed hold until the app is left.
-        typed = self._main.services.connections.options.typed_keys
-        self._remote = replace(self._remote, typed_keys=typed)
+        keys = self._main.services.connections.options.keys
+        self._remote = replace(self._remote, keys=keys)
         self._threshold = threshold
         remember_opened(workspace)
         self.clear_notifications()

@@ -10,11 +10,8 @@ import pytest
 
 from guardtui.app.guardrail_choice import (
     BEFORE,
-    KEYRING,
     SETTING,
-    TYPED,
     GuardrailChoice,
-    GuardrailError,
     GuardrailRequest,
     Kind,
     accounts_of,
@@ -26,6 +23,7 @@ from guardtui.app.guardrail_choice import (
 from guardtui.app.remote import RemoteOptions
 from guardtui.domain.errors import GuardtuiError
 from guardtui.http.secret import Secret
+from guardtui.scanners.session_keys import KEYRING, TYPED
 from tests.http.test_system_keyring import Backend, use
 
 NO_FILE = Path("/nonexistent/config.json")
@@ -158,7 +156,7 @@ def test_what_cannot_be_used_is_said(choice: GuardrailChoice, key: str, problem:
 
 def test_a_model_key_that_belongs_to_no_address_for_certain_is_told() -> None:
     several = replace(JUDGE, models=f"{MODEL} https://b.example#m")
-    with pytest.raises(GuardrailError, match="GUARDTUI_MODEL_KEY"):
+    with pytest.raises(GuardtuiError, match="GUARDTUI_MODEL_KEY"):
         with_choice(options(GUARDTUI_MODEL_KEY="k"), GuardrailRequest(several))
 
 
