@@ -78,7 +78,7 @@ def test_every_kind_of_edit_is_tried() -> None:
     three = TOPIC.model_copy(update={"examples": (*TOPIC.examples, "Tax refund?")})
     draft = Topic(name="Tax")
     kinds = {one.kind for topic in (three, draft) for one in candidates(topic, MATERIAL)}
-    assert kinds == set(Kind)
+    assert kinds == set(Kind) - {Kind.REWORD}  # which only a model proposes
 
 
 def test_missed_prompts_are_added_first_where_there_is_room() -> None:

@@ -63,7 +63,6 @@ from guardtui.tui.screens.guardrail import GuardrailDialog
 from guardtui.tui.screens.help import HelpScreen
 from guardtui.tui.screens.history import HistoryDialog
 from guardtui.tui.screens.jump import JumpScreen
-from guardtui.tui.screens.linting import LintPage
 from guardtui.tui.screens.menu import MenuScreen
 from guardtui.tui.screens.new_topic import NewTopic
 from guardtui.tui.screens.next_steps import NextStepList
@@ -75,7 +74,7 @@ from guardtui.tui.screens.prompt_set import PromptSetDialog
 from guardtui.tui.screens.recent_topics import RecentTopics
 from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
-from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
+from guardtui.tui.screens.scores import ScoreChoice, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
@@ -321,7 +320,7 @@ CASES: dict[str, Case] = {
     "refine": opens(SearchDialog),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
-    "show_lint": opens(LintPage),
+    "show_lint": opens(TextPage),
     "show_prompt_set": opens(PromptSetDialog),
     "show_whole": tells("All 14 prompts are here already"),
     "show_agreement": tells("No guardrail has judged anything here yet"),
@@ -638,7 +637,7 @@ def in_scores(selector: str, *keys: str) -> Prepare:
 async def score_page(stage: Stage) -> None:
     await in_scores("#score-table", "f6")(stage)
     await stage.pilot.press("enter")
-    assert await stage.comes(lambda: isinstance(stage.app.screen, ScorePage))
+    assert await stage.comes(lambda: isinstance(stage.app.screen, TextPage))
     await stage.pilot.pause()
 
 

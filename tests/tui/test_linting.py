@@ -20,7 +20,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help import PANES, pane_of
 from guardtui.tui.main.definition import worth_showing
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.screens.linting import LintPage
+from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.widgets.lint_lines import LintLines, lint_line
 from tests.tui.frames_app import write_topic
 from tests.tui.stages import first_is_fast, first_row_is_fast
@@ -168,7 +168,7 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         focused = main.focused
         main.perform("show_lint")
-        await until(pilot, lambda: isinstance(app.screen, LintPage))
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
         await pilot.pause()
         (body,) = app.screen.query("Static").results()
         words = str(body.render())

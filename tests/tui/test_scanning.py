@@ -239,7 +239,7 @@ async def test_keep_writes_the_file_and_turns_the_recorded_iteration(
         told = len(play.told)
         await play.press("f2")
         await play.until(lambda: len(play.told) > told)
-        assert "Nothing to keep" in play.told[-1]
+        assert "No changes since the last kept iteration" in play.told[-1]
 
 
 @pytest.mark.exhaustive

@@ -36,8 +36,9 @@ from guardtui.tui.score_live import NOT_YET, Grading, LiveRun, asks_models
 from guardtui.tui.score_probe import searched_for
 from guardtui.tui.score_results import ScoreTable, ScoreView, build_rows, make_table
 from guardtui.tui.score_runs import ScoreOptions
+from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.open_outputs import OpenOutputs
-from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
+from guardtui.tui.screens.scores import ScoreChoice, ScoresScreen
 from guardtui.tui.widgets.filter_completion import completed
 from tests.tui.stages import first_is_fast, first_row_is_fast
 from tests.tui.test_loop import frame, main_screen, make_app, ready, topic_path, until
@@ -621,7 +622,7 @@ async def test_metrics_by_group_on_request(path: Path) -> None:
         await until(pilot, lambda: isinstance(screen.app.screen, ScoreChoice))
         await pilot.pause()
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(screen.app.screen, ScorePage))
+        await until(pilot, lambda: isinstance(screen.app.screen, TextPage))
         await until(pilot, lambda: "match by kind" in frame(screen.app))  # type: ignore[arg-type]
         picture = frame(screen.app)  # type: ignore[arg-type]
         assert "geo" in picture
@@ -673,7 +674,7 @@ async def test_nothing_in_a_file_acts_on_the_terminal(
         await pilot.pause()
         pictures.append(frame(screen.app))  # type: ignore[arg-type]
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(screen.app.screen, ScorePage))
+        await until(pilot, lambda: isinstance(screen.app.screen, TextPage))
         await pilot.pause()
         pictures.append(frame(screen.app))  # type: ignore[arg-type]
         await pilot.press("escape")

@@ -17,12 +17,6 @@ from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.widgets.lint_lines import advice_text
 
 
-class LintPage(TextPage):
-    """All advice on a definition, to read."""
-
-    help_pane = "lint"
-
-
 class LintFeature:
     """Shows all advice; the editor shows its first lines."""
 
@@ -54,7 +48,7 @@ class LintFeature:
             return advice_text(advice, ranges, count, encoder)
 
         text = await asyncio.to_thread(body)
-        await self._window.show(LintPage("Advice on the definition", text))
+        await self._window.show(TextPage("Advice on the definition", text, help_pane="lint"))
 
 
 def _interval(metrics: Metrics) -> str:

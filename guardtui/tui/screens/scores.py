@@ -67,12 +67,6 @@ class ScoreChoice(Choice):
     help_pane = "score_choice"
 
 
-class ScorePage(TextPage):
-    """Metrics by group, and what scorers warned of."""
-
-    help_pane = "score_page"
-
-
 class ScoresScreen(Screen[None]):
     """Tries scorers on a file of outputs, and shows their metrics, rows and one row whole."""
 
@@ -451,7 +445,7 @@ class ScoresScreen(Screen[None]):
             return
         body = score_choices.groups_text(group, self.pane.scores.columns, results)
         body.append_text(warnings_text(self.warnings.heard))
-        await self.app.push_screen_wait(ScorePage("Metrics by group", body))
+        await self.app.push_screen_wait(TextPage("Metrics by group", body, help_pane="score_page"))
 
     @work(exclusive=True, group="dialog")
     async def action_export_scores(self) -> None:
