@@ -20,12 +20,14 @@ from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.http.model_keys import ModelKeyError
+from guardtui.scanners.budget import ANSWER_TOKENS, Prices
 from guardtui.scanners.judge.asking import OptionError
-from guardtui.scanners.judge.budget import ANSWER_TOKENS, Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.reading import Form, FormError
-from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
-from guardtui.scanners.judge.template import Template, TemplateError, load_template
+from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
+from guardtui.scanners.judge.template import Template, load_template
+from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.template_file import TemplateError
 
 _OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
 

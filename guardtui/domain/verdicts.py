@@ -57,6 +57,15 @@ class Usage:
             self.uncounted + other.uncounted,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls - other.calls,
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cost - other.cost,
+            self.uncounted - other.uncounted,
+        )
+
 
 class Failure(Enum):
     """What went wrong where a prompt got no verdict, as far as a scan acts on it."""

@@ -25,8 +25,8 @@ from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import Engine as Judging
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace

@@ -12,10 +12,10 @@ from textual.pilot import Pilot
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.domain.evaluation import Evaluation
-from guardtui.scanners.judge.budget import Prices
+from guardtui.scanners.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.epochs import Epochs
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guardtui.http.errors import inert
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.judge.asking import Dialect, Judge, WatchedLimit
-from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
+from guardtui.scanners.budget import ANSWER_TOKENS, Budget, Prices
+from guardtui.scanners.judge.asking import Dialect, Judge
 from guardtui.scanners.judge.reading import Form
-from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
 from guardtui.scanners.judge.template import Template, default_template, load_template
+from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.paid_calls import WatchedLimit
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class JudgeOptions:
     @property
     def place(self) -> str:
         """Which models, in a few words that may be shown anywhere."""
-        first = f"{inert(self.models[0].name)[:60]} at {inert(self.models[0].url)[:60]}"
+        first = self.models[0].shown
         more = len(self.models) - 1
         return f"{first} and {more} more" if more else first
 
