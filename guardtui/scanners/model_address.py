@@ -54,3 +54,10 @@ class ModelAddress:
     def shown(self) -> str:
         """Name and URL, inert and short enough to be shown anywhere."""
         return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
+    """The environment variable with the key of each address; "" for those without a key."""
+    from guardtui.http.model_keys import origin_of
+
+    return {origin_of(model.url): model.key_variable for model in models}

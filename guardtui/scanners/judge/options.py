@@ -15,7 +15,7 @@ from guardtui.scanners.judge.asking import Dialect, Judge
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
 from guardtui.scanners.judge.template import Template, default_template, load_template
-from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.model_address import ModelAddress, key_variables
 from guardtui.scanners.paid_calls import WatchedLimit
 
 
@@ -51,9 +51,7 @@ class JudgeOptions:
     @property
     def key_variables(self) -> dict[str, str]:
         """The environment variable with the key of each address; "" for those without a key."""
-        from guardtui.http.model_keys import origin_of
-
-        return {origin_of(model.url): model.key_variable for model in self.models}
+        return key_variables(self.models)
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
         """What the first model answers to messages, in words. Raises ServiceError."""
