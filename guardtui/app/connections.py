@@ -1,4 +1,4 @@
-"""Which remote guardrail the session uses: a security profile of AIRS, or a judge."""
+"""Which remote guardrail the session uses: a profile of AIRS, a judge, or a decision model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 from guardtui.app.ports import Author, Choose, Severity
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.remote import AIRS, JUDGE, RemoteOptions, profile_names
+from guardtui.app.remote import AIRS, ModelOptions, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.guardrail import remote_name
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.session.store import SessionStore
 
 NEEDS_ACCOUNT = (
@@ -52,14 +51,14 @@ class Connections:
         self._publish()
 
     @property
-    def judge(self) -> JudgeOptions | None:
-        """The judge that scans use; None where they use AIRS."""
-        return None if self._asks_airs else self._options.judge
+    def model(self) -> ModelOptions | None:
+        """The judge or decision model that scans use; None where they use AIRS."""
+        return None if self._asks_airs else self._options.model
 
     @property
     def asked_name(self) -> str:
         """Name of the scanner that scans use."""
-        return AIRS if self.judge is None else JUDGE
+        return AIRS if self.model is None else self.model.scanner_name
 
     @property
     def who(self) -> str:
@@ -73,8 +72,8 @@ class Connections:
 
     @property
     def is_named(self) -> bool:
-        """Whether a profile or a judge is configured."""
-        return self._connection is not None or self.judge is not None
+        """Whether a profile or a model is configured."""
+        return self._connection is not None or self.model is not None
 
     @property
     def in_effect(self) -> InEffect | None:
@@ -92,14 +91,14 @@ class Connections:
         self._publish()
 
     def swap(self) -> None:
-        """Use AIRS instead of the judge from now on, or the other way round."""
+        """Use AIRS instead of the models from now on, or the other way round."""
         self._asks_airs = not self._asks_airs
         self._publish()
 
     def _publish(self) -> None:
         known = None
-        if self.judge is not None:
-            known = Connection(self.who, self.judge.place)
+        if self.model is not None:
+            known = Connection(self.who, self.model.place)
         elif self._connection is not None:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
@@ -175,9 +174,9 @@ class Connections:
         """Whether the author has seen the plan of a scan of this profile. Raises StoreError."""
         return self._remembered(AIRS).get("told") == connection.key
 
-    def was_told_judge(self, judge: JudgeOptions) -> bool:
-        """Whether the author has seen the plan of a scan by this judge. Raises StoreError."""
-        return self._remembered(JUDGE).get("told") == judge.place
+    def was_told_model(self, model: ModelOptions) -> bool:
+        """Whether the author has seen the plan of a scan by this model. Raises StoreError."""
+        return self._remembered(model.scanner_name).get("told") == model.place
 
     def remember(self, connection: AirsConnection, *, agreed: bool) -> None:
         """Remember the profile, and whether to deploy to it without asking from now on."""
@@ -191,9 +190,9 @@ class Connections:
         )
         self.settle()
 
-    def remember_judge(self, judge: JudgeOptions) -> None:
-        """Remember that the author has seen what a scan by this judge does."""
-        self._keep(JUDGE, {"told": judge.place})
+    def remember_model(self, model: ModelOptions) -> None:
+        """Remember that the author has seen what a scan by this model does."""
+        self._keep(model.scanner_name, {"told": model.place})
 
     def _keep(self, name: str, known: dict[str, str]) -> None:
         with problems_shown(self._author):

@@ -112,7 +112,7 @@ class Reporting:
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
-        fit = self._store.state.fit
+        fit = self._store.state.fit_for(evaluation.settings)
         return ReportInput(
             topic=evaluation.topic,
             fit=fit if fit is not None and is_fitted_with(evaluation, fit) else None,

@@ -21,6 +21,7 @@ from guardtui.domain.verdicts import is_answered
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
+from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.scan_order import Order, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
@@ -46,7 +47,8 @@ class ScanRequest:
 class ScanCost:
     """Prompts of a scan, how many of them are cached, and the same for the likely changes.
 
-    `rate` is prompts a second, None where it is not known yet.
+    `rate` is prompts a second, None where it is not known yet. `tokens` are about those that are
+    sent to a decision model, and `money` what they cost; 0 where that is not known.
     """
 
     prompts: int
@@ -55,6 +57,8 @@ class ScanCost:
     likely_known: int
     rate: float | None
     epochs: int = 1
+    tokens: int = 0
+    money: float = 0.0
 
     def calls(self, prompts: int, known: int) -> int:
         """Return the calls for so many prompts, of which so many are cached."""
@@ -80,8 +84,8 @@ class ScanChoice:
 class ScanPlan(Question[ScanChoice]):
     """What a scan would change and cost. `changes` is None where nothing can be deployed.
 
-    `place` is the profile or the model. With `judge` models answer, and nothing is deployed;
-    `other` names the other guardrail that could scan, "" without one.
+    `place` is the profile or the model. With `judge` models answer, and nothing is deployed; `who`
+    says what they are. `other` names the other guardrail that could scan, "" without one.
     """
 
     place: str
@@ -91,6 +95,7 @@ class ScanPlan(Question[ScanChoice]):
     agreed: bool
     judge: bool = False
     other: str = ""
+    who: str = "a judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +171,22 @@ def estimate_scan(
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
+        tokens, money = 0, 0.0
+        if isinstance(scanner, DecisionScanner):
+            tokens = scanner.tokens(topic, prompts) + (epochs - 1) * scanner.tokens_of(
+                topic, prompts.prompts.to_list()
+            )
+            money = scanner.budget.prices.of(tokens, 0)
     likely = order.likely_rows
     cost = ScanCost(
-        len(prompts), int(known.sum()), len(likely), int(known[likely].sum()), rate, epochs
+        len(prompts),
+        int(known.sum()),
+        len(likely),
+        int(known[likely].sum()),
+        rate,
+        epochs,
+        tokens,
+        money,
     )
     return ScanEstimate(order, cost, prediction, known, settings, forecast)
 

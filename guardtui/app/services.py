@@ -113,6 +113,7 @@ class Services:
             self.engine,
             self.editing,
             self.preview,
+            self.scans,
             author,
             jobs,
             threshold,

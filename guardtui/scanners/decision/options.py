@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from guardtui.domain.operating_point import SHIPPED
 from guardtui.http.decisions import Api
@@ -21,6 +22,8 @@ class DecisionOptions:
 
     `questions` are asked in one request at most; None: as many as its format allows.
     """
+
+    scanner_name: ClassVar[str] = "decision"
 
     model: ModelAddress
     api: Api = Api.DECISIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,10 @@ class DecisionScanner:
             revision=f"addresses {mark}",
         )
 
+    def use_threshold(self, threshold: float, source: str) -> None:
+        """Use another threshold from the next answer on."""
+        self.threshold, self._threshold_source = threshold, source
+
     def hold(self, held: bool) -> None:
         """Send nothing more for now, or go on; what is under way is finished."""
         self._held = held
@@ -114,11 +119,14 @@ class DecisionScanner:
 
     def tokens(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> int:
         """About how many tokens a scan of these prompts sends, without those that are known."""
-        question = self.template.filled(topic)
         known = self.known(topic, prompts, epoch=epoch).tolist()
         texts = zip(prompts.prompts.to_list(), known, strict=True)
-        missing = {text for text, is_known in texts if not is_known}
-        return sum(estimated_tokens(text, [question]) for text in missing)
+        return self.tokens_of(topic, [text for text, is_known in texts if not is_known])
+
+    def tokens_of(self, topic: Topic, texts: Iterable[str]) -> int:
+        """About how many tokens are sent to ask about these texts, each once."""
+        question = self.template.filled(topic)
+        return sum(estimated_tokens(text, [question]) for text in set(texts))
 
     async def scan(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
@@ -22,6 +22,8 @@ from guardtui.scanners.paid_calls import WatchedLimit
 @dataclass(frozen=True)
 class JudgeOptions:
     """Models, wording, reading and limits. Money and tokens are limits of one run."""
+
+    scanner_name: ClassVar[str] = "judge"
 
     models: tuple[ModelAddress, ...]
     template: Template | None = None

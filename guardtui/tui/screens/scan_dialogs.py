@@ -74,11 +74,14 @@ class ScanDialog(Modal[ScanChoice | None]):
     def compose(self) -> ComposeResult:
         plan, cost = self._plan, self._plan.cost
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Scan with a judge" if plan.judge else "Scan with AIRS"
+            dialog.border_title = f"Scan with {plan.who}" if plan.judge else "Scan with AIRS"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(plan)), markup=False)
             yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
+            if cost.tokens:
+                price = f" for {cost.money:.4g}" if cost.money else ""
+                yield Label(f"About {cost.tokens:,} tokens{price}", markup=False)
             if cost.likely < cost.prompts:
                 likely = cost_text(cost, cost.likely, cost.likely_known)
                 yield Label(f"Likely changes only: {likely}", markup=False)
