@@ -261,7 +261,7 @@ class OperatingPoint:
         except ValueError as reason:
             self._author.notify(f"The threshold cannot be fitted: {reason}.")
             return
-        self._scans.use_threshold(fit)
+        self._scans.use_threshold(replace(fit, prompts=self._prompts_path))
         self._author.notify(_fitted_text(fit))
 
     async def use(self, fit: ThresholdFit) -> None:

@@ -12,7 +12,12 @@ from guardtui.app.services import Services
 from guardtui.domain.operating_point import FITTED, SHIPPED, ThresholdFit, Wanted
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
-from guardtui.session.threshold_fits import read_fit, settings_of_session, wanted_threshold, write_fit
+from guardtui.session.threshold_fits import (
+    read_fit,
+    settings_of_session,
+    wanted_threshold,
+    write_fit,
+)
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
 from tests.app.headless import ScriptedAuthor, TaskJobs
