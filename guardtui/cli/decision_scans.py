@@ -32,6 +32,7 @@ from guardtui.scanners.budget import Prices
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD
 from guardtui.scanners.decision.template import Template, load_template
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.template_file import TemplateError
 
 
@@ -144,13 +145,17 @@ def estimate_text(tokens: int, prices: Prices | None) -> str:
     return text
 
 
-def decision_options(values: Mapping[str, Any]) -> DecisionOptions:
+def decision_options(
+    values: Mapping[str, Any], models: Sequence[ModelAddress] | None = None
+) -> DecisionOptions:
     """Return the decision model for values of declared options; missing ones are defaults.
 
-    Raises UsageError or `InputError` naming what is wrong.
+    `models` take the place of those that the values name. Raises UsageError or `InputError` naming
+    what is wrong.
     """
-    example = "https://api.openai.com/v1#NAME"
-    models = model_scans.model_addresses(values, "a decision model", example)
+    if models is None:
+        example = "https://api.openai.com/v1#NAME"
+        models = model_scans.model_addresses(values, "a decision model", example)
     if len(models) > 1:
         raise click.UsageError("--model: a decision scanner asks one model; give it once")
     wanted, retries = values.get("threshold"), values.get("retries")

@@ -75,14 +75,15 @@ class DecisionScanner:
         self.threshold, self._threshold_source = threshold, threshold_source
         self._concurrency, self._retries, self._timeout = concurrency, retries, timeout
         self._rate = None if rate is None else Rate.per_second(rate)
-        self._answers = AnswerCache(model, api, cache, fresh)
+        self.answers = AnswerCache(model, api, cache, fresh)
+        """Answers that were given before."""
         self._allow_http, self._clock = allow_http, clock
         self._limit: WatchedLimit | None = None
         self._held = False
 
     @property
     def settings(self) -> ScannerSettings:
-        name, answering = self.model.name, self._answers.answering
+        name, answering = self.model.name, self.answers.answering
         identity = f"decision, {inert(name)[:60]}"
         if answering not in ("", name):
             identity += f", answered by {inert(answering)[:80]}"
@@ -114,7 +115,7 @@ class DecisionScanner:
         question = self.template.filled(topic)
         known = np.zeros(len(prompts), bool)
         for row, text in enumerate(prompts.prompts.to_list()):
-            known[row] = self._answers.find(text, question, epoch) is not None
+            known[row] = self.answers.find(text, question, epoch) is not None
         return known
 
     def tokens(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> int:
@@ -137,16 +138,14 @@ class DecisionScanner:
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
     ) -> Verdicts:
-        limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
-        self._limit = limit
-        limit.hold(self._held)
+        limit = self.new_limit()
         before, question = self.budget.spent, self.template.filled(topic)
 
         def used() -> Usage:
             return self.budget.spent - before
 
         def find(text: str) -> Verdict | None:
-            known = self._answers.find(text, question, epoch)
+            known = self.answers.find(text, question, epoch)
             return None if known is None else self._verdict(topic, Answer(known))
 
         run = RemoteRun(prompts, rows, report, limit, used=used)
@@ -170,6 +169,12 @@ class DecisionScanner:
             await collect(run.waiting)
         return run.finished()
 
+    def new_limit(self) -> WatchedLimit:
+        """The limit of a run, which `hold` acts on."""
+        limit = self._limit = WatchedLimit(self._concurrency, rate=self._rate, clock=self._clock)
+        limit.hold(self._held)
+        return limit
+
     def service(self, limit: WatchedLimit) -> DecisionModel:
         """The service, to be opened and closed by `async with`."""
         return DecisionModel(
@@ -187,7 +192,7 @@ class DecisionScanner:
     def asking(self, service: DecisionModel) -> Asking:
         """The requests of one run to the service."""
         retries = Retries(attempts=self._retries + 1, base=_BASE)
-        return Asking(service, self.budget, self._answers, retries)
+        return Asking(service, self.budget, self.answers, retries)
 
     def _probes(self, texts: list[str], question: Question, epoch: int) -> list[str]:
         """Texts to ask about first, to learn which model answers now, before the cache is used.
@@ -196,7 +201,7 @@ class DecisionScanner:
         """
         if is_pinned(self.model.name):
             return []
-        unknown = [text for text in texts if self._answers.find(text, question, epoch) is None]
+        unknown = [text for text in texts if self.answers.find(text, question, epoch) is None]
         return unknown if len(unknown) < len(texts) else []
 
     def _verdict(self, topic: Topic, answer: Answer) -> Verdict:
