@@ -4,9 +4,10 @@ The sandbox in another process answers on loopback. `rate`: answers a second of 
 ideal, at 200 ms and 8 in flight. `requests`: how many a sweep of 60 wordings on 200 prompts takes.
 `kills`: such a sweep is killed with SIGKILL three times; how many questions came twice. `planted`:
 100 sets of 200 prompts, labelled by one of 60 wordings with one label in twenty turned round; how
-often that wording is proposed.
+often that wording is proposed. `nothing`: the same labelled by the definition at hand; how often
+anything is proposed, which can only be worse.
 
-    python benchmarks/decisions.py [rate|requests|kills|planted …]
+    python benchmarks/decisions.py [rate|requests|kills|planted|nothing …]
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ sys.path.insert(0, str(ROOT))
 from guardtui.advice.candidates import candidates
 from guardtui.advice.objective import Material
 from guardtui.advice.splits import split_prompts
-from guardtui.advice.wordings import CHOSEN_ON, Wording, sweep_wordings
+from guardtui.advice.wordings import CHOSEN_ON, ERROR, Wording, sweep_wordings
 from guardtui.app.wording_sweep import HERE, questions_about
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
@@ -52,7 +53,8 @@ SAMPLES = ("tax-advice", "airline-service", "harm-intent")
 CONCURRENCY, LATENCY = 8, 0.2
 WORDINGS, PROMPTS = 60, 200
 MOST_REQUESTS = 210
-SEEDS, FOUND = 100, 95
+FIRST_SEED, SEEDS, FOUND = 1000, 100, 95
+PLANTED = "planted"
 TURNED = 0.05
 TURNS = 3
 
@@ -123,7 +125,7 @@ def wordings_of(name: str, texts: list[str]) -> list[Wording]:
     return [
         Wording(weak, "", HERE),
         *others[:29],
-        Wording(best, "planted", "planted"),
+        Wording(best, "planted", PLANTED),
         *others[29:],
     ]
 
@@ -167,7 +169,8 @@ def requests() -> int:
     tokens = answers.used.input_tokens
     print(
         f"{len(wordings)} wordings × {len(prompts)} prompts: {sent} requests "
-        f"(aim {MOST_REQUESTS}), {sent / len(wordings):.1f} a wording, {tokens:,} tokens, {seconds:.1f} s at "
+        f"(aim {MOST_REQUESTS}), {sent / len(wordings):.1f} a wording, {tokens:,} tokens, "
+        f"{seconds:.1f} s at "
         f"{LATENCY * 1000:.0f} ms{'  MISSED' if sent > MOST_REQUESTS else ''}"
     )
     return int(sent > MOST_REQUESTS)
@@ -206,48 +209,71 @@ def kills() -> int:
     return int(asked["duplicates"] > most)
 
 
-def planted() -> int:
-    """Print how often the planted wording is proposed; 1 when the aim is missed."""
+def proposed(labelled_by: str) -> tuple[Counter[str], int]:
+    """Count what is proposed where one wording has made the labels; and the requests it took."""
     texts = pool()
     found: Counter[str] = Counter()
-    with sandbox() as url, tempfile.TemporaryDirectory() as folder:
-        with contextlib.closing(SqliteVerdicts(Path(folder))) as cache:
-            for seed in range(SEEDS):
-                name = SAMPLES[seed % len(SAMPLES)]
-                wordings = wordings_of(name, texts)
-                best = next(row for row, one in enumerate(wordings) if one.change == "planted")
-                random = np.random.default_rng(seed)
-                some = [texts[row] for row in random.choice(len(texts), PROMPTS, replace=False)]
-                draft = labelled(some, [bool(place % 2) for place in range(PROMPTS)])
-                asked = scanner(url, cache)
-                answers = asyncio.run(questions_about(asked, wordings, draft, 200).run(silent))
-                assert not answers.missing
-                right = answers.probabilities[best] >= np.median(answers.probabilities[best])
-                labels = right ^ (random.random(PROMPTS) < TURNED)
-                prompts = labelled(some, labels.tolist())
-                split = split_prompts(prompts, CHOSEN_ON)
-                result = sweep_wordings(
-                    wordings, answers.probabilities, prompts, split, asked.settings
-                )
-                proposal = result.best
-                what = "nothing" if proposal is None else proposal.wording.change
-                found[what if what in ("planted", "nothing") else "another"] += 1
-        sent = stats(url)["requests"]
-    count = found["planted"]
+    with (
+        sandbox() as url,
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.closing(SqliteVerdicts(Path(folder))) as cache,
+    ):
+        for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
+            wordings = wordings_of(SAMPLES[seed % len(SAMPLES)], texts)
+            row = next(row for row, one in enumerate(wordings) if one.origin == labelled_by)
+            random = np.random.default_rng(seed)
+            some = [texts[place] for place in random.choice(len(texts), PROMPTS, replace=False)]
+            draft = labelled(some, [bool(place % 2) for place in range(PROMPTS)])
+            asked = scanner(url, cache)
+            answers = asyncio.run(questions_about(asked, wordings, draft, 200).run(silent))
+            assert not answers.missing
+            right = answers.probabilities[row] >= np.median(answers.probabilities[row])
+            labels = right ^ (random.random(PROMPTS) < TURNED)
+            prompts = labelled(some, labels.tolist())
+            split = split_prompts(prompts, CHOSEN_ON)
+            result = sweep_wordings(wordings, answers.probabilities, prompts, split, asked.settings)
+            best = result.best
+            found["nothing" if best is None else best.wording.origin] += 1
+        return found, stats(url)["requests"]
+
+
+def planted() -> int:
+    """Print how often the planted wording is proposed; 1 when the aim is missed."""
+    found, sent = proposed(PLANTED)
+    count = found[PLANTED]
+    others = SEEDS - count - found["nothing"]
     print(
         f"planted best of {WORDINGS} wordings, {PROMPTS} prompts, {TURNED:.0%} of the labels "
-        f"turned round: proposed in {count} of {SEEDS} (aim {FOUND}), another in "
-        f"{found['another']}, nothing in {found['nothing']}; {sent} requests in all"
+        f"turned round: proposed in {count} of {SEEDS} (aim {FOUND}), another in {others}, "
+        f"nothing in {found['nothing']}; {sent} requests in all"
         f"{'  MISSED' if count < FOUND else ''}"
     )
     return int(count < FOUND)
+
+
+def nothing() -> int:
+    """Print how often a worse wording is proposed; 1 when that is more often than it may be."""
+    found, _ = proposed(HERE)
+    count = SEEDS - found["nothing"]
+    most = round(ERROR * SEEDS)
+    print(
+        f"no better one of {WORDINGS} wordings: something proposed in {count} of {SEEDS} "
+        f"(at most {most}){'  MISSED' if count > most else ''}"
+    )
+    return int(count > most)
 
 
 def main() -> int:
     if sys.argv[1:2] == ["--sweep"]:
         _sweep(sys.argv[2], Path(sys.argv[3]))
         return 0
-    parts = {"rate": rate, "requests": requests, "kills": kills, "planted": planted}
+    parts = {
+        "rate": rate,
+        "requests": requests,
+        "kills": kills,
+        "planted": planted,
+        "nothing": nothing,
+    }
     if os.name == "nt":
         del parts["kills"]
     return int(sum(parts[name]() for name in sys.argv[1:] or parts) > 0)

@@ -106,7 +106,7 @@ def hashed_split(
             search[ranked] = np.diff(steps) > 0
             notes.append(
                 f"only {len(rows)} prompts {what}: they were dealt out evenly, and may change "
-                "halves when rows are added"
+                "sides when rows are added"
             )
     return _checked(search, ~search, expected, "by a hash of each prompt", notes)
 
@@ -123,9 +123,9 @@ def _checked(
             count = int(np.count_nonzero(half & (expected == label)))
             if count == 0:
                 raise SplitError(
-                    f"the half {name} ({source}) has no prompts that {what} to the topic: "
+                    f"the part {name} ({source}) has no prompts that {what} to the topic: "
                     "add some, or deal the rows out with a column split (train, test)"
                 )
             if count < _FEW:
-                notes.append(f"the half {name} has only {count} prompts that {what} to the topic")
+                notes.append(f"the part {name} has only {count} prompts that {what} to the topic")
     return Split(search, report, source, tuple(notes))

@@ -34,6 +34,8 @@ FINALISTS = 3
 ERROR = 0.1
 """Chance that any of the finalists has a lower bound above its true gain."""
 
+_DECIMALS = range(2, 10)
+
 _SMALLEST = 0.0005
 """How near to 0 and 1 a probability counts: rounded ones are exactly there."""
 
@@ -127,12 +129,12 @@ def sweep_wordings(
     `probabilities` are float32 [wordings, prompts], NaN without an answer. The threshold of each
     wording is fitted to the prompts that wordings are chosen on, and by them finalists are chosen:
     the best, and at most two more within a standard error of it (the rule of L. Breiman et al.,
-    Classification and Regression Trees, 1984, section 3.4.3). These are held against the wording at hand on the other prompts, which had no part
-    in either, so that it does not matter how many were tried (data splitting: D. R. Cox, A note on
-    data-splitting for the evaluation of significance levels, Biometrika 62, 1975). As there are
-    several finalists, the lower bound of each is at the level `ERROR` divided by their number
-    (Bonferroni; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961): the chance that any
-    bound is above its true gain is at most `ERROR`.
+    Classification and Regression Trees, 1984, section 3.4.3). These are held against the wording at
+    hand on the other prompts, which had no part in either, so that it does not matter how many were
+    tried (data splitting: D. R. Cox, A note on data-splitting for the evaluation of significance
+    levels, Biometrika 62, 1975). Where there are several finalists, the lower bound of each is at
+    the level `ERROR` divided by their number (Bonferroni: O. J. Dunn, Multiple comparisons among
+    means, JASA 56, 1961): the chance that any bound is above its true gain is at most `ERROR`.
     """
     expected = prompts.expected
     own = OwnPrompts(prompts, np.arange(len(prompts)))
@@ -142,7 +144,11 @@ def sweep_wordings(
     values, cuts = _chosen(z, counted, expected, split.search)
     finalists = _finalists(values, expected[split.search])
     intent = wordings[0].topic.intent
-    matches = z >= cuts[:, None]
+    thresholds = [
+        _threshold(float(cut), row[split.search])
+        for cut, row in zip(cuts, probabilities, strict=True)
+    ]
+    matches = probabilities >= np.array(thresholds, np.float32)[:, None]
 
     def metrics(row: int) -> Metrics:
         rows = counted[row] & split.search
@@ -164,7 +170,7 @@ def sweep_wordings(
         Measured(
             wording,
             float(values[row]),
-            _threshold(float(cuts[row])),
+            thresholds[row],
             metrics(row),
             report(row) if row in finalists else None,
         )
@@ -231,6 +237,12 @@ def _gain(
     return Gain(change, interval.low, interval.high)
 
 
-def _threshold(cut: float) -> float:
-    """The probability of a cut, as a guardrail may be configured with it."""
-    return float(1 / (1 + np.exp(-cut)))
+def _threshold(cut: float, probabilities: NDArray[np.float32]) -> float:
+    """The probability of a cut, with as few decimals as give the same verdicts on these prompts."""
+    exact = float(1 / (1 + np.exp(-cut)))
+    matches = probabilities >= np.float32(exact)
+    for decimals in _DECIMALS:
+        written = round(exact, decimals)
+        if 0 < written < 1 and np.array_equal(probabilities >= np.float32(written), matches):
+            return written
+    return exact
