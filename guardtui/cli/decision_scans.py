@@ -83,6 +83,11 @@ class DecisionRun:
         return replace(self, options=options)
 
     @property
+    def template(self) -> str:
+        """The text of the template that the model is asked by."""
+        return self.options.scanner().template.text
+
+    @property
     def settings(self) -> ScannerSettings:
         """What the verdicts depend on besides topic and prompts."""
         return self.options.scanner().settings

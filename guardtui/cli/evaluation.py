@@ -180,6 +180,7 @@ def _report(
         fit=fit,
         checked=None if rounds is None else rounds.checked,
         before=forecast,
+        template=run.template if isinstance(run, DecisionRun) else "",
     )
 
 
