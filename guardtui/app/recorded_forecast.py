@@ -66,7 +66,8 @@ def recorded_guardrail(
     """Find a guardrail in the session of a topic file: the one that answered last.
 
     `scanner` is `airs`, `judge` or `decision`, `part` a part of the guardrail's identity (profile
-    or model). Reading leaves no trace. Raises ForecastError where none has answered, and StoreError.
+    or model). Reading leaves no trace. Raises ForecastError where none has answered, and
+    StoreError.
     """
     iterations = _iterations(topic_path)
     found = guardrails([iteration.evaluation for iteration in iterations])

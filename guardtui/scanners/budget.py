@@ -10,7 +10,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
 
 if TYPE_CHECKING:
-    from guardtui.http.openai import Usage as Tokens
+    from guardtui.http.usage import Usage as Tokens
 
 ANSWER_TOKENS = 512
 """Tokens that an answer may have at most, as calls ask for it."""

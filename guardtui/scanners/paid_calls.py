@@ -16,7 +16,7 @@ from guardtui.http.retries import NOTHING_DONE, ONCE, Retries
 from guardtui.scanners.budget import Budget, BudgetError
 
 if TYPE_CHECKING:
-    from guardtui.http.openai import Usage
+    from guardtui.http.usage import Usage
 
 _UNKNOWN_COST = frozenset({Kind.TIMEOUT, Kind.BROKEN, Kind.SIZE, Kind.CONTENT})
 """Failures after which the model may have worked, and be paid for, all the same."""
@@ -96,7 +96,7 @@ async def paid_call(
 
 async def _attempt(call: Call[Answer], budget: Budget, attempts: int) -> Answer | ServiceError:
     """One call and what it cost. Raises ServiceError only for a budget that has no room."""
-    from guardtui.http.openai import Usage
+    from guardtui.http.usage import Usage
 
     try:
         reserved = await budget.room(call.size, call.answer_tokens)

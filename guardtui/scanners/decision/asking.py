@@ -6,15 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from guardtui.domain.verdicts import Triggered, Verdict
-from guardtui.http.decisions import Answer, Answers, Api, DecisionModel, Question
+from guardtui.http.decisions import Answer, Answers, Api, Question
 from guardtui.http.errors import Kind, ServiceError, inert
 from guardtui.http.retries import ONCE, Retries
 from guardtui.scanners.base import VerdictCache, verdict_key
 from guardtui.scanners.budget import Budget
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.paid_calls import Call, paid_call
+
+if TYPE_CHECKING:
+    from guardtui.http.decision_model import DecisionModel
 
 CHARACTERS_OF_A_TOKEN = 4
 """By which tokens are estimated before a scan; counted ones take their place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict, Verdicts
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.decisions import Answer, Api, DecisionModel, Question
+from guardtui.http.decisions import Answer, Api, Question
 from guardtui.http.errors import inert
 from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
@@ -31,6 +32,9 @@ from guardtui.scanners.decision.template import Template, default_template
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun
+
+if TYPE_CHECKING:
+    from guardtui.http.decision_model import DecisionModel
 
 CONCURRENCY = 5
 THRESHOLD = 0.5
@@ -177,6 +181,8 @@ class DecisionScanner:
 
     def service(self, limit: WatchedLimit) -> DecisionModel:
         """The service, to be opened and closed by `async with`."""
+        from guardtui.http.decision_model import DecisionModel
+
         return DecisionModel(
             self.model.url,
             self.model.name,
