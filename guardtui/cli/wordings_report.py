@@ -17,8 +17,8 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Usage
+from guardtui.reports.as_markdown import code_span
 from guardtui.reports.base import usage_text
-from guardtui.reports.markdown import code_span
 
 SCHEMA_VERSION = 1
 _LISTED = 12  # wordings in a table
