@@ -30,6 +30,7 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.trials import Trials
+from guardtui.app.wording_trial import WordingTrials
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
@@ -122,6 +123,9 @@ class Services:
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
         self.surveys = PromptSurveys(self.store, self.engine)
+        self.wording_trials = WordingTrials(
+            self.store, workspace, self.engine, self.editing, self.connections, author
+        )
         self.next_steps = NextStepAdvice(
             self.store,
             self.refinement,

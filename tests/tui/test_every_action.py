@@ -313,6 +313,7 @@ CASES: dict[str, Case] = {
     "suggest": tells("No model is named"),
     "what_if": tells("Nothing measured helps for certain"),
     "refine": opens(SearchDialog),
+    "try_wordings": tells("No decision model is named"),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(LintPage),

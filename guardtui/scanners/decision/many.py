@@ -20,8 +20,8 @@ from guardtui.scanners.decision.asking import estimated_tokens, is_pinned
 from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.remote import HOPELESS, Failures, traffic_of, without_verdict
 
-_LOOKED_UP = 200
-"""Texts looked up in the cache between two chances to be cancelled."""
+_LOOKED_UP = 500
+"""Answers looked up in the cache between two chances to be cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class ManyQuestions:
         self._found[:] = np.nan
         for place in range(len(self._texts)):
             self._look_up(place)
-            if place % _LOOKED_UP == 0:
+            if place % max(1, _LOOKED_UP // max(1, len(self._questions))) == 0:
                 await asyncio.sleep(0)
 
     def _look_up(self, place: int) -> None:

@@ -57,6 +57,7 @@ from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.trials import TrialsFeature
+from guardtui.tui.screens.trying_wordings import TryingWordings
 from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
@@ -144,6 +145,7 @@ class MainScreen(Screen[None]):
             Refining(services, window),
             NextStepFeature(services, window),
             Suggestions(services, window),
+            TryingWordings(services, window),
             PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),
