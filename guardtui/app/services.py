@@ -30,7 +30,7 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.trials import Trials
-from guardtui.app.wording_trial import WordingTrials
+from guardtui.app.wording_runs import WordingRuns
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
@@ -123,7 +123,7 @@ class Services:
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
         self.surveys = PromptSurveys(self.store, self.engine)
-        self.wording_trials = WordingTrials(
+        self.wording_runs = WordingRuns(
             self.store, workspace, self.engine, self.editing, self.connections, author
         )
         self.next_steps = NextStepAdvice(

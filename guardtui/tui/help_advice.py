@@ -93,11 +93,11 @@ on other prompts, whose lower bound is positive; often nothing has. You decide w
         (),
         (("Esc", "End the search; the best found is shown"),),
     ),
-    "trial": PaneHelp(
+    "wording_run": PaneHelp(
         "Trying wordings",
         """\
 Every wording is asked of the decision model about every prompt, many in each request. Answers are
-kept as they come: after a cancel the next trial asks for the others only.""",
+kept as they come: after a cancel the next run asks for the others only.""",
         (),
         (),
         (("Esc", "Cancel; answers are kept"),),

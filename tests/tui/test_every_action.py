@@ -32,7 +32,7 @@ from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
-from guardtui.app.wording_trial import Trial
+from guardtui.app.wording_runs import WordingRun
 from guardtui.domain.agreement import agreement
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
@@ -84,7 +84,7 @@ from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.trials import TrialList
-from guardtui.tui.screens.trying_wordings import TrialDialog, WordingList
+from guardtui.tui.screens.trying_wordings import WordingList, WordingRunDialog
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
 from guardtui.tui.widgets.editor import Field
@@ -694,16 +694,16 @@ async def better_wordings(stage: Stage) -> None:
     await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
 
 
-async def trial(stage: Stage) -> None:
+async def wording_run(stage: Stage) -> None:
     class Waiting:
-        """A trial that never ends."""
+        """A run that never ends."""
 
         wordings = ("one", "two")
 
         async def run(self, report: Any) -> None:
             await asyncio.Event().wait()
 
-    await pushed(stage, TrialDialog(cast("Trial", Waiting())))
+    await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
 
 
 async def next_step_list(stage: Stage) -> None:
@@ -730,7 +730,7 @@ OPENED: dict[str, Prepare] = {
     "suggestions": suggestions,
     "proposals": proposals,
     "next_steps": next_step_list,
-    "trial": trial,
+    "wording_run": wording_run,
     "wordings": better_wordings,
     "effects": by_letter("e"),
     "prompt_set": by_letter("c"),

@@ -43,7 +43,7 @@ class Availability:
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
             "suggest": self._no_model,
-            "try_wordings": lambda: services.wording_trials.refusal,
+            "try_wordings": lambda: services.wording_runs.refusal,
             "show_whole": self._no_sample,
             "show_agreement": self._nothing_judged,
             "show_forecast_trust": self._nothing_judged,

@@ -15,7 +15,7 @@ from guardtui.app.next_steps import gain_text
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.app.wording_trial import Trial, TrialError
+from guardtui.app.wording_runs import WordingRun, WordingRunError
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
@@ -33,16 +33,16 @@ from guardtui.tui.widgets.metrics_panel import delta, number
 _POLL = 0.1
 
 
-class TrialDialog(Modal[WordingSweep | None]):
-    """A trial while it runs; Escape cancels it, and what was answered is kept."""
+class WordingRunDialog(Modal[WordingSweep | None]):
+    """A run while it runs; Escape cancels it, and what was answered is kept."""
 
     BINDINGS = [("escape,q", "cancel", "Cancel")]
 
-    help_pane = "trial"
+    help_pane = "wording_run"
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, run: WordingRun) -> None:
         super().__init__()
-        self._trial = trial
+        self._wording_run = run
         self._progress: Progress | None = None
         self._found: WordingSweep | None = None
         self.problem = ""
@@ -51,9 +51,9 @@ class TrialDialog(Modal[WordingSweep | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = f"Trying {len(self._trial.wordings)} wordings"
+            dialog.border_title = f"Trying {len(self._wording_run.wordings)} wordings"
             dialog.border_subtitle = "Esc cancels; answers are kept"
-            yield Static("begins …", markup=False, id="trial-told")
+            yield Static("begins …", markup=False, id="run-told")
 
     def on_mount(self) -> None:
         self.set_interval(_POLL, self._poll)
@@ -64,12 +64,12 @@ class TrialDialog(Modal[WordingSweep | None]):
 
     def _poll(self) -> None:
         if self._progress is not None:
-            self.query_one("#trial-told", Static).update(themed(trial_text(self._progress)))
+            self.query_one("#run-told", Static).update(themed(run_text(self._progress)))
 
     @work(exclusive=True)
     async def _run(self) -> None:
         try:
-            self._found = await self._trial.run(self._take)
+            self._found = await self._wording_run.run(self._take)
         except GuardtuiError as error:
             self.problem = str(error)
         self._is_over = True
@@ -83,13 +83,13 @@ class TrialDialog(Modal[WordingSweep | None]):
             self.dismiss(self._found)
 
     def action_cancel(self) -> None:
-        """Cancel it; the next trial goes on where this one was."""
+        """Cancel it; the next run goes on where this one was."""
         self.workers.cancel_node(self)
         self.dismiss(None)
 
 
-def trial_text(now: Progress) -> Text:
-    """How a trial stands."""
+def run_text(now: Progress) -> Text:
+    """How a run stands."""
     cells = 30
     filled = int(cells * now.done / max(now.total, 1))
     text = Text(f"{'█' * filled}{'░' * (cells - filled)} {now.done} of {now.total} requests\n")
@@ -165,13 +165,13 @@ class TryingWordings:
         """Try many wordings at once, and offer those that are better."""
         window = self._window
         try:
-            trial = await self._services.wording_trials.prepare()
-        except (TrialError, ScannerError) as error:
+            run = await self._services.wording_runs.prepare()
+        except (WordingRunError, ScannerError) as error:
             window.notify(str(error), severity="error", seconds=READING_TIME)
             return
-        if trial is None:
+        if run is None:
             return
-        dialog = TrialDialog(trial)
+        dialog = WordingRunDialog(run)
         found = await window.show(dialog)
         if found is None:
             if dialog.problem:
@@ -180,7 +180,7 @@ class TryingWordings:
         if found.best is None:
             window.notify(nothing_better(found), seconds=READING_TIME)
             return
-        chosen = await window.show(WordingList(trial.topic, found))
+        chosen = await window.show(WordingList(run.topic, found))
         if chosen is not None:
             self._services.editing.replace(chosen.wording.topic)
             window.notify(

@@ -28,12 +28,12 @@ from guardtui.session.workspace import Workspace
 NO_DECISION_MODEL = "No decision model is named: start with --scanner decision --model URL#NAME."
 
 
-class TrialError(GuardtuiError):
+class WordingRunError(GuardtuiError):
     """Wordings cannot be tried; the message is for the author."""
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class WordingRun:
     """Wordings of a definition that the author agreed to have asked, and what that takes."""
 
     options: DecisionOptions
@@ -63,8 +63,8 @@ class Trial:
         )
 
 
-class WordingTrials:
-    """Prepares trials of the definition as it is."""
+class WordingRuns:
+    """Prepares runs of the definition as it is."""
 
     def __init__(
         self,
@@ -83,21 +83,21 @@ class WordingTrials:
         """Why nothing can be tried; "" where it can."""
         return NO_DECISION_MODEL if self._connections.options.decision is None else ""
 
-    async def prepare(self) -> Trial | None:
+    async def prepare(self) -> WordingRun | None:
         """Find wordings, and ask the author whether to try them; None where they do not agree.
 
-        Raises TrialError and ScannerError.
+        Raises WordingRunError and ScannerError.
         """
         options = self._connections.options.decision
         if options is None:
-            raise TrialError(NO_DECISION_MODEL)
+            raise WordingRunError(NO_DECISION_MODEL)
         topic = await self._editing.finish_typing()
         prompts, engine = self._workspace.prompts, self._engine.scanner
         fresh = self._connections.options.fresh
         try:
             split = split_prompts(prompts, CHOSEN_ON)
         except SplitError as error:
-            raise TrialError(str(error)) from error
+            raise WordingRunError(str(error)) from error
         with self._store.step("wordings are looked for …"):
             found = await run_stoppable(
                 lambda stopped: shortlist(
@@ -106,7 +106,9 @@ class WordingTrials:
             )
             wordings = gather_wordings(topic, (), (), found, WORDINGS)
             if len(wordings) < 2:
-                raise TrialError("There is no other wording to try: see the ⚠ below the fields.")
+                raise WordingRunError(
+                    "There is no other wording to try: see the ⚠ below the fields."
+                )
 
             def planned() -> ManyPlan:
                 # A connection of SQLite belongs to one thread.
@@ -116,18 +118,18 @@ class WordingTrials:
                     return questions_about(scanner, wordings, prompts, at_once).plan()
 
             plan = await asyncio.to_thread(planned)
-        trial = Trial(options, fresh, topic, prompts, split, tuple(wordings), plan)
-        if plan.requests and not await self._author.ask(_question(trial)):
+        run = WordingRun(options, fresh, topic, prompts, split, tuple(wordings), plan)
+        if plan.requests and not await self._author.ask(_question(run)):
             return None
-        return trial
+        return run
 
 
-def _question(trial: Trial) -> Confirm:
+def _question(run: WordingRun) -> Confirm:
     """What asking takes, as a question."""
-    plan, options = trial.plan, trial.options
+    plan, options = run.plan, run.options
     text = (
-        f"Try {len(trial.wordings)} wordings on {options.place}?\n"
-        f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {len(trial.prompts)} prompts, "
+        f"Try {len(run.wordings)} wordings on {options.place}?\n"
+        f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {len(run.prompts)} prompts, "
         f"about {plan.tokens:,} tokens"
     )
     if options.prices is not None and (cost := options.prices.of(plan.tokens, 0)):

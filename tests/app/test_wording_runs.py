@@ -16,7 +16,7 @@ from guardtui.app.engine import Engine
 from guardtui.app.ports import Confirm
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import AppState, Store
-from guardtui.app.wording_trial import NO_DECISION_MODEL, TrialError, WordingTrials
+from guardtui.app.wording_runs import NO_DECISION_MODEL, WordingRunError, WordingRuns
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.local.scanner import LocalScanner
@@ -47,13 +47,13 @@ def topic_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def trials_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingTrials]:
+def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingRuns]:
     decision = None if service is None else DecisionOptions(service.address, prices=Prices(1.0))
     workspace = Workspace.open(path)
     author = ScriptedAuthor(list(answers))
     store = Store(AppState(workspace.session.topic, workspace.prompts))
     options = RemoteOptions(environment={}, config=path / "none", decision=decision)
-    return author, WordingTrials(
+    return author, WordingRuns(
         store,
         workspace,
         Engine(LocalScanner("static"), author),
@@ -65,8 +65,8 @@ def trials_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, 
 
 async def test_requests_and_cost_are_asked_about_before(topic_path: Path) -> None:
     async with serving() as service:
-        author, trials = trials_of(topic_path, service, False)
-        assert await trials.prepare() is None
+        author, runs = runs_of(topic_path, service, False)
+        assert await runs.prepare() is None
         (question,) = author.questions
         assert isinstance(question, Confirm)
         assert "48 requests for 48 prompts, about " in question.text
@@ -74,46 +74,46 @@ async def test_requests_and_cost_are_asked_about_before(topic_path: Path) -> Non
         assert service.stats["requests"] == 0
 
 
-async def test_a_trial_proposes_what_is_better_and_a_second_asks_nothing(topic_path: Path) -> None:
+async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_path: Path) -> None:
     async with serving() as service:
-        author, trials = trials_of(topic_path, service, True)
-        trial = await trials.prepare()
-        assert trial is not None
-        assert len(trial.wordings) == 60
-        found = await trial.run(nothing)
+        author, runs = runs_of(topic_path, service, True)
+        run = await runs.prepare()
+        assert run is not None
+        assert len(run.wordings) == 60
+        found = await run.run(nothing)
         assert not found.missing
         assert service.stats["requests"] == 48
         best = found.best
         assert best is not None
         assert best.report is not None
         assert best.report.gain.low > 0
-        again = await trials.prepare()  # nothing to agree to
+        again = await runs.prepare()  # nothing to agree to
         assert again is not None
         assert len(author.questions) == 1
         assert (await again.run(nothing)).best is not None
         assert service.stats["requests"] == 48
 
 
-async def test_a_cancelled_trial_keeps_its_answers(topic_path: Path) -> None:
+async def test_a_cancelled_run_keeps_its_answers(topic_path: Path) -> None:
     async with serving(latency="20ms") as service:
-        _, trials = trials_of(topic_path, service, True, True)
-        trial = await trials.prepare()
-        assert trial is not None
-        task = asyncio.create_task(trial.run(nothing))
+        _, runs = runs_of(topic_path, service, True, True)
+        run = await runs.prepare()
+        assert run is not None
+        task = asyncio.create_task(run.run(nothing))
         async with asyncio.timeout(120):
             while service.stats["prompts"]["delivered"]["total"] < 20 * 60:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        trial = await trials.prepare()
-        assert trial is not None
-        assert trial.plan.requests <= 48 - 15
-        assert not (await trial.run(nothing)).missing
+        run = await runs.prepare()
+        assert run is not None
+        assert run.plan.requests <= 48 - 15
+        assert not (await run.run(nothing)).missing
 
 
 async def test_without_a_decision_model_it_says_how_to_name_one(topic_path: Path) -> None:
-    _, trials = trials_of(topic_path, None)
-    assert trials.refusal == NO_DECISION_MODEL
-    with pytest.raises(TrialError, match="--scanner decision"):
-        await trials.prepare()
+    _, runs = runs_of(topic_path, None)
+    assert runs.refusal == NO_DECISION_MODEL
+    with pytest.raises(WordingRunError, match="--scanner decision"):
+        await runs.prepare()
