@@ -34,7 +34,7 @@ _POLL = 0.1
 
 
 class WordingRunDialog(Modal[WordingSweep | None]):
-    """A run while it runs; Escape cancels it, and what was answered is kept."""
+    """A run while it is under way; Escape cancels it, and what was answered is kept."""
 
     BINDINGS = [("escape,q", "cancel", "Cancel")]
 
