@@ -40,6 +40,7 @@ class Kind(StrEnum):
     GENERALIZE = "generalize description"
     INCLUDE = "include a phrase"
     COMPLETE = "complete the definition"
+    REWORD = "wording of a model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class Proposal:
     fixes: Rows
     regressions: Rows
     held_out: HeldOut | None = None
+    why: str = ""
+    """The reason that a model gave for its wording; may hold any text."""
 
     @property
     def is_advised(self) -> bool:
@@ -86,7 +88,7 @@ def propose(
     return Proposal(
         topic=final.topic,
         kinds=tuple(step.kind for step in path),
-        changes=(path[0].change,) if len(path) == 1 else changes(topic, final.topic),
+        changes=_changes(topic, path),
         gain=objective.gain(before, after),
         before=metrics_of_matches(belongs[counted], before.matches[counted], intent),
         after=metrics_of_matches(belongs[counted], after.matches[counted], intent),
@@ -95,6 +97,12 @@ def propose(
         regressions=rows[counted & was & ~now],
         held_out=last,
     )
+
+
+def _changes(topic: Topic, path: Sequence[Candidate]) -> tuple[str, ...]:
+    if len(path) == 1 and path[0].kind is not Kind.REWORD:
+        return (path[0].change,)
+    return changes(topic, path[-1].topic)
 
 
 def combined(path: Sequence[Candidate]) -> Candidate:

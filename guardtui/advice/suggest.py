@@ -1,34 +1,32 @@
-"""Definitions that a model proposes from mistakes, each measured on prompts it never saw."""
+"""Definitions that a model words from mistakes, measured as all edits are on prompts unseen."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from guardtui.advice.worth import worth_of
+from guardtui.advice.candidates import Candidate, Kind
+from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.objective import Objective, Rows, Stopped
+from guardtui.advice.proposals import Proposal, propose
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics, metrics_of
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.significance import Significance
 from guardtui.domain.topic import (
     DESCRIPTION_BYTES,
     EXAMPLE_BYTES,
     EXAMPLES_AT_LEAST,
     EXAMPLES_AT_MOST,
     TOTAL_BYTES,
-    Intent,
     Topic,
-    describe_changes,
     violations,
 )
-from guardtui.domain.verdicts import Outcome, is_correct, is_wrong
+from guardtui.domain.verdicts import is_correct, is_wrong
 
 SHOWN_AT_MOST = 24
 """Mistakes that a model is shown, half of each kind where there are enough."""
@@ -54,83 +52,77 @@ in this form:
 {{"proposals": [{{"why": "one sentence", "description": "…", "examples": ["…", "…"]}}]}}"""
 
 
-class Asked(Protocol):
-    """What a model answered."""
-
-    @property
-    def completion(self) -> str:
-        """The text of the answer."""
-
-
-class Model(Protocol):
-    """A chat model: `ChatModel`, or one that stands in for it."""
-
-    async def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Asked:
-        """What the model answers to messages."""
-
-
 class SuggestionError(GuardtuiError):
     """Nothing can be suggested; the message is for the author."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Wording:
     """A definition as a model proposed it, within the limits, and why."""
 
     topic: Topic
     why: str
 
 
-@dataclass(frozen=True, eq=False)
-class Suggestion:
-    """A proposal, measured on the prompts that the model was not shown.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model is shown of the mistakes, as texts, and the prompts that then tell nothing.
 
-    `before` and `after` are metrics of the definition here and of the proposed one on these
-    prompts; `worth` says how sure the difference there is.
+    `missed` belong to the topic and were not matched, `matched` do not belong and were. `left_out`
+    are these and as large a share of the right verdicts of each class, so that what is left has
+    mistakes in the same proportion; `mistakes` counts all of them.
     """
 
-    topic: Topic
-    why: str
-    changes: tuple[str, ...]
-    before: Metrics
-    after: Metrics
-    worth: Significance
+    missed: tuple[str, ...]
+    matched: tuple[str, ...]
+    left_out: tuple[str, ...]
+    mistakes: int
 
     @property
-    def gain(self) -> float | None:
-        """Difference of coverage on the held-out prompts; None where one is undefined."""
-        new, old = self.after.coverage, self.before.coverage
-        return None if new is None or old is None else new - old
+    def count(self) -> int:
+        """Mistakes that are shown."""
+        return len(self.missed) + len(self.matched)
 
 
-class Engine(Protocol):
-    """What measures a definition: outcome codes int8 [N] of all prompts."""
+def shown_mistakes(evaluation: Evaluation, prompts: PromptSet, rows: Rows) -> Shown:
+    """Pick the mistakes that a model is shown: half of each kind at most, by the prompts' hashes.
 
-    def __call__(self, topic: Topic, /) -> NDArray[np.int8]: ...
-
-
-def request(
-    topic: Topic, evaluation: Evaluation, prompts: PromptSet, shown: NDArray[np.bool_]
-) -> list[dict[str, str]]:
-    """The messages that ask for proposals.
-
-    Only prompts of `shown` (bool [N]) are told, and of them the mistakes of `evaluation`, which is
-    of these prompts. Raises SuggestionError when there are none.
+    `evaluation` is of these prompts; only `rows` (intp [n]) of them are looked at. Raises
+    SuggestionError where there are too few mistakes to show some and measure on others.
     """
-    wrong = is_wrong(evaluation.codes) & shown
-    missed = np.flatnonzero(wrong & (evaluation.codes == Outcome.FN))
-    false = np.flatnonzero(wrong & (evaluation.codes == Outcome.FP))
-    if not len(missed) and not len(false):
-        raise SuggestionError("there is no mistake to learn from among the prompts to be shown")
-    half = SHOWN_AT_MOST // 2
-    first = missed[: max(half, SHOWN_AT_MOST - len(false))]
-    second = false[: SHOWN_AT_MOST - len(first)]
-    blocks = topic.intent is Intent.BLOCK
-    belong, beside = (first, second) if blocks else (second, first)
-    texts = prompts.prompts
+    wrong, right = is_wrong(evaluation.codes), is_correct(evaluation.codes)
+    chosen: dict[bool, Rows] = {}
+    left_out: list[Rows] = []
+    mistakes = 0
+    for belongs in (True, False):
+        members = rows[prompts.expected[rows] == belongs]
+        members = members[np.argsort(prompts.keys[members], kind="stable")]
+        mistaken = members[wrong[members]]
+        shown = mistaken[: min(len(mistaken) // 2, SHOWN_AT_MOST // 2)]
+        others = members[right[members]]
+        share = len(shown) / max(len(mistaken), 1)
+        left_out += [shown, others[: round(share * len(others))]]
+        chosen[belongs] = shown
+        mistakes += len(mistaken)
+    if not len(chosen[True]) and not len(chosen[False]):
+        raise SuggestionError(
+            f"{count_text(mistakes, 'mistake')}: too few to show a model some and to measure its "
+            "wordings on the others"
+        )
+
+    def texts(some: Rows) -> tuple[str, ...]:
+        return tuple(prompts.prompts.gather(some).to_list())
+
+    return Shown(
+        texts(chosen[True]), texts(chosen[False]), texts(np.concatenate(left_out)), mistakes
+    )
+
+
+def request(topic: Topic, shown: Shown) -> list[dict[str, str]]:
+    """Return the messages that ask for proposals: the definition, and the mistakes as data."""
     told = {
-        "belong to the topic, and were not matched": [texts[int(row)][:_CUT] for row in belong],
-        "do not belong, and were matched": [texts[int(row)][:_CUT] for row in beside],
+        "belong to the topic, and were not matched": [text[:_CUT] for text in shown.missed],
+        "do not belong, and were matched": [text[:_CUT] for text in shown.matched],
     }
     definition = {"name": topic.name, "description": topic.description, "examples": topic.examples}
     data = json.dumps({"definition": definition, "prompts": told}, ensure_ascii=False, indent=1)
@@ -143,7 +135,7 @@ def request(
     return [{"role": "system", "content": _RULES}, {"role": "user", "content": asked}]
 
 
-def read_proposals(text: str, topic: Topic) -> tuple[list[Proposal], list[str]]:
+def read_proposals(text: str, topic: Topic) -> tuple[list[Wording], list[str]]:
     """The proposals in an answer that are definitions within the limits, and why others are not.
 
     Raises SuggestionError when the answer holds no proposals at all.
@@ -156,7 +148,7 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[Proposal], list[str]]:
     rows = data.get("proposals") if isinstance(data, dict) else None
     if not isinstance(rows, list) or not rows:
         raise SuggestionError("the model's answer holds no proposals as JSON: ask again")
-    found: list[Proposal] = []
+    found: list[Wording] = []
     refused: list[str] = []
     seen = {topic.fingerprint}
     for number, row in enumerate(rows, start=1):
@@ -179,43 +171,35 @@ def read_proposals(text: str, topic: Topic) -> tuple[list[Proposal], list[str]]:
             refused.append(f"proposal {number}: {problem}")
             continue
         seen.add(proposed.fingerprint)
-        found.append(Proposal(proposed, _line(row.get("why") or "")[:_CUT]))
+        found.append(Wording(proposed, _line(row.get("why") or "")[:_CUT]))
     return found, refused
 
 
-def measured(
+def measure_wordings(
+    objective: Objective,
+    rows: MeasuredRows,
     topic: Topic,
-    proposals: Sequence[Proposal],
-    engine: Engine,
-    held_out: NDArray[np.bool_],
-) -> list[Suggestion]:
-    """The proposals with what they change on the held-out prompts (bool [N]), the best first.
+    wordings: Sequence[Wording],
+    left_out: Sequence[str],
+    stopped: Stopped = lambda: False,
+) -> tuple[Proposal, ...] | None:
+    """Return the wordings as proposals, the greatest lower bound first; None when stopped.
 
-    `engine` tells outcomes by the labels that hold. Equal gains stay in the model's order.
+    They are measured as all other edits are. The prompts `left_out` (`Shown.left_out`) count in no
+    figure. Raises ScannerError.
     """
-    before = engine(topic)[held_out]
-    suggestions = []
-    for proposal in proposals:
-        after = engine(proposal.topic)[held_out]
-        suggestions.append(
-            Suggestion(
-                proposal.topic,
-                proposal.why,
-                describe_changes(topic, proposal.topic),
-                metrics_of(before),
-                metrics_of(after),
-                _worth(before, after),
-            )
-        )
-    return sorted(suggestions, key=lambda one: -(one.gain if one.gain is not None else -2))
-
-
-def _worth(before: NDArray[np.int8], after: NDArray[np.int8]) -> Significance:
-    """How sure the difference of outcomes, int8 [n] each, is; those without a verdict are none."""
-    told = (before < Outcome.ERROR) & (after < Outcome.ERROR)
-    before, after = before[told], after[told]
-    duty = (before == Outcome.TP) | (before == Outcome.FN)
-    return worth_of(duty, is_correct(before), is_correct(after))
+    sources = tuple(left_out)
+    here = objective.appraise(Candidate(topic, Kind.REWORD, "", sources), stopped)
+    if here is None:
+        return None
+    proposals = []
+    for wording in wordings:
+        step = Candidate(wording.topic, Kind.REWORD, "", sources)
+        proposal = propose(objective, (topic, here), [step], rows.held_out, stopped)
+        if proposal is None:
+            return None
+        proposals.append(replace(proposal, why=wording.why))
+    return tuple(sorted(proposals, key=lambda one: -one.gain.low))
 
 
 def _line(text: object) -> str:

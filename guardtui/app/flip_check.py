@@ -246,14 +246,3 @@ def rows_in_doubt(
     right = np.where(duty, forecast.triggers, 1 - forecast.triggers)
     rows = teaching_order(forecast.changes, right, duty)
     return rows if answered is None else rows[~is_answered(answered[rows])]
-
-
-def call_cost(evaluations: Sequence[Evaluation], settings: ScannerSettings) -> float | None:
-    """Return what a call of a guardrail has cost so far, None where no price is known."""
-    used = [
-        evaluation.verdicts.used
-        for evaluation in evaluations
-        if evaluation.settings.identity == settings.identity
-    ]
-    known = [one for one in used if one is not None and one.cost and one.calls]
-    return sum(one.cost for one in known) / sum(one.calls for one in known) if known else None

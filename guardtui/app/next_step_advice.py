@@ -7,23 +7,38 @@ from dataclasses import dataclass, replace
 
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
+from guardtui.advice.suggest import SuggestionError
+from guardtui.app.connections import Connections
 from guardtui.app.editing import Editing
 from guardtui.app.label_step import label_need, label_step
-from guardtui.app.next_steps import NextStep, NextSteps, missing_prompts, next_steps
+from guardtui.app.next_steps import (
+    NextStep,
+    NextSteps,
+    StepKind,
+    gain_text,
+    missing_prompts,
+    next_steps,
+)
 from guardtui.app.operating_point import OperatingPoint
 from guardtui.app.ports import Author, Confirm, Jobs
+from guardtui.app.problems import READING_TIME
 from guardtui.app.prompt_survey import PromptSurveys
 from guardtui.app.refinement import Measure, Refinement, RefinementError
 from guardtui.app.state import AppState, Store
+from guardtui.app.suggestions import Wordings, ask_for_wordings
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
 
 PAUSE = 0.5
 """Seconds after a preview before edits are measured: they are for an author who is thinking."""
+
+NO_MODEL = "No model is named: start with --model URL#NAME, as for a judge."
 
 _GROUP = "next step"
 
@@ -48,14 +63,17 @@ class NextStepAdvice:
         sync: WorkspaceSync,
         operating_point: OperatingPoint,
         surveys: PromptSurveys,
+        connections: Connections,
         author: Author,
         jobs: Jobs,
     ) -> None:
         self._store, self._refinement, self._jobs = store, refinement, jobs
         self._editing, self._sync, self._author = editing, sync, author
         self._operating_point, self._surveys = operating_point, surveys
+        self._connections = connections
         self.pause = PAUSE
         self._found: _Found | None = None
+        self._wordings: Wordings | None = None
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Measure edits after each preview of the definition as it is; an edit cancels that."""
@@ -91,13 +109,27 @@ class NextStepAdvice:
         except RefinementError as error:
             self._publish(NextSteps(topic, (), str(error)))
             return
-        state = self._store.state
-        better = state.better if state.evaluation is evaluation else None
-        forecast = state.forecast if state.evaluation is evaluation else None
-        steps = next_steps(topic, prompts, found.result, better, forecast)
-        if not steps.steps:
+        await self._offer(evaluation, prompts, found)
+
+    async def _offer(self, evaluation: Evaluation, prompts: PromptSet, found: _Found) -> None:
+        """Publish the steps from what is known of an evaluation's definition."""
+        state, topic = self._store.state, evaluation.topic
+        same = state.evaluation is evaluation
+        wordings = self._known_wordings(topic, found.measure)
+        judge = self._connections.options.judge
+        steps = next_steps(
+            topic,
+            prompts,
+            found.result,
+            state.better if same else None,
+            state.forecast if same else None,
+            () if wordings is None else wordings.advised,
+            judge.models[0].name if judge is not None and wordings is None else "",
+        )
+        steps = steps if wordings is None else replace(steps, notes=wordings.notes)
+        if all(step.kind is StepKind.ASK_MODEL for step in steps.steps):
             step = await self._labels(found.result, evaluation, prompts)
-            steps = steps if step is None else replace(steps, steps=(step,))
+            steps = steps if step is None else replace(steps, steps=(step, *steps.steps))
         self._publish(steps)
 
     async def _labels(
@@ -112,6 +144,63 @@ class NextStepAdvice:
         except ScannerError:
             return None  # the preview by the same engine has told the author
         return None if survey is None else label_step(need, found, survey)
+
+    # --- wordings of a model --------------------------------------------------------------
+
+    def _known_wordings(self, topic: Topic, measure: Measure) -> Wordings | None:
+        """Return what the model proposed for a definition, if that was measured in the same way."""
+        known = self._wordings
+        fits = known is not None and known.topic == topic and known.measure is measure
+        return known if fits else None
+
+    async def ask_model(self) -> bool:
+        """Ask the judge's first model for wordings, which costs a call; whether some are advised.
+
+        They are then among the steps. The author is told why there are none.
+        """
+        judge = self._connections.options.judge
+        if judge is None:
+            self._author.notify(NO_MODEL, severity="warning")
+            return False
+        await self._editing.finish_typing()
+        state = self._store.state
+        evaluation, prompts = state.evaluation, state.evaluated
+        if (
+            evaluation is None
+            or prompts is None
+            or not evaluation.key.same_subject(state.topic, state.prompts.fingerprint)
+        ):
+            self._author.notify("The definition is not evaluated yet.")
+            return False
+        try:
+            wordings = await ask_for_wordings(
+                self._store, self._refinement, judge, evaluation, prompts
+            )
+        except (SuggestionError, RefinementError, ServiceError) as error:
+            self._author.notify(str(error), title="Model", severity="error", seconds=READING_TIME)
+            return False
+        self._wordings = wordings
+        if self._store.state.topic != wordings.topic:
+            self._author.notify(
+                "The definition was edited meanwhile: Undo goes back to the one that the model's "
+                "wordings are for."
+            )
+            return False
+        self._jobs.cancel(_GROUP)
+        await self._follow(evaluation, prompts)
+        if wordings.advised:
+            return True
+        best = wordings.proposals[0].gain if wordings.proposals else None
+        tried = count_text(len(wordings.proposals), "wording")
+        self._author.notify(
+            f"No wording of the model helps for certain: {tried} measured"
+            + ("" if best is None else f", the best {gain_text(best)}")
+            + ".",
+            seconds=READING_TIME,
+        )
+        return False
+
+    # --- taking one -----------------------------------------------------------------------
 
     async def take(self, here: Topic, proposal: Proposal) -> None:
         """Take a proposal for a definition into the editor.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from guardtui.advice.candidates import Kind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
@@ -34,6 +36,7 @@ class StepKind(StrEnum):
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
+    ASK_MODEL = "ask a model for wordings"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +65,15 @@ class NextStep:
 class NextSteps:
     """Steps for one definition, the best first; `note` says in a sentence why there is none.
 
-    `result` is the whole measurement, None where nothing was measured.
+    `result` is the whole measurement, None where nothing was measured. `notes` say how wordings of
+    a model were measured, and which were invalid.
     """
 
     topic: Topic
     steps: tuple[NextStep, ...]
     note: str = ""
     result: SearchResult | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> NextStep | None:
@@ -103,11 +108,14 @@ def next_steps(
     found: SearchResult | None,
     better: BetterThreshold | None,
     forecast: Forecast | None,
+    wordings: Sequence[Proposal] = (),
+    model: str = "",
 ) -> NextSteps:
     """Return the steps from what was measured: `found` of edits.
 
     `better` is a threshold that would give significantly more, `forecast` what is shown of a remote
-    guardrail.
+    guardrail. `wordings` are those of a model that are advised; `model` is the name of one that can
+    be asked for some, "" where there is none or it was asked.
     """
     lacking = missing_prompts(prompts)
     if lacking:
@@ -115,20 +123,28 @@ def next_steps(
     steps = []
     if better is not None and forecast is None:
         steps.append(NextStep(StepKind.FIT, f"Fit the threshold: coverage {better.change}"))
-    advised = () if found is None else found.advised
+    advised = sorted(
+        [*(() if found is None else found.advised), *wordings], key=lambda one: -one.gain.low
+    )
     steps += [NextStep(StepKind.EDIT, summary(topic, one), one.gain, one) for one in advised]
     check = _check(forecast)
     if check is not None:
         # Before the edits where what is known of the guardrail would hardly tell their effect.
         steps.insert(0 if not advised else 1, check)
     note = "" if steps else _nothing(found)
+    if model:
+        text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
+        # What a key would do comes first: a narrow screen cuts the line.
+        text += f" ({note[0].lower()}{note[1:]})" if note else ""
+        steps = [*steps[: MOST_STEPS - 1], NextStep(StepKind.ASK_MODEL, text)]
     return NextSteps(topic, tuple(steps[:MOST_STEPS]), note, found)
 
 
 def summary(topic: Topic, proposal: Proposal) -> str:
     """The edits of a proposal in a line: one in full, of several what they do."""
+    worded = " (worded by the model)" if Kind.REWORD in proposal.kinds else ""
     if len(proposal.changes) == 1:
-        return proposal.changes[0]
+        return f"{proposal.changes[0]}{worded}"
     before, after = topic, proposal.topic
     parts = []
     if after.description != before.description:
@@ -148,7 +164,7 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     start = ", ".join(parts[:-1])
     whole = f"{start} and {parts[-1]}" if start else parts[-1]
     like = f", such as “{display_start(new[-1], _SHOWN)}”" if new else ""
-    return capitalized(whole + like)
+    return capitalized(whole + like) + worded
 
 
 def _check(forecast: Forecast | None) -> NextStep | None:

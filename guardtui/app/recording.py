@@ -11,6 +11,7 @@ from guardtui.app.remote import REMOTE
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.reports.base import usage_text
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.workspace import Workspace
 
@@ -81,13 +82,15 @@ def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | N
 
 
 def recorded_text(iteration: Iteration) -> str:
-    """Return how much of the prompt set a recorded scan covers, in words."""
+    """Return how much of the prompt set a recorded scan covers and what a judge used, in words."""
     metrics = iteration.evaluation.metrics
+    used = usage_text(iteration.evaluation.verdicts.used)
+    used = f" ({used})" if used else ""
     if not metrics.missing:
-        return f"#{iteration.number}: {count_text(metrics.prompts, 'prompt')} scanned"
+        return f"#{iteration.number}: {count_text(metrics.prompts, 'prompt')} scanned{used}"
     text = f"#{iteration.number}: {metrics.total} of {metrics.prompts} prompts have a verdict"
     if metrics.open:
         text += f", {metrics.open} open"
     if metrics.errors:
         text += f", {metrics.errors} failed"
-    return text
+    return text + used

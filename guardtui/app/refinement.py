@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from guardtui.advice.effects import Effect, Judges, effects
 from guardtui.advice.engine_objective import EngineObjective, fits_threshold
@@ -28,6 +30,8 @@ from guardtui.forecast.forecaster import Forecaster
 from guardtui.scanners.base import Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
+
+Result = TypeVar("Result")
 
 
 class RefinementError(GuardtuiError):
@@ -157,12 +161,18 @@ class Refinement:
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
         """Return edits of one definition; None when that was stopped. Raises RefinementError."""
+        return await self.run(
+            measure, lambda stopped: advise(measure.objective, topic, measure.rows, stopped)
+        )
 
-        def work_out(stopped: Stopped) -> SearchResult | None:
+    async def run(
+        self, measure: Measure, work: Callable[[Stopped], Result | None]
+    ) -> Result | None:
+        """Return what `work` measures in a thread; None when stopped. Raises RefinementError."""
+
+        def work_out(stopped: Stopped) -> Result | None:
             with measure.one_at_a_time:
-                return (
-                    None if stopped() else advise(measure.objective, topic, measure.rows, stopped)
-                )
+                return None if stopped() else work(stopped)
 
         try:
             return await run_stoppable(work_out)

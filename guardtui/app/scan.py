@@ -15,14 +15,8 @@ from guardtui.app.decision_threshold import Chosen, DecisionThreshold
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
-from guardtui.app.flip_check import (
-    FlipCheck,
-    FlipGoal,
-    FlipGrounds,
-    call_cost,
-    rows_in_doubt,
-    usual_goal,
-)
+from guardtui.app.flip_check import FlipCheck, FlipStatus
+from guardtui.app.flip_scan import Doubt, FlipScans
 from guardtui.app.forecasting import Forecasting
 from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
@@ -30,7 +24,6 @@ from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.recording import record, recorded_text
 from guardtui.app.remote import REMOTE, ModelOptions
 from guardtui.app.scan_plan import (
-    FlipPlan,
     MakeScanner,
     Prediction,
     ScanChoice,
@@ -41,19 +34,19 @@ from guardtui.app.scan_plan import (
 )
 from guardtui.app.state import AppState, ScanStatus, StoppedBy, Store, with_session
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import is_answered
+from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
 from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.evaluator import RemoteEvaluator, with_epochs
+from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.judge_templates import keep_template
 from guardtui.session.verdict_cache import SqliteVerdicts
 from guardtui.session.workspace import Workspace
@@ -79,19 +72,6 @@ class _Subject:
 
     topic: Topic
     prompts: PromptSet
-
-
-@dataclass(frozen=True, eq=False)
-class _Doubt:
-    """What is known before a check of the likely flips: its forecast, and what that rests on.
-
-    `onto` is the scan that it goes on from, None where there is none by this very guardrail.
-    """
-
-    grounds: FlipGrounds
-    first: Forecast
-    doubtful: NDArray[np.intp]
-    onto: Evaluation | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +116,7 @@ class Scans:
         self._connections, self._deployment = connections, deployment
         self._author, self._jobs = author, jobs
         self._forecasting = forecasting
+        self._flips = FlipScans(forecasting, connections)
         self.threshold = DecisionThreshold(workspace.store)
         """The threshold of the decision model that scans use."""
         self._show, self._refresh = show, refresh
@@ -146,7 +127,6 @@ class Scans:
         self._stopped_by = StoppedBy.AUTHOR
         self._evaluator: RemoteEvaluator | None = None
         self._check: FlipCheck | None = None
-        self._goal: FlipGoal | None = None
         self._result: Evaluation | None = None
         self._prediction: Prediction | None = None
         self._prefers_preview = False
@@ -324,6 +304,7 @@ class Scans:
         if same_prompts and new.topic == old.topic:
             return
         self._prefers_preview = False
+        self._flips.forget_rest()
         if not self.under_way:
             self._store.show_scan(None)
             return
@@ -360,9 +341,17 @@ class Scans:
         if evaluation is not None and self.scanning:
             await self._show(evaluation)
 
-    def _step(self, step: str, *, problem: bool = False, stopped: StoppedBy | None = None) -> None:
+    def _step(
+        self,
+        step: str,
+        *,
+        problem: bool = False,
+        stopped: StoppedBy | None = None,
+        check: FlipStatus | None = None,
+    ) -> None:
         """Publish what the scan does now; "" for nothing."""
-        status = ScanStatus(step, problem=problem, who=self._connections.who, stopped=stopped)
+        who = self._connections.who
+        status = ScanStatus(step, problem=problem, who=who, check=check, stopped=stopped)
         self._store.show_scan(status if step else None)
 
     # --- one scan -------------------------------------------------------------------------
@@ -393,13 +382,16 @@ class Scans:
         evaluation, by = self._keep_partial(), self._stopped_by
         cause = " by your edit" if by is StoppedBy.EDIT else ""
         if evaluation is None:
-            self._step(f"stopped{cause} before anything was scanned", problem=True, stopped=by)
+            step = f"stopped{cause} before anything was scanned"
         else:
             metrics = evaluation.metrics
             step = f"stopped{cause}: {metrics.total} of {metrics.prompts} verdicts, kept"
-            if self._check is not None:
-                step += f". {self._check.status.text}"
-            self._step(step, problem=True, stopped=by)
+        check = None if self._check is None else self._check.status
+        if check is not None and evaluation is not None:
+            step += f". {check.text}"
+        if check is not None and by is StoppedBy.AUTHOR:
+            self._flips.stopped(check)
+        self._step(step, problem=True, stopped=by, check=check)
         self._refresh()
 
     def _keep_partial(self) -> Evaluation | None:
@@ -436,8 +428,13 @@ class Scans:
         return scan if same else None
 
     async def _estimate(
-        self, make: MakeScanner, rate: float | None, subject: _Subject
+        self,
+        make: MakeScanner,
+        rate: float | None,
+        subject: _Subject,
+        onto: Evaluation | None,
     ) -> ScanEstimate:
+        """Estimate a scan, of the rows without a verdict where it completes another one."""
         epochs = self._connections.options.epochs
         forecast = await self._forecasting.forecast(subject.topic, subject.prompts)
         asked = self._connections.asked_name
@@ -451,38 +448,31 @@ class Scans:
             subject.prompts,
             self.last_scan(),
             forecast,
+            missing=None if onto is None else ~is_answered(onto.verdicts.triggered),
+            used=self._used,
             rate=self._rate if rate is None else rate,
             epochs=1 if epochs is None else epochs.count,
         )
         self._prediction = estimate.prediction
         return estimate
 
-    # --- a check of the likely flips ------------------------------------------------------
+    def _used(self, settings: ScannerSettings) -> Usage | None:
+        """Return what recorded calls of a judge used, all of them together."""
+        evaluations = [iteration.evaluation for iteration in self._session.iterations]
+        same = (one for one in evaluations if one.settings.identity == settings.identity)
+        return sum((one.verdicts.used or Usage() for one in same), Usage())
 
     async def _doubt(
-        self, subject: _Subject, estimate: ScanEstimate, onto: Evaluation | None
-    ) -> _Doubt:
-        """Forecast the definition, as the guardrail that is to be asked. Raises ForecastError."""
-        settings = with_epochs(estimate.settings, self._connections.options.epochs)
-        if onto is not None and onto.settings.identity != settings.identity:
-            onto = None  # another judge's
-        grounds = self._forecasting.grounds(subject.topic, subject.prompts, settings, onto)
-        first = await grounds.forecast_beside(onto)
-        answered = None if onto is None else onto.verdicts.triggered
-        return _Doubt(grounds, first, rows_in_doubt(first, subject.prompts, answered), onto)
-
-    def _flip_plan(self, plan: ScanPlan, doubt: _Doubt, estimate: ScanEstimate) -> FlipPlan:
-        coverage = doubt.first.rates.coverage
-        assert coverage is not None  # noqa: S101 - `FlipGrounds.forecast` sees to it
-        return FlipPlan(
-            plan,
-            coverage,
-            doubt.first.grounds.scans,
-            len(doubt.doubtful),
-            int(estimate.known[doubt.doubtful].sum()),
-            self._goal or usual_goal(plan.cost.prompts),
-            call_cost([one.evaluation for one in self._session.iterations], doubt.grounds.settings),
-        )
+        self,
+        subject: _Subject,
+        request: ScanRequest,
+        estimate: ScanEstimate,
+        onto: Evaluation | None,
+    ) -> Doubt | None:
+        """Return what is known before a check; None for a scan. Raises ForecastError."""
+        if not request.flips:
+            return None
+        return await self._flips.doubt(subject.topic, subject.prompts, estimate, onto)
 
     def _agreed_run(
         self,
@@ -490,15 +480,12 @@ class Scans:
         estimate: ScanEstimate,
         choice: ScanChoice,
         onto: Evaluation | None,
-        doubt: _Doubt | None,
+        doubt: Doubt | None,
     ) -> _Run:
         run = _run(make, estimate, choice, onto)
         if doubt is None:
             return run
-        self._goal = choice.goal
-        goal = choice.goal or usual_goal(estimate.cost.prompts)
-        check = FlipCheck(doubt.grounds, doubt.first, goal, estimate.known, estimate.cost.epochs)
-        return replace(run, check=check)
+        return replace(run, check=self._flips.check(doubt, estimate, choice.goal))
 
     # --- by AIRS --------------------------------------------------------------------------
 
@@ -516,8 +503,10 @@ class Scans:
         plan = await self._deployment.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
-        estimate = await self._estimate(make, connection.rate, subject)
-        doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        estimate = await self._estimate(
+            make, connection.rate, subject, None if request.flips else onto
+        )
+        doubt = await self._doubt(subject, request, estimate, onto)
         onto = onto if doubt is None else doubt.onto
         choice = await self._chosen(connection, plan, estimate, request, doubt)
         if choice is None:
@@ -553,7 +542,7 @@ class Scans:
         plan: Plan | None,
         estimate: ScanEstimate,
         request: ScanRequest,
-        doubt: _Doubt | None,
+        doubt: Doubt | None,
     ) -> ScanChoice | None:
         """Return how to scan; asks unless the author agreed and there are no warnings.
 
@@ -576,7 +565,7 @@ class Scans:
             other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
         )
         if doubt is not None:
-            return await self._author.ask(self._flip_plan(question, doubt, estimate))
+            return await self._author.ask(self._flips.question(question, doubt, estimate))
         choice = await self._author.ask(question)
         if choice is not None and not choice.other:
             self._connections.remember(connection, agreed=choice.agreed)
@@ -600,8 +589,8 @@ class Scans:
 
         onto = self._onto(request)
         self._step("works out what is to be asked …")
-        estimate = await self._estimate(make, model.rate, subject)
-        doubt = await self._doubt(subject, estimate, onto) if request.flips else None
+        estimate = await self._estimate(make, model.rate, subject, None if request.flips else onto)
+        doubt = await self._doubt(subject, request, estimate, onto)
         onto = onto if doubt is None else doubt.onto
         choice = await self._chosen_for_model(model, estimate, request, doubt)
         if choice is None:
@@ -621,7 +610,7 @@ class Scans:
         model: ModelOptions,
         estimate: ScanEstimate,
         request: ScanRequest,
-        doubt: _Doubt | None,
+        doubt: Doubt | None,
     ) -> ScanChoice | None:
         """Return how to scan; asks only where the author has not seen what this model does.
 
@@ -634,7 +623,7 @@ class Scans:
             model.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
         )
         if doubt is not None:
-            return await self._author.ask(self._flip_plan(question, doubt, estimate))
+            return await self._author.ask(self._flips.question(question, doubt, estimate))
         choice = await self._author.ask(question)
         if choice is not None and not choice.other:
             self._connections.remember_model(model)

@@ -17,11 +17,11 @@ from guardtui.domain.comparison import ABSENT, answers_for, codes_for
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import is_answered
+from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.base import RemoteScanner, VerdictCache
-from guardtui.scanners.decision.scanner import DecisionScanner
+from guardtui.scanners.expense import CallExpense, Paid
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.scan_order import Order, forecast_order, movement, scan_order
 from guardtui.session.verdict_cache import SqliteVerdicts
@@ -47,8 +47,8 @@ class ScanRequest:
 class ScanCost:
     """Prompts of a scan, how many of them are cached, and the same for the likely changes.
 
-    `rate` is prompts a second, None where it is not known yet. `tokens` are about those that are
-    sent to a decision model, and `money` what they cost; 0 where that is not known.
+    `rate` is prompts a second, None where it is not known yet; `expense` is what a call to a judge
+    uses, None where calls have no price.
     """
 
     prompts: int
@@ -57,8 +57,7 @@ class ScanCost:
     likely_known: int
     rate: float | None
     epochs: int = 1
-    tokens: int = 0
-    money: float = 0.0
+    expense: CallExpense | None = None
 
     def calls(self, prompts: int, known: int) -> int:
         """Return the calls for so many prompts, of which so many are cached."""
@@ -84,8 +83,8 @@ class ScanChoice:
 class ScanPlan(Question[ScanChoice]):
     """What a scan would change and cost. `changes` is None where nothing can be deployed.
 
-    `place` is the profile or the model. With `judge` models answer, and nothing is deployed; `who`
-    says what they are. `other` names the other guardrail that could scan, "" without one.
+    `place` is the profile or the model. With `judge` models answer, and nothing is deployed;
+    `other` names the other guardrail that could scan, "" without one.
     """
 
     place: str
@@ -103,8 +102,7 @@ class FlipPlan(Question[ScanChoice]):
     """What a check of the likely flips would do: `scan` says where, and what it changes there.
 
     `coverage` is as it is expected before it, from `scans` recorded ones. `doubtful` prompts are in
-    doubt, `known` of them cached. `call_cost` is what a call has cost so far, None where no price
-    is known; `goal` is what is offered.
+    doubt, `known` of them cached. `goal` is what is offered.
     """
 
     scan: ScanPlan
@@ -113,7 +111,6 @@ class FlipPlan(Question[ScanChoice]):
     doubtful: int
     known: int
     goal: FlipGoal
-    call_cost: float | None = None
 
     @property
     def calls(self) -> int:
@@ -154,13 +151,17 @@ def estimate_scan(
     before: Evaluation | None,
     forecast: Forecast | None = None,
     *,
+    missing: NDArray[np.bool_] | None = None,
+    used: Callable[[ScannerSettings], Usage | None] = lambda settings: None,
     rate: float | None,
     epochs: int = 1,
 ) -> ScanEstimate:
     """Order the rows of a scan and work out its cost. Blocks; changes nothing.
 
     `before` is the last scan by the same scanner, of whatever definition; a `forecast` of it tells
-    more than the engine does. Raises ScannerError.
+    more than the engine does. Where only `missing` rows (bool [N]) are to be scanned, the cost is
+    theirs. `used` gives what is recorded of calls to a judge with these settings. Raises
+    ScannerError.
     """
     if forecast is not None:
         prediction = Prediction(topic, prompts.fingerprint, forecast.likelier)
@@ -171,22 +172,20 @@ def estimate_scan(
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
-        tokens, money = 0, 0.0
-        if isinstance(scanner, DecisionScanner):
-            tokens = scanner.tokens(topic, prompts) + (epochs - 1) * scanner.tokens_of(
-                topic, prompts.prompts.to_list()
-            )
-            money = scanner.budget.prices.of(tokens, 0)
-    likely = order.likely_rows
+        expense = None
+        if isinstance(scanner, Paid):
+            expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
+    rows, likely = order.rows, order.likely_rows
+    if missing is not None:
+        rows = likely = order.rows[missing[order.rows]]
     cost = ScanCost(
-        len(prompts),
-        int(known.sum()),
+        len(rows),
+        int(known[rows].sum()),
         len(likely),
         int(known[likely].sum()),
         rate,
         epochs,
-        tokens,
-        money,
+        expense,
     )
     return ScanEstimate(order, cost, prediction, known, settings, forecast)
 

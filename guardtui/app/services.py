@@ -133,6 +133,7 @@ class Services:
             self.sync,
             self.operating_point,
             self.surveys,
+            self.connections,
             author,
             jobs,
         )

@@ -1,23 +1,25 @@
-"""Definitions that a model proposes from the mistakes, measured on prompts it was not shown."""
+"""Wordings of a definition that a model proposes from mistakes, measured as all edits are."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from guardtui.advice.splits import split_prompts
-from guardtui.advice.suggest import Suggestion, SuggestionError, measured, read_proposals, request
-from guardtui.app.engine import Engine
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.suggest import (
+    SuggestionError,
+    measure_wordings,
+    read_proposals,
+    request,
+    shown_mistakes,
+)
+from guardtui.app.refinement import Measure, Refinement
 from guardtui.app.state import Store
-from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import outcomes
 
 ANSWER_TOKENS = 3_000
 """Tokens of an answer with proposals."""
@@ -31,42 +33,53 @@ class Completes(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Suggestions:
-    """Proposed definitions, the best first; `notes` say how they were measured and which failed."""
+class Wordings:
+    """What a model proposed for `topic`, measured by `measure`, the greatest lower bound first.
+
+    `notes` say how it was measured, and which proposals were invalid.
+    """
 
     topic: Topic
-    suggestions: tuple[Suggestion, ...]
+    measure: Measure
+    proposals: tuple[Proposal, ...]
     notes: tuple[str, ...]
 
+    @property
+    def advised(self) -> tuple[Proposal, ...]:
+        """Those that are good enough to be proposed."""
+        return tuple(proposal for proposal in self.proposals if proposal.is_advised)
 
-async def suggest(
-    store: Store, engine: Engine, model: Completes, evaluation: Evaluation, prompts: PromptSet
-) -> Suggestions:
-    """Request proposals for the definition of an evaluation of these prompts, and measure them.
 
-    Raises SuggestionError, also without any valid proposal; SplitError, ServiceError and
-    ScannerError.
+async def ask_for_wordings(
+    store: Store,
+    refinement: Refinement,
+    model: Completes,
+    evaluation: Evaluation,
+    prompts: PromptSet,
+) -> Wordings:
+    """Ask a model for definitions in place of the evaluated one, and measure them.
+
+    One call. `evaluation` is of these prompts. Raises SuggestionError, also without any valid
+    proposal; RefinementError and ServiceError.
     """
     topic = evaluation.topic
-    with store.step("is asked for proposals …", who="Model"):
-        split = await asyncio.to_thread(split_prompts, prompts)
-        answer = await model.complete(
-            request(topic, evaluation, prompts, split.search), ANSWER_TOKENS
-        )
-    proposals, refused = read_proposals(answer, topic)
-    duty = should_trigger(prompts.expected, topic.intent)
-
-    def outcome_codes(definition: Topic) -> NDArray[np.int8]:
-        return outcomes(duty, engine.verdicts(definition, prompts).triggered)
-
-    with store.step("the proposals are measured …"):
-        suggestions = await asyncio.to_thread(
-            measured, topic, proposals, outcome_codes, split.report
-        )
-    if not suggestions:
+    measure = await refinement.measure()
+    shown = shown_mistakes(evaluation, prompts, measure.rows.chosen_on)
+    with store.step("is asked for wordings …", who="Model"):
+        answer = await model.complete(request(topic, shown), ANSWER_TOKENS)
+    wordings, refused = read_proposals(answer, topic)
+    if not wordings:
         raise SuggestionError("; ".join(refused) or "the model proposed nothing")
+    with store.step("the wordings are measured …"):
+        proposals = await refinement.run(
+            measure,
+            lambda stopped: measure_wordings(
+                measure.objective, measure.rows, topic, wordings, shown.left_out, stopped
+            ),
+        )
     note = (
-        f"Asked from the mistakes on {int(split.search.sum())} prompts ({split.source}); "
-        f"measured by the embedded engine on the other {int(split.report.sum())}."
+        f"The model was shown {shown.count} of {count_text(shown.mistakes, 'mistake')}; these, and "
+        "as large a share of the right verdicts, count in no figure of its "
+        f"{count_text(len(wordings), 'wording')}."
     )
-    return Suggestions(topic, tuple(suggestions), (note, *refused))
+    return Wordings(topic, measure, proposals or (), (note, *refused))

@@ -15,7 +15,7 @@ from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Stopped, material_of, unchanged
 from guardtui.advice.search import advise
 from guardtui.advice.splits import Split
-from guardtui.advice.suggest import read_proposals, request
+from guardtui.advice.suggest import read_proposals, request, shown_mistakes
 from guardtui.advice.wordings import Wording
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
@@ -77,7 +77,8 @@ async def written_wordings(
     `ask` gives its answer to messages. `evaluation` is of these prompts, by any guardrail. Raises
     SuggestionError and what `ask` raises.
     """
-    answer = await ask(request(topic, evaluation, prompts, split.search))
+    shown = shown_mistakes(evaluation, prompts, split.search_rows)
+    answer = await ask(request(topic, shown))
     proposals, _ = read_proposals(answer, topic)
     return [
         Wording(one.topic, "; ".join(describe_changes(topic, one.topic)), "a language model")

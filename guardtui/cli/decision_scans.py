@@ -112,12 +112,7 @@ class DecisionRun:
             scanner = self.options.scanner(cache, fresh=self.fresh)
             count = 1 if repetition.epochs is None else repetition.epochs.count
             if repetition.begin is None:
-                asked = repetition.asked_of(prompts)
-                tokens = sum(
-                    scanner.tokens(topic, asked, epoch=epoch) for epoch in range(1, count + 1)
-                )
-                more = f", {estimate_text(tokens, self.options.prices)}"
-                model_scans.say_work(scanner, topic, asked, epochs=count, more=more)
+                model_scans.say_work(scanner, topic, repetition.asked_of(prompts), epochs=count)
             return asyncio.run(evaluated(scanner, topic, prompts, repetition))
 
     def fitted(self, evaluation: Evaluation) -> tuple[Evaluation, ThresholdFit | None]:

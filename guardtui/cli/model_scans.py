@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import click
@@ -14,8 +14,10 @@ from guardtui.cli.diagnostics import InputError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Usage
 from guardtui.http.model_keys import ModelKeyError
 from guardtui.scanners.budget import Prices
+from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.model_address import ModelAddress
 
 
@@ -24,6 +26,9 @@ class KnowsVerdicts(Protocol):
 
     def known(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> NDArray[np.bool_]:
         """Which prompts would be answered without a call, bool [N]."""
+
+    def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
+        """What a call will use."""
 
 
 def model_addresses(values: Mapping[str, Any], who: str, example: str) -> list[ModelAddress]:
@@ -57,9 +62,8 @@ def say_work(
     models: int = 1,
     *,
     epochs: int = 1,
-    more: str = "",
 ) -> None:
-    """Say how many calls a scan will take at most; `more` is added where there are any."""
+    """Say how many calls a scan will take at most, and about how many tokens and what they cost."""
     texts = prompts.prompts.to_list()
     missing = kept = 0
     for epoch in range(1, epochs + 1):
@@ -77,7 +81,9 @@ def say_work(
     said = f"{'up to ' if models > 1 or epochs > 1 else ''}{calls} call{'s' * (calls != 1)}"
     of_them = "answers" if epochs > 1 else "of them"
     from_cache = f", {kept} {of_them} from the cache" if kept else ""
-    diagnostics.note(f"{said} for {count}{from_cache}{more}")
+    diagnostics.note(f"{said} for {count}{from_cache}")
+    expense = scanner.expense(topic, texts, None)
+    diagnostics.note(f"{expense.text(missing)}. {expense.basis}")
 
 
 def say_incomplete(

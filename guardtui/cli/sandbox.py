@@ -193,20 +193,33 @@ async def _serve(
                 "  name another with --port, or --port 0 for a free one"
             ) from error
         url = f"http://{f'[{host}]' if ':' in host else host}:{taken}"
-        write(f"{url}/v1#{MODEL}\n" if decisions else f"{url}\n")
-        note(
-            "For --scanner decision --model with the line above: "
-            "GUARDTUI_MODEL_KEY=sandbox-key\nCtrl-C ends."
-            if decisions
-            else f"For clients: PANW_AI_SEC_API_ENDPOINT={url} PANW_AI_SEC_API_KEY=sandbox-key "
-            f"PANW_MGMT_ENDPOINT={url}/aisec PANW_MGMT_TOKEN_ENDPOINT={url}/oauth2/access_token "
-            "PANW_MGMT_CLIENT_ID=sandbox PANW_MGMT_CLIENT_SECRET=sandbox PANW_MGMT_TSG_ID=1\n"
-            "Ctrl-C ends."
-        )
+        if decisions:
+            write(f"{url}/v1#{MODEL}\n")
+            note(
+                "For --scanner decision --model with the line above:\n"
+                "export GUARDTUI_MODEL_KEY='sandbox-key'\nCtrl-C ends."
+            )
+        else:
+            write(f"{url}\n")
+            note(f"{_exports(url)}\nCtrl-C ends. `guardtui open --sandbox` starts one for the app.")
         await ended.wait()
     finally:
         await sandbox.stop()
     return 143
+
+
+def _exports(url: str) -> str:
+    """Return the variables of clients as lines to paste into a shell."""
+    variables = {
+        "PANW_AI_SEC_API_ENDPOINT": url,
+        "PANW_AI_SEC_API_KEY": "sandbox-key",
+        "PANW_MGMT_ENDPOINT": f"{url}/aisec",
+        "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
+        "PANW_MGMT_CLIENT_ID": "sandbox",
+        "PANW_MGMT_CLIENT_SECRET": "sandbox",
+        "PANW_MGMT_TSG_ID": "1",
+    }
+    return "\n".join(f"export {name}='{value}'" for name, value in variables.items())
 
 
 def _await_eof(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:

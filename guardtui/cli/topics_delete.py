@@ -71,7 +71,7 @@ def delete(
             diagnostics.warn(f"it is taken out of these profiles:\n{_lines(held)}")
         if dry_run:
             return Exit.DONE
-        if not await author.ask(Confirm("Delete it?", "Delete", "Leave")):
+        if not await author.ask(Confirm("Delete it?", "Delete", "Cancel")):
             return Exit.INTERRUPTED
         try:
             said = await _delete(settings, topic, updated_by if force else "")

@@ -285,6 +285,10 @@ def _deltas(
 def _caveats(
     baseline: Evaluation, current: Evaluation, counts: list[int], removed: int
 ) -> tuple[str, ...]:
+    shared = len(current.keys) - counts[Change.ADDED]
+    if not shared and (removed or counts[Change.ADDED]):
+        # What else differs tells nothing then.
+        return ("another prompt set: no prompt is in both",)
     caveats: list[str] = []
     old, new = baseline.settings, current.settings
     if old.identity != new.identity:
@@ -307,10 +311,7 @@ def _caveats(
     )
     caveats += [f"{count_text(count, 'prompt')} {kind}" for count, kind in kinds if count]
     if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:
-        shared = len(current.keys) - counts[Change.ADDED]
         caveats.append(
             f"differences of rates are of the {shared} prompts in both, with current labels"
-            if shared
-            else "no prompt is in both: there are no differences of rates"
         )
     return tuple(caveats)

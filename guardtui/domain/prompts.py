@@ -225,9 +225,9 @@ def build_prompt_set(
 ) -> PromptSet:
     """A prompt set from a file's columns, all String [N], and the line of each row (uint32 [N]).
 
-    `intent` holds where the file has no column `intent`, which is required without it. `header` is
-    what has the columns, for messages. Raises `PromptSetError` with all errors of the file
-    together.
+    `intent` holds where the file gives none, which is an error without it; rows that leave it empty
+    have that of the others. `header` is what has the columns, for messages. Raises `PromptSetError`
+    with all errors of the file together.
     """
     # What is wrong with the header is told first.
     known = _known_columns(raw.columns, source, intent, header)
@@ -236,7 +236,7 @@ def build_prompt_set(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
         )
         raise PromptSetError(source, [finding])
-    given = "intent" in known
+    given = "intent" in known and _is_given(raw[known["intent"]])
     valid, intent = valid_rows(raw, lines, source, intent, header)
     if classes := missing_class(valid["expected"], intent):
         raise PromptSetError(source, [classes])
@@ -266,6 +266,7 @@ def valid_rows(
         pl.col(names["expected"]).fill_null("").str.strip_chars().alias("_expected"),
         said.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
     ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
+    frame = frame.with_columns(_filled_intents(frame["_intent"], intent))
     errors = _row_errors(frame)
     if errors:
         raise PromptSetError(source, errors, len(errors))
@@ -279,6 +280,20 @@ def valid_rows(
         ]
     )
     return result, Intent(frame["_intent"][0])
+
+
+def _is_given(intents: pl.Series) -> bool:
+    return bool((intents.fill_null("").str.strip_chars() != "").any())
+
+
+def _filled_intents(intents: pl.Series, intent: Intent | None) -> pl.Series:
+    """Fill in the intent where a row gives none: a prompt set has one, the file's or the topic's.
+
+    `intents` is String [N] in lower case; it stays as it is where no intent is known.
+    """
+    given = intents.filter(intents != "")
+    first = given[0] if len(given) else None if intent is None else intent.value
+    return intents if first is None else intents.replace("", first)
 
 
 def _own_name(name: str, taken: Sequence[str]) -> str:
@@ -342,7 +357,13 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
         "_expected",
     )
     known = pl.col("_intent").is_in([intent.value for intent in Intent])
-    add("intent", frame.filter(~known), "intent is {}: write block or allow", "_intent")
+    blank = pl.col("_intent") == ""
+    add("intent", frame.filter(~known & ~blank), "intent is {}: write block or allow", "_intent")
+    add(
+        "intent",
+        frame.filter(blank),
+        "intent is empty: write block or allow, here or in the topic file",
+    )
     valid = frame.filter(known)
     if valid.height:
         first = valid["_intent"][0]

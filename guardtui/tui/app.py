@@ -23,22 +23,13 @@ from guardtui.tui.actions import (
     SCREEN,
     TABLE,
     Action,
-    action_named,
-    binding_ids,
     call_of,
 )
 from guardtui.tui.base_app import BaseApp
-from guardtui.tui.keymap import default_keys
 from guardtui.tui.main.screen import Greeting, MainScreen
-from guardtui.tui.menu import commands_of
-from guardtui.tui.screens.menu import MenuScreen
-from guardtui.tui.textual_compat import keymap_of
 
 if TYPE_CHECKING:
     from guardtui.session.own_metrics import OwnMetric
-
-
-MENU = action_named("open_menu")
 
 
 class GuardtuiApp(BaseApp):
@@ -116,26 +107,10 @@ class GuardtuiApp(BaseApp):
             }
         return super().action_targets(screen)
 
-    def action_open_menu(self) -> None:
-        """Open the menu over the main screen."""
+    def refusal_of(self, action: Action) -> str:
+        """Why the main screen cannot do an action now."""
         screen = self.screen
-        if not isinstance(screen, MainScreen):
-            return
-        refusal = screen.availability.refusal
-        keymap = keymap_of(self)
-        keys = {key for id_ in binding_ids(MENU) for key in self._keys_in_force(id_).split(",")}
-
-        def run(action: Action, target: object) -> None:
-            assert isinstance(target, Widget)  # noqa: S101 - they come from `action_targets`
-            self.call_later(self.run_action, self.call_on(target, action.name), target)
-
-        targets = self.action_targets(self.screen)
-        commands = commands_of(targets, run, lambda action: refusal(action.name))
-        menu = MenuScreen(commands, keymap, keys.__contains__)
-        self.push_screen(menu, lambda command: command and command.run())
-
-    def _keys_in_force(self, binding: str) -> str:
-        return keymap_of(self).get(binding, default_keys()[binding])
+        return screen.availability.refusal(action.name) if isinstance(screen, MainScreen) else ""
 
     def call_on(self, target: DOMNode, name: str) -> str:
         """The main screen performs actions by its features."""

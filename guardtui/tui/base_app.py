@@ -22,7 +22,9 @@ from guardtui.files.problems import FileError
 from guardtui.tui.actions import (
     ACTIONS,
     LISTS,
+    Action,
     action_named,
+    binding_ids,
     bindings,
     first_key,
     key_name,
@@ -30,8 +32,9 @@ from guardtui.tui.actions import (
 )
 from guardtui.tui.delivering import Delivering
 from guardtui.tui.inert import InertFilter
-from guardtui.tui.keymap import check_config, usable_keymap
+from guardtui.tui.keymap import check_config, default_keys, usable_keymap
 from guardtui.tui.list_motions import Motion, move
+from guardtui.tui.menu import commands_of
 from guardtui.tui.message_log import MessageLog, SaidMessage, messages_text, reading_time, shortened
 from guardtui.tui.terminal import on_leaving
 from guardtui.tui.textual_compat import (
@@ -172,7 +175,7 @@ class BaseApp(Delivering):
         from guardtui.tui.screens.dialogs import TextPage
 
         self.clear_notifications()  # they would lie over the page that shows them
-        self.push_screen(TextPage("Recent messages", messages_text(self.said.messages)))
+        self.push_screen(TextPage("Recent messages", messages_text(self.said.messages), "messages"))
 
     def action_show_help(self) -> None:
         """Help of what has the focus."""
@@ -214,6 +217,29 @@ class BaseApp(Delivering):
     def call_on(self, target: DOMNode, name: str) -> str:
         """Return what has a widget do an action of the registry."""
         return name
+
+    # --- the menu -------------------------------------------------------------------------
+
+    def action_open_menu(self) -> None:
+        """Open the menu over a screen that does actions of the registry; dialogs do none."""
+        from guardtui.tui.screens.menu import MenuScreen
+
+        targets, keymap = self.action_targets(self.screen), keymap_of(self)
+        if not targets:
+            return
+
+        def run(action: Action, target: object) -> None:
+            assert isinstance(target, Widget)  # noqa: S101 - they come from `action_targets`
+            self.call_later(self.run_action, self.call_on(target, action.name), target)
+
+        ids = binding_ids(action_named("open_menu"))
+        keys = {key for id_ in ids for key in keymap.get(id_, default_keys()[id_]).split(",")}
+        menu = MenuScreen(commands_of(targets, run, self.refusal_of), keymap, keys.__contains__)
+        self.push_screen(menu, lambda command: command and command.run())
+
+    def refusal_of(self, action: Action) -> str:
+        """Return why an action cannot be done now; "" where it can."""
+        return ""
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the registry under its one name and with its keys, then Textual's own."""

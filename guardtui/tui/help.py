@@ -133,10 +133,11 @@ a class no rate can be told: then it is not bold, and a line says so.""",
         """\
 What stands beside the results on a screen of 160 columns or more. History has every recorded
 iteration, newest first: ★ is the best, ◆ the baseline. Categories has the rates and mistakes of
-each category. Both follow what you do. F4 opens the whole history, to compare and restore.""",
+each category; Enter shows only that category in the results, Esc there brings the others back. Both
+follow what you do. F4 opens the whole history, to compare and restore.""",
         ("iteration", "baseline", "TPR", "TNR"),
         (),
-        (MOVE, NEXT),
+        (MOVE, ("Enter", "In the categories: show that category only"), NEXT),
     ),
     "results": PaneHelp(
         "The results",
@@ -320,8 +321,8 @@ cannot be done now is dim, and says why when it is chosen. Every other key goes 
 Six short steps over the live app. Everything works while it is shown: try what a step says.""",
         keys=(
             ("alt+→ or alt+n", "Next step"),
-            ("alt+← or alt+w", "The step before"),
-            ("Esc", "Leave the tour"),
+            ("alt+← or alt+w", "Previous step"),
+            ("Esc", "Close the tour"),
         ),
     ),
     "open_outputs": PaneHelp(
@@ -398,6 +399,36 @@ The signs are no part of the output, and are left out when you copy; m hides the
         """\
 The metrics over all rows, then over those of each value of the column, in the order of the file; n
 is how many rows that are. Below: what scorers and metrics warned of.""",
+        keys=(MOVE, CLOSE),
+    ),
+    "check": PaneHelp(
+        "Check of the data",
+        """\
+First what is wrong or doubtful: texts over a limit, duplicates, labels that contradict each other,
+test prompts among the examples, a small class, negatives that are all far from the topic; with the
+lines of the prompt file. Below, the rates and mistakes of each category, by the verdicts that the
+metrics show: where one is much worse than the others, look at its prompts.
+
+Enter leaves only the prompts of that category in the results table; Esc there brings the others
+back.""",
+        ("TPR", "TNR", "FN", "FP"),
+        (),
+        (
+            ("↑ ↓, j k", "Choose a category"),
+            ("Enter", "Show its prompts in the results table"),
+            ("Tab", "To the findings, to scroll them, and back"),
+            CLOSE,
+        ),
+    ),
+    "messages": PaneHelp(
+        "Recent messages",
+        "What was said in the line at the top since the app was opened, newest first.",
+        keys=(MOVE, CLOSE),
+    ),
+    "one_prompt": PaneHelp(
+        "One prompt",
+        "The prompt, whole, with what each scanner said of it and why.",
+        ("verdict", "expected"),
         keys=(MOVE, CLOSE),
     ),
     "page": PaneHelp(

@@ -48,6 +48,38 @@ of the figures. Taking one is an edit like any other, and can be undone.""",
             CLOSE,
         ),
     ),
+    "changed_prompts": PaneHelp(
+        "Prompts that would change",
+        """\
+What an edit that is only proposed would do to your prompts: those that are right now and would be
+wrong, those that it would repair, and those left out of its figures since it took words of them.
+Once the edit is taken, regressions and fixes are groups of the results table.""",
+        ("regression", "fix"),
+        (),
+        (MOVE, CLOSE),
+    ),
+    "forecast_trust": PaneHelp(
+        "How right forecasts were",
+        """\
+Each recorded scan of the guardrail held against the forecast that the scans before it would have
+given: the coverage that was forecast, what came, whether that lay within the interval, whether the
+change had the direction that was forecast, and how many single verdicts were wrong. Below, how
+often prompts triggered that were forecast to trigger with about that probability. It changes
+nothing, and asks the guardrail nothing.""",
+        ("coverage", "verdict", "iteration"),
+        (),
+        (MOVE, CLOSE),
+    ),
+    "comparison": PaneHelp(
+        "Two iterations compared",
+        """\
+The rates of both with the change and its 95 % interval, whether the difference could be chance, the
+edit from the one to the other word by word, and the prompts that broke and that were repaired. To
+have those in the results table, pin the earlier one as the baseline and restore the later one.""",
+        ("regression", "fix", "baseline"),
+        (),
+        (MOVE, CLOSE),
+    ),
     "next_steps": PaneHelp(
         "Next steps",
         """\
@@ -56,7 +88,11 @@ already, check the likely flips of a guardrail that has answered, add prompts wh
 few, label more of them where no edit can be told from chance. An edit comes with the gain of
 coverage that is expected on other prompts and its 80 % interval; one whose interval reaches 0 is
 not offered. “Nothing measured helps” is a good answer. The same is measured again after each pause
-in typing.""",
+in typing.
+
+Where a judge is configured, its model can be asked for wordings, in one call and only when you say
+so. It is shown at most half of the mistakes; its wordings are measured without these, like all
+others, and those that help for certain join the list.""",
         ("coverage",),
         (),
         (("↑ ↓", "Choose a step"), ("Enter", "Take it"), CLOSE),
@@ -140,17 +176,6 @@ definition, but no verdicts.""",
             ("i", "Import a results.tsv; Export on the main screen writes one"),
             CLOSE,
         ),
-    ),
-    "suggestions": PaneHelp(
-        "Proposals of a model",
-        """\
-The model was told the definition, the rules by which definitions work, and the mistakes on one half
-of your prompts. Each proposal is measured by the embedded engine on the other half, which the model
-has not seen: its coverage there stands first, then what it fixes and breaks. Below the list stands
-what would change, word by word. Taking one is an edit like any other.""",
-        ("coverage", "fix", "regression"),
-        (),
-        (("↑ ↓", "Choose a proposal"), ("Enter", "Take it into the editor"), CLOSE),
     ),
     "prompt_set": PaneHelp(
         "The prompt set",

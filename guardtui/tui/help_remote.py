@@ -11,9 +11,9 @@ REMOTE_PANES: dict[str, PaneHelp] = {
 What a scan would do, before anything is sent. For the profile to judge by your definition, the
 definition must be in effect: “Apply and scan” gives the topic its new text, pins that revision in
 the profile, leaves everything else in the profile as it is, waits until scans know it, and asks for
-every prompt. “As it is” asks by what the profile has now. “Likely changes” asks only for prompts
-that the edit moves in the embedded engine, for earlier mistakes, and for those without a verdict;
-the others are marked “–” and count in no rate.
+every prompt. “Without applying” asks by what the profile has now. “Likely changes” asks only for
+prompts that the edit moves in the embedded engine, for earlier mistakes, and for those without a
+verdict; the others are marked “–” and count in no rate.
 
 Verdicts that are known are not paid for again. While a scan runs, rates are estimates: the brackets
 say what the open prompts may still do to them. An edit stops the scan; the verdicts that came are
@@ -52,7 +52,12 @@ brings its previews nearer; the cross-validated figure is the one to trust. Scor
 before and after that are the same, their verdicts are not: a comparison across the two says so.""",
         ("triggered", "threshold", "verdict"),
         (),
-        (("u", "Use that threshold"), MOVE, CLOSE),
+        (
+            ("u", "Use that threshold"),
+            ("d", "Show the prompts on which they differ in the results table"),
+            MOVE,
+            CLOSE,
+        ),
     ),
     "companions": PaneHelp(
         "Topics measured together",

@@ -27,7 +27,7 @@ from guardtui.tui.textual_compat import key_of_character
 from guardtui.tui.theme import near_theme, theme_names
 from guardtui.tui.widgets.frame_table import FrameTable
 
-SHARED = ("quit", "settings", "choose_theme", "show_help", "jump")
+SHARED = ("quit", "settings", "choose_theme", "show_help", "jump", "open_menu")
 """Actions of the main screen that the scores have too."""
 
 _TAKEN = {"tab", "shift+tab", "ctrl+i", "ctrl+c", "ctrl+p"}

@@ -42,11 +42,12 @@ def menu_items(
     path: Path, commands: Iterable[Command], keymap: Mapping[str, str] | None = None
 ) -> list[MenuItem]:
     """Return the lines of the menu at a path, submenus first; () is the menu itself."""
-    groups = [] if path else [MenuItem(letter, title) for letter, title in MENU_GROUPS.items()]
-    return groups + [
+    ways = [(way, command) for command in commands for way in menu_paths(command.action, keymap)]
+    used = {way[0] for way, _ in ways}
+    groups = [MenuItem(letter, title) for letter, title in MENU_GROUPS.items() if letter in used]
+    return ([] if path else groups) + [
         MenuItem(way[-1], command.action.title, command.action, command.refusal)
-        for command in commands
-        for way in menu_paths(command.action, keymap)
+        for way, command in ways
         if way[:-1] == path and (path or way[0] not in MENU_GROUPS)
     ]
 
@@ -62,9 +63,17 @@ def commands_of(
     refusal: Callable[[Action], str],
     actions: Sequence[Action] = ACTIONS,
 ) -> list[Command]:
-    """Return the actions of the menu for which there is a widget that does them."""
-    return [
-        Command(action, partial(run, action, targets[action.scope]), refusal(action))
+    """Return the actions of the menu for which there is a widget that does them.
+
+    `targets` has the widgets by scope, or by the full id of one action.
+    """
+    found = [
+        (action, targets.get(f"{action.scope}.{action.name}", targets.get(action.scope)))
         for action in actions
-        if action.scope in targets and menu_paths(action)
+        if menu_paths(action)
+    ]
+    return [
+        Command(action, partial(run, action, target), refusal(action))
+        for action, target in found
+        if target is not None
     ]

@@ -1,4 +1,4 @@
-"""The text of the page that checks the data."""
+"""The texts of the page that checks the data: findings, and a table of categories."""
 
 from __future__ import annotations
 
@@ -39,27 +39,21 @@ def check_text(violations: Sequence[Violation], findings: Sequence[Finding]) -> 
     return text
 
 
-def category_text(categories: Mapping[str, Metrics]) -> Text:
-    """Rates and mistakes of each category, one line each, below a title."""
-    return Text("\nBy category\n", "bold").append_text(category_lines(categories)).append("\n")
-
-
-def category_lines(categories: Mapping[str, Metrics]) -> Text:
-    """Rates and mistakes of each category, one line each."""
-    text = Text()
+def category_table(categories: Mapping[str, Metrics]) -> tuple[Text, list[Text]]:
+    """Return the titles, and a line with rates and mistakes for each category."""
     most = max((max(one.fn, one.fp) for one in categories.values()), default=0)
     wide = max(5, len(str(most)) + 2)
     some_open = any(one.open for one in categories.values())
     head = f"{'':<{_NAME_CELLS}}{'TPR':>7}{'TNR':>7}{'FN':>{wide}}{'FP':>{wide}}"
-    head += f"{'  open' * some_open}{'errors':>8}\n"
-    text.append(head, "$text-muted")
+    head += f"{'  open' * some_open}{'errors':>8}"
+    lines = []
     for name, metrics in categories.items():
-        rates = f"{number(metrics.true_positive_rate):>7}{number(metrics.true_negative_rate):>7}"
-        text.append(f"{_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS)}{rates}")
-        text.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
-        text.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}\n")
-    text.rstrip()
-    return text
+        line = Text(_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS))
+        line.append(f"{number(metrics.true_positive_rate):>7}")
+        line.append(f"{number(metrics.true_negative_rate):>7}")
+        line.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
+        lines.append(line.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}"))
+    return Text(head, "$text-muted"), lines
 
 
 def _in_cells(text: str, cells: int) -> str:

@@ -14,7 +14,7 @@ from guardtui.shards.parts import Run
 from guardtui.shards.sample import Sample
 from guardtui.shards.whole_set import EMBEDDING, WholeChange
 from guardtui.tui.listing import RowsView
-from guardtui.tui.pages import category_text
+from guardtui.tui.pages import category_table
 from guardtui.tui.whole_rows import GROUPS, Wrong
 from guardtui.tui.widgets.metrics_panel import ESTIMATED, delta, number
 
@@ -126,7 +126,9 @@ def figures_text(parts: Sequence[Text], by_category: dict[str, Metrics]) -> Text
     for part in parts:
         text.append_text(part)
     if by_category:
-        text.append_text(category_text(by_category))
+        head, lines = category_table(by_category)
+        text.append("\nBy category\n", "bold").append_text(Text("\n").join([head, *lines]))
+        text.append("\n")
     return text
 
 

@@ -154,7 +154,11 @@ async def test_no_more_calls_are_made_than_were_allowed(
     # It went on from the one before, in the same iteration.
     assert [one.evaluation.metrics.total for one in desk.recorded] == [COUNT, 21]
     assert max(prompts_of(server).values()) == 1
-    assert plan_of(desk).call_cost is not None
+    expense = plan_of(desk).scan.cost.expense
+    assert expense is not None
+    assert expense.measured
+    one = Prices(1, 2).of(expense.input_tokens, expense.output_tokens)
+    assert expense.cost(1) == pytest.approx(one)
 
 
 async def test_the_wanted_goal_is_offered_again(judged: tuple[Desk, Server, Model]) -> None:
@@ -280,6 +284,12 @@ async def test_stopping_keeps_the_verdicts_and_says_what_they_tell(
     before = standing.metrics.total
     assert before >= 5
     model.fails = lambda call: False
+    # What is left of the check is offered to go on with.
+    status = desk.store.state.scan
+    assert status is not None
+    assert status.check is not None
+    await checked(desk, None)
+    assert plan_of(desk).goal == FlipGoal(NARROW, COUNT - status.check.calls)
     await checked(desk, check(NARROW, 10))
     # Those that were under way when it was stopped may be cached, and cost no call.
     assert before + 10 <= desk.recorded[-1].evaluation.metrics.total <= before + 15

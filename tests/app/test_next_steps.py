@@ -84,6 +84,29 @@ def test_edits_are_offered_the_surest_first_and_not_too_many(tmp_path: Path) -> 
     assert found.note == ""
 
 
+def test_wordings_of_a_model_are_ranked_among_the_edits(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    edits = [proposal(bench.topic, low) for low in (0.05, 0.01)]
+    worded = replace(proposal(bench.topic, 0.03), kinds=(Kind.REWORD,))
+    found = steps_of(bench, result(bench.topic, *edits), wordings=(worded,))
+    assert [one.proposal for one in found.steps] == [edits[0], worded, edits[1]]
+    assert found.steps[1].text == "Drop example 3 (worded by the model)"
+
+
+def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    edits = [proposal(bench.topic, 0.09 - 0.01 * number) for number in range(8)]
+    found = steps_of(bench, result(bench.topic, *edits), model="m\x1b")
+    assert len(found.steps) == MOST_STEPS
+    assert found.steps[-1].kind is StepKind.ASK_MODEL
+    assert found.steps[-1].text == "Ask m␛ for wordings: 1 call"
+    alone = steps_of(bench, result(bench.topic), model="m")
+    assert alone.best is not None
+    assert alone.best.text == (
+        "Ask m for wordings: 1 call (nothing measured helps: 10 definitions tried)"
+    )
+
+
 def test_what_does_not_help_for_certain_is_not_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     unsure = proposal(bench.topic, -0.02)

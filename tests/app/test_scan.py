@@ -579,7 +579,8 @@ async def test_the_threshold_of_a_decision_model_moves_without_a_call(topic_path
         await author.scan(AS_IS)
         (plan,) = author.plans
         assert (plan.judge, plan.who, plan.other) == (True, "a decision model", "Ask AIRS")
-        assert plan.cost.tokens > 0
+        assert plan.cost.expense is not None
+        assert plan.cost.expense.tokens(1) > 0
         scan = author.scans.decided_scan()
         assert scan is not None
         assert scan.metrics.coverage == 0.0

@@ -1,4 +1,4 @@
-"""Proposals of a model, headless: requested, measured on other prompts, best first, or refused."""
+"""Wordings of a model, headless: requested, measured on other prompts, best first, or refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from guardtui.advice.suggest import SuggestionError
-from guardtui.app.suggestions import Suggestions, suggest
+from guardtui.app.forecasting import Forecasting
+from guardtui.app.refinement import Refinement
+from guardtui.app.suggestions import Wordings, ask_for_wordings
 from guardtui.http.errors import Kind, ServiceError
 from tests.app.bench import Bench
 
@@ -34,25 +36,42 @@ def proposing(*descriptions: str) -> Model:
     return Model(json.dumps({"proposals": rows}))
 
 
-async def suggested(bench: Bench, model: Model) -> Suggestions:
-    mistaken = bench.evaluated(lambda row, label: int(not label), name="local")
-    return await suggest(bench.store, bench.engine, model, mistaken, bench.prompts)
+async def asked(bench: Bench, model: Model, wrong: int = 4) -> Wordings:
+    """Ask about a definition whose first prompts of each kind are judged wrongly."""
+    seen = {True: 0, False: 0}
+
+    def answer(row: int, label: bool) -> int:
+        seen[label] += 1
+        return int(label != (seen[label] <= wrong))
+
+    mistaken = bench.evaluated(answer, name="local")
+    refinement = Refinement(
+        bench.store,
+        bench.workspace,
+        bench.engine,
+        bench.editing,
+        Forecasting(bench.workspace.session, bench.engine),
+    )
+    return await ask_for_wordings(bench.store, refinement, model, mistaken, bench.prompts)
 
 
-async def test_proposals_are_measured_on_the_half_that_was_not_shown(tmp_path: Path) -> None:
+async def test_wordings_are_measured_without_the_prompts_that_were_shown(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=6)
     model = proposing("Bread and soup", "Tax advice of all kinds", "x" * 300)
-    result = await suggested(bench, model)
+    result = await asked(bench, model)
     assert result.topic == bench.topic
-    gains = [suggestion.gain or 0.0 for suggestion in result.suggestions]
-    assert len(gains) == 2
-    assert gains == sorted(gains, reverse=True)
+    lows = [proposal.gain.low for proposal in result.proposals]
+    assert len(lows) == 2
+    assert lows == sorted(lows, reverse=True)
     assert len(model.asked) == 1
-    assert "measured by the embedded engine on the other" in result.notes[0]
+    assert result.notes[0].startswith("The model was shown 4 of 8 mistakes; these, and as large")
     assert result.notes[1].startswith("proposal 3: description has 300 bytes")
+    # Half of the mistakes, and half of the others.
+    assert [len(proposal.left_out) for proposal in result.proposals] == [30, 30]
+    assert all(one.is_advised for one in result.advised)
     assert [step for step in bench.steps if step is not None] == [
-        ("Model", "is asked for proposals …"),
-        ("Engine", "the proposals are measured …"),
+        ("Model", "is asked for wordings …"),
+        ("Engine", "the wordings are measured …"),
     ]
     assert bench.steps[-1] is None
 
@@ -71,5 +90,12 @@ async def test_without_a_valid_proposal_the_reason_is_raised_and_the_step_ends(
 ) -> None:
     bench = Bench(tmp_path, each=6)
     with pytest.raises(error, match=message):
-        await suggested(bench, model)
+        await asked(bench, model)
     assert bench.steps[-1] is None
+
+
+async def test_without_mistakes_no_call_is_made(tmp_path: Path) -> None:
+    model = proposing("Tax")
+    with pytest.raises(SuggestionError, match="too few to show a model some"):
+        await asked(Bench(tmp_path, each=6), model, wrong=0)
+    assert model.asked == []

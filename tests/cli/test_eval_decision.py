@@ -61,8 +61,8 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     arguments = (*DECISION, *model(service), "--price-in", "2")
     done = run(*arguments, "--format", "json", **home)
     assert done.code == 0, done.err
-    assert done.err.startswith(f"{COUNT} calls for {COUNT} prompts, about ")
-    assert " tokens for 0.00" in done.err
+    assert done.err.startswith(f"{COUNT} calls for {COUNT} prompts\nabout ")
+    assert " tokens, cost about 0.00" in done.err
     document = json.loads(done.out)
     scanner = document["scanner"]
     assert scanner["identity"].startswith("decision, decide, template ")

@@ -71,7 +71,9 @@ def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None
         done = run(
             *JUDGE, *named(server), "--format", "json", "--concurrency", "3", *prices, **home
         )
-        assert (done.code, done.err) == (0, f"{COUNT} calls for {COUNT} prompts\n")
+        first, second = done.err.splitlines()
+        assert (done.code, first) == (0, f"{COUNT} calls for {COUNT} prompts")
+        assert re.fullmatch(r"about [\d,]+ tokens, cost about [\d.]+\. Tokens are .*", second)
         assert server.most_at_once <= 3
     document = json.loads(done.out)
     assert document["metrics"]["total"] == COUNT
@@ -121,7 +123,9 @@ def test_epochs_are_kept_one_by_one(run: Run, home: dict[str, str]) -> None:
         three = (*JUDGE, *named(server), "--epochs", "3")
         first = run(*three, **home)
         told = f"up to {2 * COUNT} calls for {COUNT} prompts in 3 epochs, {COUNT} answers from the"
-        assert (first.code, first.err) == (0, f"{told} cache\n")
+        assert first.code == 0
+        assert first.err.startswith(f"{told} cache\n")
+        assert "No price is given (--price-in, --price-out)." in first.err
         assert Counter(judge.prompts) == dict.fromkeys((*POSITIVE, *NEGATIVE), 3)
         again = run(*three, **home)
         assert again.err.startswith(f"no calls: the verdicts on {COUNT} prompts in 3 epochs are")

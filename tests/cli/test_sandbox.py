@@ -84,7 +84,8 @@ def test_one_line_says_where(served: Any) -> None:
     code, out, said = server.end()
     assert (code, out) == (130, "")
     assert said.endswith("interrupted\n")
-    assert f"PANW_AI_SEC_API_ENDPOINT={server.url}" in said
+    assert f"export PANW_AI_SEC_API_ENDPOINT='{server.url}'" in said.splitlines()
+    assert "export PANW_MGMT_TSG_ID='1'" in said.splitlines()
     assert "Traceback" not in said
 
 

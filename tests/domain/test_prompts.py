@@ -101,6 +101,28 @@ def test_mixed_intents_name_the_first_line_that_differs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "topic", "intent", "given"),
+    [
+        (["", "allow", " ", None], None, Intent.ALLOW, True),
+        (["", "Allow", "", ""], Intent.BLOCK, Intent.ALLOW, True),
+        (["", "", "", None], Intent.BLOCK, Intent.BLOCK, False),
+    ],
+)
+def test_rows_without_an_intent_have_that_of_the_others_or_of_the_topic(
+    column: list[str | None], topic: Intent | None, intent: Intent, given: bool
+) -> None:
+    raw = pl.DataFrame({"prompt": list("abcd"), "expected": ["1", "0"] * 2, "intent": column})
+    prompts = build_prompt_set(raw, np.arange(2, 6, dtype=np.uint32), "f", topic)
+    assert (prompts.intent, prompts.intent_given) == (intent, given)
+
+
+def test_an_intent_that_nobody_gives_is_asked_for() -> None:
+    raw = pl.DataFrame({"prompt": ["a", "b"], "expected": ["1", "0"], "intent": ["", ""]})
+    with pytest.raises(PromptSetError, match="intent is empty: write block or allow, here or in"):
+        build_prompt_set(raw, np.array([2, 3], np.uint32), "f")
+
+
+@pytest.mark.parametrize(
     ("label", "intent", "said"),
     [
         ("true", "block", "expected false"),

@@ -13,7 +13,8 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.availability import NEEDS_ALL
-from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
+from guardtui.tui.screens.checking import CheckPage
+from guardtui.tui.screens.dialogs import ScannerDialog
 from tests.app.held import COUNT, FIRST, Held, write_many
 from tests.tui.test_loop import frame, main_screen, until
 
@@ -122,7 +123,7 @@ async def test_the_check_leaves_out_what_the_engine_finds_and_says_so(
 ) -> None:
     async with first_shown(path, held) as (app, pilot):
         main_screen(app).perform("show_check")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await until(pilot, lambda: isinstance(app.screen, CheckPage))
         await pilot.pause()
         assert "Without the engine's findings: 40 of 60 prompts" in frame(app)
 

@@ -23,7 +23,6 @@ from guardtui.advice.candidates import Kind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.splits import Split
-from guardtui.advice.suggest import Suggestion
 from guardtui.advice.wordings import Measured, Wording, WordingSweep
 from guardtui.advice.wordings import Report as WordingReport
 from guardtui.app.agreement import EngineAgreement
@@ -36,7 +35,6 @@ from guardtui.app.wording_runs import WordingRun
 from guardtui.domain.agreement import agreement
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.significance import Pairs, Significance
 from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
@@ -60,6 +58,7 @@ from guardtui.tui.help import OVERVIEW, PANES
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.screens.advice_menu import AdviceMenu
 from guardtui.tui.screens.agreeing import AgreementDialog
+from guardtui.tui.screens.checking import CheckPage
 from guardtui.tui.screens.columns import ColumnPicker
 from guardtui.tui.screens.companions import CompanionsDialog
 from guardtui.tui.screens.dialogs import Choice, Confirm, LineDialog, ScannerDialog, TextPage
@@ -79,7 +78,6 @@ from guardtui.tui.screens.refining import EffectList, ProposalList, SearchDialog
 from guardtui.tui.screens.scan_dialogs import ScanDialog
 from guardtui.tui.screens.scores import ScoreChoice, ScorePage, ScoresScreen
 from guardtui.tui.screens.settings import SettingsScreen
-from guardtui.tui.screens.suggesting import SuggestionList
 from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
@@ -289,7 +287,7 @@ CASES: dict[str, Case] = {
     "show_trials": opens(TrialList),
     "show_history": opens(HistoryDialog),
     "next_pane": Case(lambda stage: stage.main.focused),
-    "show_check": opens(TextPage),
+    "show_check": opens(CheckPage),
     "pin_baseline": tells("Baseline: #"),
     "export": opens(ExportDialog),
     "screenshot": tells("Picture: /"),
@@ -656,16 +654,6 @@ def by_letter(letter: str) -> Prepare:
     return press
 
 
-async def suggestions(stage: Stage) -> None:
-    here = stage.main.services.session.topic
-    metrics = Metrics(5, 5, 1, 1)
-    worth = Significance(1, 1, 12, Pairs((4, 1, 1, 0), (5, 0, 0, 1)))
-    one = Suggestion(here, "why", ("reworded",), metrics, metrics, worth)
-    stage.app.push_screen(SuggestionList(here, [one], []))
-    assert await stage.comes(lambda: isinstance(stage.app.screen, SuggestionList))
-    await stage.pilot.pause()
-
-
 async def proposals(stage: Stage) -> None:
     here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
     none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
@@ -722,12 +710,20 @@ async def beside(stage: Stage) -> None:
     """A pane that only a broad screen has."""
     await stage.pilot.resize_terminal(200, 60)
     await stage.pilot.pause()
-    await stage.focus("#history")
+    await stage.focus("#categories OptionList")
+
+
+def text_page(pane: str) -> Prepare:
+    """A page to read whose help is this."""
+
+    async def push(stage: Stage) -> None:
+        await pushed(stage, TextPage("A page", Text("text"), pane))
+
+    return push
 
 
 OPENED: dict[str, Prepare] = {
     "beside": beside,
-    "suggestions": suggestions,
     "proposals": proposals,
     "next_steps": next_step_list,
     "wording_run": wording_run,
@@ -762,7 +758,18 @@ OPENED: dict[str, Prepare] = {
     "theme": by_key("shift+f8"),
     "palette": by_key("ctrl+p"),
     "tour": tour,
-    "page": by_key("f6"),
+    "check": by_key("f6"),
+    **{
+        pane: text_page(pane)
+        for pane in (
+            "page",
+            "messages",
+            "one_prompt",
+            "changed_prompts",
+            "forecast_trust",
+            "comparison",
+        )
+    },
     "menu": submenu,
     "dialog": by_key("f9"),
     "open_outputs": by_key("alt+a"),

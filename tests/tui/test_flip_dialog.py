@@ -12,6 +12,8 @@ from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.budget import Prices
+from guardtui.scanners.expense import CallExpense
 from guardtui.scanners.judge.scanner import JudgeScanner
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.tui.screens.flip_dialog import FlipDialog
@@ -57,12 +59,15 @@ async def test_each_key_and_field(keys: tuple[str, ...], answer: object) -> None
 
 
 async def test_it_says_what_is_asked_what_it_costs_and_what_is_known_now() -> None:
-    _, shown = await asked(FlipDialog(replace(FLIPS, call_cost=0.001)), size=(120, 40))
+    cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4), measured=True))
+    paid = replace(FLIPS, scan=replace(FLIPS.scan, cost=cost))
+    _, shown = await asked(FlipDialog(paid), size=(120, 40))
     words = " ".join(shown.replace("│", " ").split())
     assert "+ topic Tax advice is made" in words
     assert "Coverage is expected at 0.872 [0.812 – 0.921], ±0.054, from 3 scans" in words
-    assert "In doubt: 90 prompts: 10 known, 80 calls, about 16 s" in words
-    assert "50 calls cost about 0.05, as calls have so far" in words
+    assert "80 calls, about 16 s; about 36,000 tokens, cost about 0.08." in words
+    assert "At most 50 calls: about 22,500 tokens, cost about 0.05." in words
+    assert "estimated from what calls have used so far" in words
     _, shown = await asked(FlipDialog(FLIPS))
     assert "cost about" not in shown
 
@@ -78,9 +83,10 @@ async def test_a_judge_has_nothing_to_apply() -> None:
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> None:
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
-    attack = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
-    _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack, call_cost=1.5)), size=size)
-    for words in ("Apply and check (g)", "As it is (s)", "Leave (Esc)", "0.02", "50", "±"):
+    cost = replace(FLIPS.scan.cost, expense=CallExpense(400, 50, Prices(2, 4)))
+    attack = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), cost=cost)
+    _, shown = await asked(FlipDialog(replace(FLIPS, scan=attack)), size=size)
+    for words in ("Apply and check (g)", "Without applying (s)", "Cancel (Esc)", "0.02", "50", "±"):
         assert words in shown
     assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0), 0x202E}
 

@@ -86,7 +86,7 @@ async def test_every_place_of_the_main_screen_has_help(topic_path: Path) -> None
     ("key", "pane"),
     first_row_is_fast(
         ("f4", "history"),
-        ("f6", "page"),
+        ("f6", "check"),
         ("f8", "export"),
         ("f9", "scanner"),
         ("ctrl+p", "palette"),

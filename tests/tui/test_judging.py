@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.app.flip_check import FlipGoal, FlipStatus
+from guardtui.app.next_steps import NextStep, StepKind
 from guardtui.app.remote import RemoteOptions
+from guardtui.app.state import ScanStatus, StoppedBy
 from guardtui.domain.evaluation import Evaluation
+from guardtui.forecast.expected import Expected
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.scanner import LocalScanner
@@ -22,8 +27,8 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.screens.next_steps import NextStepList
 from guardtui.tui.screens.scan_dialogs import ScanDialog
-from guardtui.tui.screens.suggesting import SuggestionList
 from tests.http.server import Received, Server, Step
 from tests.scanners.judge.conftest import asked, prompts_of, said
 from tests.tui.test_loop import ROWS, frame, ready, topic_path, until
@@ -91,7 +96,9 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         await play.pilot.press("ctrl+r")
         await until(play.pilot, lambda: isinstance(play.app.screen, ScanDialog))
         assert "Scan with a judge" in frame(play.app)
-        assert f"{COUNT} prompts: 0 known, {COUNT} calls" in frame(play.app)
+        assert f"{COUNT} prompts: 0 known, {COUNT} calls; about " in frame(play.app)
+        assert "cost about" in frame(play.app)
+        assert "estimated from the length of the texts" in " ".join(frame(play.app).split())
         await play.pilot.press("escape")
         assert not server.received
         await play.scan("g")
@@ -102,6 +109,8 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert judged.evaluation.verdicts.used is not None
         assert judged.evaluation.verdicts.used.calls == COUNT
         await until(play.pilot, lambda: "judge, mock" in frame(play.app))
+        used = f"{COUNT} prompts scanned ({COUNT} calls, "
+        await until(play.pilot, lambda: used in frame(play.app))
         await until(play.pilot, lambda: shown_of(play) is judged.evaluation)
         assert (
             "So it is."
@@ -113,6 +122,24 @@ async def test_a_judge_is_asked_once_and_its_reasons_are_shown(
         assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
+
+
+async def test_a_stopped_check_of_the_flips_goes_on_as_a_check(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = FlipStatus(FlipGoal(0.02, 50), Expected(0.8, 0.7, 0.9), 12)
+    stopped = ScanStatus("stopped: 12 of 60 verdicts, kept", problem=True, who="Judge")
+    async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
+        main = play.main
+        for by, check, action in (
+            (StoppedBy.AUTHOR, status, ("check_flips",)),
+            (StoppedBy.AUTHOR, None, ()),  # nothing of the definition was scanned
+            (StoppedBy.EDIT, status, ()),
+        ):
+            main.services.store.show_scan(replace(stopped, stopped=by, check=check))
+            await play.pilot.pause()
+            assert main.footer_first == action
+            assert ("goes on with the check" in frame(play.app)) == bool(action)
 
 
 async def test_epochs_make_one_verdict_and_show_flaky_prompts(
@@ -149,24 +176,53 @@ async def test_epochs_make_one_verdict_and_show_flaky_prompts(
     assert stored.reasons == verdicts.reasons
 
 
-async def test_proposals_are_measured_shown_inert_and_applied_as_one_edit(
+def wide_topic(topic_path: Path) -> None:
+    """Thirty prompts of each kind, and a definition that misses what belongs."""
+    rows = [f"how do I fill in line {one} of my income tax return,true,block" for one in range(30)]
+    rows += [f"what is the best guitar for song number {one},false,block" for one in range(30)]
+    topic_path.with_suffix(".csv").write_text(
+        "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
+    )
+    topic_path.write_text(
+        "name: Tax\ndescription: Guitars and songs\nexamples:\n  - a guitar\n  - a song\n"
+        "intent: block\n",
+        "utf-8",
+    )
+
+
+async def test_wordings_of_the_model_join_the_next_steps_and_are_shown_inert(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    wide_topic(topic_path)
     async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
-        before = play.main.services.session.topic
+        services = play.main.services
+        services.next_steps.pause = 0.0
+        await play.pilot.press("end", "x")  # another definition, which is measured anew
+        before = services.session.topic
+
+        def offered() -> tuple[NextStep, ...]:
+            steps = services.state.next
+            return () if steps is None or steps.topic != before else steps.steps
+
+        await until(play.pilot, lambda: any(one.kind is StepKind.ASK_MODEL for one in offered()))
+        assert not server.received  # it costs a call: only on the author's key
+        assert offered()[-1].text.endswith("Ask mock for wordings: 1 call")
         play.main.perform("suggest")
-        await until(play.pilot, lambda: isinstance(play.app.screen, SuggestionList))
-        await until(play.pilot, lambda: "description  " in frame(play.app))
+        await until(play.pilot, lambda: isinstance(play.app.screen, NextStepList))
+        assert len(server.received) == 1
+        assert not any(one.kind is StepKind.ASK_MODEL for one in offered())
+        place = next(at for at, one in enumerate(offered()) if "worded by the model" in one.text)
+        await play.pilot.press(*["down"] * place)
+        await until(play.pilot, lambda: "The model: shorter" in frame(play.app))
         shown = frame(play.app)
         assert "proposal 2: description has 300 bytes" in shown
         assert "[b]markup[/b]" in shown
         assert "\x1b" not in shown
-        assert "held out" in shown
         await play.pilot.press("enter")
-        await until(play.pilot, lambda: play.main.services.session.topic.description == "Tax")
-        assert play.main.services.session.topic.name == before.name
-        play.main.services.session.undo()
-        assert play.main.services.session.topic == before
+        await until(play.pilot, lambda: services.session.topic.description == "Tax")
+        assert services.session.topic.name == before.name
+        services.session.undo()
+        assert services.session.topic == before
 
 
 async def test_without_a_model_nothing_is_proposed(

@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.tui.actions import ACTIONS, ADVICE, MENU_GROUPS, SCREEN, in_scope, menu_paths
+from guardtui.tui.actions import (
+    ACTIONS,
+    ADVICE,
+    MENU_GROUPS,
+    SCORES,
+    SCREEN,
+    in_scope,
+    menu_paths,
+)
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.keymap import SHARED
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.menu import Command, menu_items, title_of
 from guardtui.tui.screens.advice_menu import AdviceMenu
@@ -27,8 +36,13 @@ HARD = re.compile(r"(shift|ctrl)\+f\d+|alt\+.+|shift\+.+")
 """Keys that many terminals or keyboards do not have."""
 
 
-def commands() -> list[Command]:
-    return [Command(action, lambda: None) for action in ACTIONS]
+def commands(*, scores: bool = False) -> list[Command]:
+    """Those of the main screen, or of the scores, which share some."""
+    return [
+        Command(action, lambda: None)
+        for action in ACTIONS
+        if action.name in SHARED or (action.scope == SCORES) == scores
+    ]
 
 
 def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
@@ -44,8 +58,9 @@ def test_every_action_with_hard_keys_only_is_in_the_menu() -> None:
 
 def test_no_two_lines_of_a_menu_share_a_letter() -> None:
     for path in [(), *((letter,) for letter in MENU_GROUPS)]:
-        letters = Counter(item.letter for item in menu_items(path, commands()))
-        assert not [letter for letter, count in letters.items() if count > 1], path
+        for scores in (False, True):
+            letters = Counter(item.letter for item in menu_items(path, commands(scores=scores)))
+            assert not [letter for letter, count in letters.items() if count > 1], path
 
 
 def test_every_path_leads_to_its_action() -> None:
@@ -53,7 +68,7 @@ def test_every_path_leads_to_its_action() -> None:
         for *path, letter in menu_paths(action):
             if not path and letter in MENU_GROUPS:
                 continue  # the list of advice is a menu itself
-            items = menu_items(tuple(path), commands())
+            items = menu_items(tuple(path), commands(scores=action.scope == SCORES))
             assert [item.title for item in items if item.letter == letter] == [action.title]
 
 
@@ -63,6 +78,12 @@ def test_advice_has_the_letters_of_its_list_and_those_the_author_set() -> None:
     items = menu_items(("a",), commands(), {"advice.what_if": "z"})
     assert {item.title: item.letter for item in items}["What to change next"] == "z"
     assert title_of(("a",)) == "Menu › Advice"
+
+
+def test_the_scores_have_a_menu_of_their_own() -> None:
+    items = menu_items((), commands(scores=True))
+    assert [item.title for item in items if item.action is None] == ["View"]
+    assert {"Score", "Filter the rows", "Quit"} <= {item.title for item in items}
 
 
 async def opened(pilot: Pilot[int], app: GuardtuiApp, key: str) -> MenuScreen:

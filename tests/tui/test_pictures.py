@@ -22,6 +22,7 @@ from guardtui.session.store import SessionStore
 from guardtui.session.workspace import SAMPLE, Workspace, sample_folder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.screens.checking import CheckPage
 from guardtui.tui.screens.dialogs import ScannerDialog, TextPage
 from guardtui.tui.screens.history import HistoryDialog
 from tests.tui.settling import settle
@@ -172,7 +173,7 @@ def test_regressions_stand_out(snap_compare: Compare, topic_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "screen", "size"),
-    [("f1", TextPage, WIDE), ("f6", TextPage, WIDE), ("f9", ScannerDialog, SMALL)],
+    [("f1", TextPage, WIDE), ("f6", CheckPage, WIDE), ("f9", ScannerDialog, SMALL)],
     ids=["help", "check", "scanner"],
 )
 def test_a_page(

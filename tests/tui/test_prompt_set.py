@@ -20,7 +20,8 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompt_set_text import bar, span
-from guardtui.tui.screens.dialogs import LineDialog, TextPage
+from guardtui.tui.screens.checking import CheckPage
+from guardtui.tui.screens.dialogs import LineDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
 from guardtui.tui.screens.views import ViewList
 from tests.tui.results_app import notes
@@ -290,7 +291,7 @@ async def test_the_check_page_says_when_all_negatives_are_far_away(tmp_path: Pat
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         await pilot.press("f6")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await until(pilot, lambda: isinstance(app.screen, CheckPage))
         shown = " ".join(frame(app).replace("│", " ").split())
         assert "no near misses: none of 2 negatives" in shown
         assert "TNR is flattered" in shown

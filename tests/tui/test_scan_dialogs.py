@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from textual.screen import Screen
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.budget import Prices
+from guardtui.scanners.expense import CallExpense
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
 from guardtui.tui.widgets.scan_pane import duration, scan_text
@@ -97,6 +100,20 @@ async def test_the_costs_are_told() -> None:
     assert "Likely changes only: 30 prompts: 10 known, 20 calls, about 4 s" in shown
 
 
+async def test_a_judge_says_tokens_and_cost_before_anything_is_sent() -> None:
+    cost = replace(COST, expense=CallExpense(300, 50, Prices(2, 10), models=2, budget="the budget"))
+    _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)), size=(120, 40))
+    words = " ".join(shown.replace("│", " ").split())
+    assert "180 calls to each of 2 models, about 36 s; about 126,000 tokens, cost about" in words
+    assert "Likely changes only: 30 prompts: 10 known, 20 calls to each of 2 models" in words
+    assert "The scan ends before the budget is passed." in words
+    cost = replace(COST, expense=CallExpense(300, 50))
+    _, shown = await asked(ScanDialog(plan(judge=True, changes=(), cost=cost)))
+    words = " ".join(shown.replace("│", " ").split())
+    assert "about 63,000 tokens" in words
+    assert "No price is given (--price-in, --price-out)." in words
+
+
 async def test_where_everything_is_likely_there_is_no_such_choice() -> None:
     cost = ScanCost(200, 0, 200, 0, None)
     answer, shown = await asked(ScanDialog(plan(cost=cost)), "l", "g")
@@ -109,7 +126,7 @@ async def test_nothing_to_apply() -> None:
     answer, shown = await asked(ScanDialog(plan(changes=(), agreed=True)), "g")
     assert "has this definition in effect" in shown
     assert "Apply" not in shown
-    assert "As it is" not in shown
+    assert "Without applying" not in shown
     assert "[x] From now on" in shown
     assert answer == ScanChoice(apply=False, likely=False, agreed=True)
 
@@ -138,7 +155,12 @@ async def test_all_is_in_sight_and_names_are_inert(size: tuple[int, int]) -> Non
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
     shown_plan = plan(place=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
     _, shown = await asked(ScanDialog(shown_plan), size=size)
-    for words in ("Apply and scan (g)", "Likely changes (l)", "As it is (s)", "Cancel (Esc)"):
+    for words in (
+        "Apply and scan (g)",
+        "Likely changes (l)",
+        "Without applying (s)",
+        "Cancel (Esc)",
+    ):
         assert words in shown
     for words in ("From now on without asking", "(t)", "200 prompts: ", "Likely changes only: "):
         assert words in shown

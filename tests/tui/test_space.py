@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("painted")
         ((60, 20), 4),
         ((80, 24), 6),
         ((100, 30), 8),
-        ((100, 36), 8),
+        ((100, 36), 11),
+        ((110, 40), 12),
         ((120, 40), 12),
         ((160, 30), 10),
         ((200, 60), 25),
@@ -47,8 +48,9 @@ async def test_the_results_have_rows_enough_and_the_detail_is_in_sight(
     await drive(topic_path, run, size)
 
 
-async def test_the_intent_is_in_sight_and_the_fields_are_wide_at_100_by_30(
-    topic_path: Path,
+@pytest.mark.parametrize("size", [(100, 30), (110, 40), (119, 36)])
+async def test_the_intent_is_in_sight_and_the_fields_are_wide_below_120_columns(
+    topic_path: Path, size: tuple[int, int]
 ) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         assert "intent block" in frame(app)
@@ -62,7 +64,7 @@ async def test_the_intent_is_in_sight_and_the_fields_are_wide_at_100_by_30(
         await pilot.press("f5")
         await until(pilot, lambda: "intent block" in frame(app))
 
-    await drive(topic_path, run, (100, 30))
+    await drive(topic_path, run, size)
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (100, 30), (80, 24)])

@@ -46,7 +46,7 @@ async def test_the_box_never_covers_what_it_speaks_of(
             assert not box.region.overlaps(pane.region)
             assert box.region in main.region
             assert f"Tour {place + 1} of 6: {step.title}" in frame(app)
-            assert "Leave (Esc)" in frame(app)
+            assert "Close (Esc)" in frame(app)
             await pilot.press("alt+right")
         await until(pilot, lambda: main.tour.box is None)
 
@@ -126,7 +126,7 @@ async def test_what_is_tried_later_is_noticed_too(topic_path: Path) -> None:
         await until(pilot, lambda: "✓ chosen" in frame(app))
         await pilot.press("alt+right")
         await pilot.pause()
-        assert "✓ " not in frame(app).split("Tour 5")[1].split("Leave")[0]
+        assert "✓ " not in frame(app).split("Tour 5")[1].split("Close")[0]
         main.query_one("#field-description").focus()
         await pilot.press(*" x")
         await until(pilot, lambda: settled(main) and main.services.workspace.unsaved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +29,12 @@ from guardtui.scanners.decision.asking import (
     is_pinned,
 )
 from guardtui.scanners.decision.template import Template, default_template
+from guardtui.scanners.expense import (
+    CallExpense,
+    earlier_expense,
+    given_prices,
+    limits_text,
+)
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun
@@ -122,16 +128,14 @@ class DecisionScanner:
             known[row] = self.answers.find(text, question, epoch) is not None
         return known
 
-    def tokens(self, topic: Topic, prompts: PromptSet, *, epoch: int = 1) -> int:
-        """About how many tokens a scan of these prompts sends, without those that are known."""
-        known = self.known(topic, prompts, epoch=epoch).tolist()
-        texts = zip(prompts.prompts.to_list(), known, strict=True)
-        return self.tokens_of(topic, [text for text, is_known in texts if not is_known])
-
-    def tokens_of(self, topic: Topic, texts: Iterable[str]) -> int:
-        """About how many tokens are sent to ask about these texts, each once."""
+    def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
+        """Return what a call will use; `used` is what is recorded of calls to this scanner."""
+        if (earlier := earlier_expense(self.budget, used)) is not None:
+            return earlier
         question = self.template.filled(topic)
-        return sum(estimated_tokens(text, [question]) for text in set(texts))
+        tokens = sum(estimated_tokens(text, [question]) for text in prompts)
+        mean = tokens / max(1, len(prompts))
+        return CallExpense(mean, 1.0, given_prices(self.budget), budget=limits_text(self.budget))
 
     async def scan(
         self,

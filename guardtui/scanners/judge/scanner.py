@@ -23,6 +23,7 @@ from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
 from guardtui.scanners.budget import Budget
+from guardtui.scanners.expense import CallExpense, estimate_expense
 from guardtui.scanners.judge.asking import Judge, first_dialect
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.template import Template, default_template
@@ -111,6 +112,14 @@ class JudgeScanner:
         for row, text in enumerate(prompts.prompts.to_list()):
             known[row] = all(self._kept(model, topic, text, epoch) for model in self._models)
         return known
+
+    def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
+        """Return what a call will use; `used` is what is recorded of calls to this judge."""
+
+        def messages(prompt: str) -> list[dict[str, str]]:
+            return self.template.filled(topic, prompt)
+
+        return estimate_expense(messages, prompts, self.budget, used, len(self._models))
 
     async def scan(
         self,

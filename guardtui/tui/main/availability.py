@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from guardtui.app.next_step_advice import NO_MODEL
 from guardtui.app.preview import needs_all
 from guardtui.app.remote import REMOTE
 from guardtui.app.scan import NO_SCAN, UNDER_WAY
@@ -69,7 +70,7 @@ class Availability:
     def _no_model(self) -> str:
         if self._services.connections.options.judge is not None:
             return ""
-        return "No model is named: start with --model URL#NAME, as for a judge."
+        return NO_MODEL
 
     def _no_sample(self) -> str:
         if self._services.workspace.large is not None:

@@ -23,13 +23,14 @@ from guardtui.tui.widgets.side_panes import CategoriesPane, HistoryPane
 from guardtui.tui.widgets.too_small import SMALLEST, Breakpoints, too_small
 
 BREAKPOINTS: Breakpoints = (
-    [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide"), (160, "-broad")],
+    [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
     [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
 )
 """Classes of the screen by its columns and by its lines.
 
-Narrow or short: one pane at a time. Wide and tall: Topic or Metrics above the results. Wide and
-high: both, side by side. Broad: history, categories and detail beside the results as well.
+Narrow or short: one pane at a time. Medium or only tall: Topic or Metrics above the results, over
+the whole width. Wide and high: both, side by side. Broad: history, categories and detail beside the
+results as well.
 """
 
 STACKED = ("editor", "metrics", "results")
@@ -192,5 +193,7 @@ class Panes:
             self.editor.query(Field).first().focus()
         elif name == "results":
             self.results.table.focus()
+        elif name == "categories":
+            self.categories.focus_list()
         else:
             pane.focus()

@@ -16,6 +16,11 @@ POLL_EVERY = 0.1
 LONG_WAIT = 60.0
 """Seconds of embedding from which on the faster encoder is pointed out."""
 
+_SHORTEST, _LONGEST = 10, 40
+"""Cells of the bar."""
+
+_PADDING = 2
+
 
 class EngineProgress:
     """Shows how far the engine is while it runs."""
@@ -40,13 +45,31 @@ class EngineProgress:
     def _text(self, progress: Progress) -> str:
         elapsed = max(time.monotonic() - self._engine.started, 0.001)
         rate = (progress.done - progress.known) / elapsed  # what was cached took no time
-        width = max(10, min(40, self._window.size.width // 4))
-        filled = int(width * progress.done / max(progress.total, 1))
-        line = f"{progress.phase} {'█' * filled}{'░' * (width - filled)} "
-        line += f"{progress.done}/{progress.total}"
-        if rate > 0 and elapsed > 0.5:
-            remaining = (progress.total - progress.done) / rate
-            line += f"  {rate:.0f}/s  {remaining:.0f} s left, once"
-            if remaining > LONG_WAIT and self._engine.scanner.encoder_name != "static":
-                line += "  (F9: the static encoder needs seconds)"
-        return line
+        remaining = (progress.total - progress.done) / rate if rate > 0 and elapsed > 0.5 else None
+        slow = self._engine.scanner.encoder_name != "static"
+        return progress_text(
+            progress, rate, remaining, slow=slow, width=self._window.size.width - _PADDING
+        )
+
+
+def progress_text(
+    progress: Progress, rate: float, remaining: float | None, *, slow: bool, width: int
+) -> str:
+    """Return the line for so many cells: the bar gives way to words, these to a shorter hint.
+
+    `remaining` is in seconds, None while it is not known; `slow` says that another encoder would
+    be faster.
+    """
+    counts = f"{progress.done}/{progress.total}"
+    hints = [""]
+    if remaining is not None:
+        counts += f"  {rate:.0f}/s  {remaining:.0f} s left, once"
+        if remaining > LONG_WAIT and slow:
+            hints = ["  (F9: the static encoder needs seconds)", "  (F9: faster)", ""]
+    for hint in hints:
+        room = width - len(f"{progress.phase}  {counts}{hint}")
+        if room >= _SHORTEST:
+            break
+    cells = max(_SHORTEST, min(_LONGEST, width // 4, room))
+    filled = int(cells * progress.done / max(progress.total, 1))
+    return f"{progress.phase} {'█' * filled}{'░' * (cells - filled)} {counts}{hint}"

@@ -52,13 +52,13 @@ from guardtui.tui.screens.next_steps import NextStepFeature
 from guardtui.tui.screens.panel import PanelFeature
 from guardtui.tui.screens.prompt_set import PromptSetFeature
 from guardtui.tui.screens.refining import Refining
-from guardtui.tui.screens.suggesting import Suggestions
 from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.trials import TrialsFeature
 from guardtui.tui.screens.trying_wordings import TryingWordings
 from guardtui.tui.screens.whole_set import WholeSetFeature
+from guardtui.tui.widgets.category_list import CategoryList
 from guardtui.tui.widgets.editor import Field
 from guardtui.tui.widgets.frame_table import FrameTable
 from guardtui.tui.widgets.too_small import classes_for
@@ -144,7 +144,6 @@ class MainScreen(Screen[None]):
             ThresholdFeature(services, window),
             Refining(services, window),
             NextStepFeature(services, window),
-            Suggestions(services, window),
             TryingWordings(services, window),
             PromptSetFeature(services, window),
             panel,
@@ -185,8 +184,8 @@ class MainScreen(Screen[None]):
         scans = self.services.scans
         if scans.under_way:
             return ("pause_scan", "stop_scan") if scans.scanning else ("stop_scan",)
-        stopped = self.state.scan is not None and self.state.scan.stopped is not None
-        return ("scan_missing",) if stopped and not scans.missing_refusal else ()
+        action = self.scanning.resume_action
+        return (action,) if action else ()
 
     @property
     def footer_without(self) -> tuple[str, ...]:
@@ -333,6 +332,11 @@ class MainScreen(Screen[None]):
     @on(FrameTable.RowActivated)
     def row_activated(self) -> None:
         self.panes.show("detail")
+
+    @on(CategoryList.Chosen)
+    def category_chosen(self, event: CategoryList.Chosen) -> None:
+        self.panes.show("results")
+        self.panes.results.show_category(event.name)
 
     @on(messages.DetailLeft)
     def detail_left(self) -> None:

@@ -13,13 +13,11 @@ from guardtui.domain.metrics import metrics_by_group
 from guardtui.session.history import Entry, recorded_history
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.pages import category_lines
 from guardtui.tui.screens.history_text import chart_text, entry_line, head_line
 
 CHART_LINES = 4
 
 _NO_HISTORY = "No iterations yet: Keep and Discard record one each, and so does every scan."
-_NO_CATEGORIES = "The prompt set has no column named category."
 
 
 class Side:
@@ -51,11 +49,10 @@ class Side:
         evaluation, prompts = state.evaluation, state.evaluated
         column = None if prompts is None else prompts.category_column
         if evaluation is None or prompts is None or column is None:
-            self._window.panes.categories.show(lambda width: Text(_NO_CATEGORIES, "$text-muted"))
+            self._window.panes.categories.show({})
             return
         groups, names = prompts.groups(column)
-        categories = metrics_by_group(evaluation.codes, groups, names)
-        self._window.panes.categories.show(lambda width: category_lines(categories))
+        self._window.panes.categories.show(metrics_by_group(evaluation.codes, groups, names))
 
     async def _show_history(self, state: AppState) -> None:
         entries = await asyncio.to_thread(recorded_history, state.iterations)

@@ -11,7 +11,7 @@ from guardtui.app.engine_findings import engine_findings
 from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.metrics import metrics_by_group
+from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.domain.operating_point import FITTED, SHIPPED
 from guardtui.domain.prompt_edit import Add, PromptEdit, Rewrite
 from guardtui.domain.prompts import Finding, check_prompt_set
@@ -22,9 +22,10 @@ from guardtui.session.views import VIEWS, with_view, without_view
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.messages import ViewRemoved, ViewSaved
-from guardtui.tui.pages import category_text, check_text
+from guardtui.tui.pages import check_text
 from guardtui.tui.sample_text import sample_told
-from guardtui.tui.screens.dialogs import ScannerChoice, ScannerDialog, TextPage
+from guardtui.tui.screens.checking import CheckPage
+from guardtui.tui.screens.dialogs import ScannerChoice, ScannerDialog
 
 DRAFT_EVERY = 2.0
 WATCH_EVERY = 2.0
@@ -139,12 +140,17 @@ class EngineSettings:
         body = check_text(violations(state.topic), findings)
         if waiting:
             body.append(f"\nWithout the engine's findings: {waiting}.\n", "bold $text-warning")
+        categories: dict[str, Metrics] = {}
         column = prompts.category_column
         if column is not None and state.evaluation is not None:
-            groups, names = prompts.groups(column)
-            body.append_text(category_text(metrics_by_group(state.evaluation.codes, groups, names)))
+            categories = metrics_by_group(state.evaluation.codes, *prompts.groups(column))
         of = f"the {sample_told(workspace)}" if sample_told(workspace) else "the prompts"
-        await self._window.show(TextPage(f"Check of the definition and {of}", body))
+        body.rstrip()
+        page = CheckPage(f"Check of the definition and {of}", body, categories)
+        category = await self._window.show(page)
+        if category is not None:
+            self._window.panes.show("results")
+            self._window.panes.results.show_category(category)
 
     async def scanner_settings(self) -> None:
         """Ask for the threshold and the encoder, and use them."""

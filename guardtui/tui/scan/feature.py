@@ -9,12 +9,19 @@ from guardtui.app.state import AppState, ScanStatus, StoppedBy
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
+_RESUMING = {
+    "scan": "scans",
+    "scan_missing": "scans what is missing",
+    "check_flips": "goes on with the check",
+}
+"""What a key that goes on from a stopped scan does, by its action."""
+
 
 class Scanning:
     """Starts, pauses and stops scans, and shows `AppState.scan`."""
 
     def __init__(self, services: Services, window: Window) -> None:
-        self._window, self._scans = window, services.scans
+        self._window, self._scans, self._store = window, services.scans, services.store
         scans = services.scans
         self._known = (False, False)
         self.actions: Mapping[str, ActionMethod] = {
@@ -34,9 +41,8 @@ class Scanning:
         stopped = None if new.scan is None else new.scan.stopped
         keys = ""
         if stopped is not None:
-            missing = stopped is StoppedBy.AUTHOR and not self._scans.missing_refusal
-            key = self._window.first_key("scan_missing" if missing else "scan")
-            keys = f"{key} scans what is missing" if missing else f"{key} scans"
+            action = self.resume_action or "scan"
+            keys = f"{self._window.first_key(action)} {_RESUMING[action]}"
         self._window.panes.scan.show(new.scan, keys)
         if stopped is StoppedBy.EDIT and new.scan is not None:
             again = self._window.first_key("scan"), self._window.first_key("undo")
@@ -47,6 +53,16 @@ class Scanning:
             )
         if _keys_of(new.scan) != _keys_of(old.scan):
             self._window.refresh_keys()
+
+    @property
+    def resume_action(self) -> str:
+        """The action that goes on with what the author stopped, a scan or a check; "" without."""
+        scan = self._store.state.scan
+        if scan is None or scan.stopped is not StoppedBy.AUTHOR or self._scans.under_way:
+            return ""
+        if scan.check is not None:
+            return "check_flips"
+        return "" if self._scans.missing_refusal else "scan_missing"
 
     def poll(self) -> None:
         """Read how far the scan is."""

@@ -23,6 +23,7 @@ from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
+from guardtui.tui.results import Picked
 from guardtui.tui.widgets.metrics_panel import number
 
 _LISTED = 200
@@ -30,16 +31,21 @@ _LISTED = 200
 _SHOWN = 90
 
 
-class AgreementDialog(Modal[float | None]):
-    """Gives the threshold to set, or None."""
+class AgreementDialog(Modal[float | Picked | None]):
+    """Gives the threshold to set, the prompts to show in the table, or None."""
 
-    BINDINGS = [("escape,q", "close", "Close"), ("u", "use", "Use the threshold")]
+    BINDINGS = [
+        ("escape,q", "close", "Close"),
+        ("u", "use", "Use the threshold"),
+        ("d", "show_differing", "Show where they differ"),
+    ]
 
     help_pane = "agreement"
 
-    def __init__(self, compared: EngineAgreement) -> None:
+    def __init__(self, compared: EngineAgreement, differing: Picked | None = None) -> None:
+        """`differing` are the prompts on which they differ, None where there are none."""
         super().__init__()
-        self._compared = compared
+        self._compared, self._differing = compared, differing
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
@@ -47,10 +53,12 @@ class AgreementDialog(Modal[float | None]):
             page.border_subtitle = "Esc closes"
             with VerticalScroll():
                 yield Static(themed(agreement_text(self._compared)), markup=False)
-            if isinstance(self._compared.fitted, ThresholdFit):
-                with Horizontal(classes="buttons"):
+            with Horizontal(classes="buttons"):
+                if isinstance(self._compared.fitted, ThresholdFit):
                     yield Button(Text("Use that threshold (u)"), id="use", compact=True)
-                    yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
+                if self._differing is not None:
+                    yield Button(Text("Show these prompts (d)"), id="differing", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -59,6 +67,8 @@ class AgreementDialog(Modal[float | None]):
     def pressed(self, event: Button.Pressed) -> None:
         if event.button.id == "use":
             self.action_use()
+        elif event.button.id == "differing":
+            self.action_show_differing()
         else:
             self.dismiss(None)
 
@@ -67,6 +77,11 @@ class AgreementDialog(Modal[float | None]):
         fitted = self._compared.fitted
         if isinstance(fitted, ThresholdFit):
             self.dismiss(fitted.threshold)
+
+    def action_show_differing(self) -> None:
+        """Take the prompts on which the two differ, where there are any."""
+        if self._differing is not None:
+            self.dismiss(self._differing)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -132,25 +147,32 @@ class AgreementFeature:
         """Nothing of it is in sight."""
 
     async def show_agreement(self) -> None:
-        """Show how well the engine predicts the scan, and use the threshold fitted to it."""
+        """Show how well the engine predicts the scan; set what is fitted to it, or show rows."""
         services, scanner = self._services, self._services.engine.scanner
         scan = services.scans.standing_scan() or services.scans.last_scan()
         if scan is None:
             self._window.notify("No guardrail has judged anything here yet: scan first.")
             return
+        prompts = services.workspace.prompts
         try:
             compared = await asyncio.to_thread(
                 compare_with_engine,
                 services.engine,
                 scan,
-                services.workspace.prompts,
+                prompts,
                 listed=_LISTED,
                 changes=describe_changes(scan.topic, services.session.topic),
             )
         except ScannerError as error:
             self._window.notify(str(error), severity="error")
             return
-        threshold = await self._window.show(AgreementDialog(compared))
+        rows = compared.agreement.differ
+        differing = Picked(f"{compared.who} ≠ engine", prompts.keys[rows]) if len(rows) else None
+        threshold = await self._window.show(AgreementDialog(compared, differing))
+        if isinstance(threshold, Picked):
+            self._window.panes.show("results")
+            self._window.panes.results.pick(threshold)
+            return
         if threshold is None:
             return
         source = f"fitted to {compared.who}"

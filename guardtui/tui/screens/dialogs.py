@@ -131,11 +131,13 @@ class LineDialog(Modal[str | None]):
 class TextPage(Modal[None]):
     """A page of text to read; Escape, q or the key that opened it close it."""
 
-    BINDINGS = [("escape,q,enter,f1,f6", "close", "Close")]
+    BINDINGS = [("escape,q,enter,f1", "close", "Close")]
 
-    def __init__(self, title: str, body: Text) -> None:
+    def __init__(self, title: str, body: Text, help_pane: str = "page") -> None:
+        """`help_pane` is the help that says what the page shows."""
         super().__init__()
         self._title, self._body = title, body
+        self.help_pane = help_pane
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="page") as page:

@@ -24,9 +24,9 @@ class FlipDialog(Modal[ScanChoice | None]):
     """Shows what a check would change and cost, before anything is sent; takes how far it goes."""
 
     BINDINGS = [
-        ("escape", "close", "Leave"),
+        ("escape", "close", "Cancel"),
         ("g", "choose('all')", "Check"),
-        ("s", "choose('as-is')", "As it is"),
+        ("s", "choose('as-is')", "Without applying"),
         ("o", "choose('other')", "Ask the other one"),
     ]
 
@@ -41,7 +41,7 @@ class FlipDialog(Modal[ScanChoice | None]):
         who = scan.who if scan.judge else "AIRS"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Check the likely flips with {who}"
-            dialog.border_subtitle = "Esc leaves, nothing is sent"
+            dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)), markup=False)
             yield Label(
@@ -59,22 +59,21 @@ class FlipDialog(Modal[ScanChoice | None]):
                 first = "Apply and check (g)" if scan.changes else "Check (g)"
                 yield Button(Text(first), id="all", variant="primary", compact=True)
                 if scan.changes:
-                    yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                    yield Button(Text("Without applying (s)"), id="as-is", compact=True)
                 if scan.other:
                     yield Button(Text(f"{scan.other} (o)"), id="other", compact=True)
-                yield Button(Text("Leave (Esc)"), id="leave", compact=True)
+                yield Button(Text("Cancel (Esc)"), id="leave", compact=True)
 
     def _cost(self, calls: int) -> str:
         """Return what it costs at most, where so many calls are allowed."""
-        plan = self._plan
-        words = f"In doubt: {cost_text(plan.scan.cost, plan.doubtful, plan.known)}"
+        plan, cost = self._plan, self._plan.scan.cost
+        words = f"In doubt: {cost_text(cost, plan.doubtful, plan.known)}."
+        if cost.expense is None:
+            return words
         most = min(calls, plan.calls)
-        if plan.call_cost is not None:
-            words += (
-                f"; {count_text(most, 'call')} cost about {most * plan.call_cost:.4g}, as calls "
-                "have so far"
-            )
-        return f"{words}."
+        if 0 < most < plan.calls:
+            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
+        return words
 
     def on_mount(self) -> None:
         self.query_one("#all", Button).focus()

@@ -99,4 +99,4 @@ class ForecastTrustFeature:
             index: iteration.number for index, iteration in enumerate(services.session.iterations)
         }
         text = trust_text(trust, numbers)
-        await self._window.show(TextPage("How right forecasts were", text))
+        await self._window.show(TextPage("How right forecasts were", text, "forecast_trust"))

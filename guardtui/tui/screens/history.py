@@ -225,7 +225,9 @@ class HistoryDialog(Modal[HistoryRequest | None]):
             return comparison_text(before, after, _compared(before, after), self._prompts)
 
         text = await asyncio.to_thread(work_out)
-        await self.app.push_screen_wait(TextPage(f"{before.name} and {after.name}", text))
+        await self.app.push_screen_wait(
+            TextPage(f"{before.name} and {after.name}", text, "comparison")
+        )
 
     def action_pin(self) -> None:
         """Make the highlighted iteration the baseline."""

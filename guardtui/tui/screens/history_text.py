@@ -54,21 +54,22 @@ _COLUMNS = (
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
     _Column("scanner", 9, 96),
-    _Column("time", 13),
+    _Column("time", 12),
+    _Column("zone", 6, 72),
 )
 
 
 def local_time(created: str) -> str:
-    """Return an ISO 8601 time as date and minute of the local time zone; without a zone it is UTC.
+    """Return an ISO 8601 time as local date, minute and zone; without a zone it is UTC.
 
-    What is no such time is returned as it is, in at most 16 characters; "" stays "".
+    An invalid time is returned as it is, in at most 16 characters; "" stays "".
     """
     try:
         moment = datetime.fromisoformat(created)
         local = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone()
     except (OverflowError, ValueError):
         return display_start(created, 16)
-    return local.strftime("%Y-%m-%d %H:%M")
+    return local.strftime("%Y-%m-%d %H:%M %Z")
 
 
 def chart_text(entries: Sequence[Entry], height: int, width: int, cursor: int) -> Text:
@@ -119,7 +120,7 @@ def head_line(width: int) -> Text:
 
 def entry_line(entry: Entry, width: int, *, marked: bool, marks: Collection[str] = ()) -> Text:
     """One line of the list, for `width` cells; the edit stands last and may be cut by the list."""
-    style = _STYLES.get(entry.decision, "")
+    style, created = _STYLES.get(entry.decision, ""), local_time(entry.created)
     cells = {
         "": ("●" if marked else "", "bold"),
         "#": (entry.name, "bold"),
@@ -131,7 +132,8 @@ def entry_line(entry: Entry, width: int, *, marked: bool, marks: Collection[str]
         "TPR": (number(entry.true_positive_rate), ""),
         "TNR": (number(entry.true_negative_rate), ""),
         "scanner": (display_start(entry.scanner, 8), "$text-muted"),
-        "time": (local_time(entry.created)[5:], "$text-muted"),
+        "time": (created[5:16], "$text-muted"),
+        "zone": (created[17:22], "$text-muted"),
     }
     line = Text()
     for column in _columns(width):

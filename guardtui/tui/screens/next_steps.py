@@ -12,6 +12,7 @@ from guardtui.app.next_steps import NextStep, NextSteps, StepKind, gain_text
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.tui.actions import action_named, first_key, menu_paths
 from guardtui.tui.main.feature import ActionMethod
@@ -38,6 +39,11 @@ _EXPLAINED = {
         "With so few prompts any figure may be chance, and so may every gain. Write prompts as "
         "your users do, of both kinds, and some that nearly belong.\n"
     ),
+    StepKind.ASK_MODEL: (
+        "The model is shown the definition and half of the mistakes at most, in one call. What it "
+        "proposes is measured as all edits are, without the prompts that it was shown; wordings "
+        "that help for certain join this list.\n"
+    ),
 }
 
 
@@ -58,6 +64,7 @@ class NextStepList(EditList[NextStep]):
                 f"prompts, with {CONFIDENCE:.0%} intervals."
             )
             notes += result.rows.notes
+        notes += steps.notes
         super().__init__([(step, step_line(step)) for step in steps.steps], notes)
         self._steps = steps
 
@@ -76,7 +83,10 @@ def step_line(step: NextStep) -> Text:
 def step_text(here: Topic, step: NextStep) -> Text:
     """All there is to say of a step."""
     if step.proposal is not None:
-        return proposal_text(here, step.proposal)
+        text = proposal_text(here, step.proposal)
+        if step.proposal.why:
+            text.append(f"\nThe model: {display_start(step.proposal.why, 400)}\n", "italic")
+        return text
     return Text(f"{step.detail}\n" if step.detail else _EXPLAINED[step.kind])
 
 
@@ -89,6 +99,7 @@ class NextStepFeature:
         self.actions: Mapping[str, ActionMethod] = {
             "take_next_step": window.action(self.take_best),
             "next_steps": window.action(self.choose),
+            "suggest": window.action(self.ask_model),
         }
 
     def state_changed(self, old: AppState, new: AppState) -> None:
@@ -130,6 +141,11 @@ class NextStepFeature:
         if chosen is not None:
             await self._take(steps, chosen)
 
+    async def ask_model(self) -> None:
+        """Ask the model for wordings, and offer the steps with those that help."""
+        if await self._services.next_steps.ask_model():
+            await self.choose()
+
     async def _ready(self) -> NextSteps | None:
         """The steps of the definition as it is; without any the author is told why."""
         await self._services.editing.finish_typing()
@@ -153,6 +169,8 @@ class NextStepFeature:
             self._window.notify(
                 "Label more prompts like these: I adds one like the selected one, Esc shows all."
             )
+        elif step.kind is StepKind.ASK_MODEL:
+            await self.ask_model()
         else:
             self._window.panes.show("results")
             self._window.notify("i in the results adds a prompt.")

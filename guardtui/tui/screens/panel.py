@@ -128,7 +128,7 @@ class SightDialog(Modal[str | None]):
         room = self.app.size.width - _PAGE_CELLS
         body = await asyncio.to_thread(reasons_text, sight, key, explanation, room)
         if self.is_current:
-            self.app.push_screen(TextPage("What each scanner says", body))
+            self.app.push_screen(TextPage("What each scanner says", body, "one_prompt"))
 
 
 class PanelDialog(SightDialog, Listing):

@@ -46,7 +46,7 @@ class PromptSetDialog(Modal[Picked | None]):
         ("2", "page('duplicates')", "Near-duplicates"),
         ("3", "page('next')", "Label next"),
         ("tab,right", "turn(1)", "Next page"),
-        ("shift+tab,left", "turn(-1)", "Page before"),
+        ("shift+tab,left", "turn(-1)", "Previous page"),
         ("escape,q", "close", "Close"),
     ]
     help_pane = "prompt_set"

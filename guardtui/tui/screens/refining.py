@@ -60,10 +60,10 @@ NO_EDITS = (
 class ProposalList(EditList[Proposal]):
     """Measured edits, the best first; `prompts` are the texts of the prompt set, String [N]."""
 
-    BINDINGS = [("r", "rows", "Its rows")]
+    BINDINGS = [("r", "rows", "Its prompts")]
 
     TITLE_TEXT = "What to change next"
-    KEYS_TEXT = "Enter takes it into the editor · r its rows · Esc closes"
+    KEYS_TEXT = "Enter takes it into the editor · r shows its prompts · Esc closes"
 
     help_pane = "proposals"
 
@@ -95,7 +95,7 @@ class ProposalList(EditList[Proposal]):
                 text.append(f"  {display_start(self._prompts[row], _SHOWN)}\n")
             if len(rows) > _ROWS:
                 text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
-        self.app.push_screen(TextPage("Prompts that would change", text))
+        self.app.push_screen(TextPage("Prompts that would change", text, "changed_prompts"))
 
 
 def proposal_line(one: Proposal) -> Text:

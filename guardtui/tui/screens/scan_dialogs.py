@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Label, Static
 
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
+from guardtui.domain.figures import count_text
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
@@ -20,14 +21,17 @@ from guardtui.tui.widgets.scan_pane import duration
 def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
     """Return what a scan of so many prompts costs, of which so many are cached."""
     calls = cost.calls(prompts, known)
-    words = f"{prompts} prompts: {known} known, {calls} call{'s' * (calls != 1)}"
+    words = f"{count_text(prompts, 'prompt')}: {known} known, {count_text(calls, 'call')}"
+    if cost.expense is not None and cost.expense.models > 1:
+        words += f" to each of {cost.expense.models} models"
     if calls and cost.rate:
         words += f", about {duration(calls / cost.rate)}"
-    return words
+    expense = "" if cost.expense is None else cost.expense.text(calls)
+    return f"{words}; {expense}" if expense else words
 
 
 def plan_text(plan: ScanPlan) -> Text:
-    """Return where a scan asks, what it changes there, and what is doubtful about that."""
+    """Return where a scan asks, what it changes there, what is doubtful, and what a cost means."""
     text = Text(display_text(plan.place))
     if plan.judge:
         text.append("\nEach prompt is sent to the model, with the definition as it is here.")
@@ -45,6 +49,8 @@ def plan_text(plan: ScanPlan) -> Text:
             text.append(f"\n  + {display_text(change)}")
     for warning in plan.warnings:
         text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
+    if plan.cost.expense is not None:
+        text.append(f"\n{plan.cost.expense.basis}", "$text-muted")
     return text
 
 
@@ -54,7 +60,7 @@ class ScanDialog(Modal[ScanChoice | None]):
     BINDINGS = [
         ("escape", "close", "Close"),
         ("l", "choose('likely')", "Likely changes only"),
-        ("s", "choose('as-is')", "As it is"),
+        ("s", "choose('as-is')", "Without applying"),
         ("g", "choose('all')", "Scan"),
         ("o", "choose('other')", "Ask the other one"),
         ("t", "turn_agreed", "Without asking"),
@@ -79,9 +85,6 @@ class ScanDialog(Modal[ScanChoice | None]):
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(plan)), markup=False)
             yield Label(cost_text(cost, cost.prompts, cost.known), markup=False)
-            if cost.tokens:
-                price = f" for {cost.money:.4g}" if cost.money else ""
-                yield Label(f"About {cost.tokens:,} tokens{price}", markup=False)
             if cost.likely < cost.prompts:
                 likely = cost_text(cost, cost.likely, cost.likely_known)
                 yield Label(f"Likely changes only: {likely}", markup=False)
@@ -93,7 +96,7 @@ class ScanDialog(Modal[ScanChoice | None]):
                 if cost.likely < cost.prompts:
                     yield Button(Text("Likely changes (l)"), id="likely", compact=True)
                 if plan.changes:
-                    yield Button(Text("As it is (s)"), id="as-is", compact=True)
+                    yield Button(Text("Without applying (s)"), id="as-is", compact=True)
                 if plan.other:
                     yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
                 yield Button(Text("Cancel (Esc)"), id="leave", compact=True)

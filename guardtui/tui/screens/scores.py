@@ -22,7 +22,7 @@ from guardtui.files.problems import FileError
 from guardtui.session.graders import ScoreError
 from guardtui.session.score_run import JudgeResult
 from guardtui.tui import score_choices
-from guardtui.tui.actions import ACTIONS, SCORES, SCREEN, TABLE, bindings
+from guardtui.tui.actions import ACTIONS, SCORES, SCREEN, TABLE, action_named, bindings
 from guardtui.tui.content import themed
 from guardtui.tui.keymap import SHARED
 from guardtui.tui.messages import DetailLeft
@@ -80,6 +80,7 @@ class ScoresScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(SCORES),
         *(one.binding for one in ACTIONS if one.name in SHARED),
+        *filter(None, [action_named("open_menu").letter_binding]),
     ]
     help_pane = "score_rows"
 
@@ -151,6 +152,9 @@ class ScoresScreen(Screen[None]):
 
     async def action_show_help(self) -> None:
         await self.app.run_action("show_help")
+
+    async def action_open_menu(self) -> None:
+        await self.app.run_action("open_menu")
 
     async def action_jump(self) -> None:
         await self.app.run_action("jump")

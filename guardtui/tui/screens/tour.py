@@ -114,7 +114,7 @@ class TourBox(Vertical):
         self._buttons = (
             Button("← Previous (alt+←)", id="tour-back", compact=True),
             Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
-            Button("Leave (Esc)", id="tour-leave", compact=True),
+            Button("Close (Esc)", id="tour-leave", compact=True),
         )
         for button in self._buttons:
             button.can_focus = False
@@ -182,7 +182,7 @@ TOUR_BINDINGS: list[BindingType] = [
     Binding("alt+right,alt+n", "tour_step(1)", "Next step", show=False, priority=True),
     Binding("alt+left,alt+w", "tour_step(-1)", "Step before", show=False, priority=True),
     # Not before what has the focus: the filter is left by the same key.
-    Binding("escape", "leave_tour", "Leave the tour", show=False),
+    Binding("escape", "leave_tour", "Close the tour", show=False),
 ]
 """Keys of the screen while it is toured."""
 

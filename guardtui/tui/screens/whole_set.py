@@ -301,7 +301,7 @@ class WholeSetDialog(Modal[None], Listing):
             pass  # the verdict is there all the same
         body, _ = detail_text(detail, self.app.size.width - _PAGE_CELLS, marked=True)
         if self.is_current:
-            self.app.push_screen(TextPage("A prompt of the large set", body))
+            self.app.push_screen(TextPage("A prompt of the large set", body, "one_prompt"))
 
     # --- reports, and leaving ---------------------------------------------------------------
 

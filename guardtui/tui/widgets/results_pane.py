@@ -63,7 +63,7 @@ class ResultsPane(Vertical):
         self._asked_for_all = False
         self._views: tuple[SavedView, ...] = ()
         self._touched: str | None = None
-        self._group_before = "mistakes"
+        self._group_before: str | None = None
         self._bar = FilterBar()
         self._filter = FilterLine(HINT, "search", "filter", self._parse)
         self._input = self._filter.input
@@ -111,6 +111,7 @@ class ResultsPane(Vertical):
             self._asked_for_all = True
             self._filter.write("")
             self._filter.hide()
+            self._group_before = None
             self._ask(filter="all", category=None, search="", picked=None)
             return
         self._wanted = None
@@ -153,12 +154,24 @@ class ResultsPane(Vertical):
 
     def pick(self, picked: Picked) -> None:
         """Leave only these prompts, all of them, until Escape brings back the group of before."""
-        if self.view.picked is None:
+        self._ask_for_all(picked, None)
+
+    def show_category(self, name: str) -> None:
+        """Leave only the prompts of a category, all of them, until Escape takes it away."""
+        self._ask_for_all(None, name)
+
+    def _ask_for_all(self, picked: Picked | None, category: str | None) -> None:
+        if self._group_before is None:
             self._group_before = self.view.filter
         self._filter.write("")
         self._filter.understood()
-        self._ask(picked=picked, filter="all", category=None, search="")
+        self._ask(picked=picked, category=category, filter="all", search="")
         self.table.focus()
+
+    def _back_to_group(self) -> str:
+        """Return the group of before; an author who chose another one meanwhile stays there."""
+        before, self._group_before = self._group_before, None
+        return self.view.filter if before is None or self.view.filter != "all" else before
 
     # --- what is remembered ---------------------------------------------------------------
 
@@ -313,6 +326,7 @@ class ResultsPane(Vertical):
         self._filter.write(saved.search)
         # A line may name a column that this prompt set does not have: it is pointed at then.
         understood = self._filter.understood()
+        self._group_before = None
         self._ask(
             filter=saved.filter if saved.filter in FILTERS else "mistakes",
             category=saved.category,
@@ -336,11 +350,11 @@ class ResultsPane(Vertical):
         elif self._input.display:
             self._leave_search()
         elif self.view.category is not None:
-            self._ask(category=None)
+            # A category within what was picked leaves that as it is.
+            back = self.view.filter if self.view.picked is not None else self._back_to_group()
+            self._ask(category=None, filter=back)
         elif self.view.picked is not None:
-            # An author who chose another group meanwhile stays there.
-            back = self._group_before if self.view.filter == "all" else self.view.filter
-            self._ask(picked=None, filter=back)
+            self._ask(picked=None, filter=self._back_to_group())
         else:
             raise SkipAction  # nothing to take off: the screen may have a step to go back
 

@@ -13,6 +13,9 @@ from guardtui.tui.content import themed
 _NARROW = 100
 """Columns below which words are left out."""
 
+_AROUND = 4
+"""Cells of the line's padding, and between words and keys."""
+
 
 class ScanPane(Static):
     """Hidden while there is nothing to tell."""
@@ -24,8 +27,11 @@ class ScanPane(Static):
         """Tell this, and which key goes on from here; None hides the line."""
         self.set_class(state is not None, "told")
         if state is not None:
-            text = scan_text(state, self.app.size.width)
+            width = self.app.size.width
+            text = scan_text(state, width)
             if keys:
+                # The key stays in sight, and the words are cut.
+                text.truncate(max(0, width - len(keys) - _AROUND), overflow="ellipsis")
                 text.append(f"  {keys}", "bold $text-accent")
             self.update(themed(text), layout=False)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from guardtui.domain.metrics import Metrics
 from guardtui.tui.content import themed
+from guardtui.tui.widgets.category_list import CategoryList
+
+_NO_CATEGORIES = "The prompt set has no column named category."
 
 
 class HistoryPane(VerticalScroll):
@@ -31,8 +35,8 @@ class HistoryPane(VerticalScroll):
         self._sheet.show(draw)
 
 
-class CategoriesPane(VerticalScroll):
-    """Rates and mistakes of every category."""
+class CategoriesPane(Vertical):
+    """Rates and mistakes of every category; Enter leaves only one in the table."""
 
     BORDER_TITLE = "Categories"
 
@@ -40,14 +44,25 @@ class CategoriesPane(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="categories")
-        self._sheet = Sheet()
+        self._none = Static(_NO_CATEGORIES, classes="none", markup=False)
+        self._list = CategoryList()
 
     def compose(self) -> ComposeResult:
-        yield self._sheet
+        yield self._none
+        yield self._list
 
-    def show(self, draw: Callable[[int], Text]) -> None:
-        """Show a text that is made for so many cells."""
-        self._sheet.show(draw)
+    def show(self, categories: Mapping[str, Metrics]) -> None:
+        """Show these categories, or that there are none."""
+        self.can_focus = not categories
+        self._none.display, self._list.display = not categories, bool(categories)
+        self._list.show(categories)
+
+    def focus_list(self) -> None:
+        """Have keys go to the list, or to the pane where there is none."""
+        if self._list.display:
+            self._list.focus_list()
+        else:
+            self.focus()
 
 
 class Sheet(Static):

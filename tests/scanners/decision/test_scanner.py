@@ -54,7 +54,8 @@ async def test_probabilities_are_the_scores_in_both_formats(tmp_path: Path, api:
     assert (used.calls, used.uncounted) == (len(PROMPTS), 0)
     assert used.cost == pytest.approx(used.input_tokens * 2 / 1e6)
     # Estimated as four characters a token, and some for each question.
-    assert 0.5 < scanner.tokens(TOPIC, prompts) / used.input_tokens < 2
+    expense = scanner.expense(TOPIC, PROMPTS, None)
+    assert 0.5 < expense.tokens(len(PROMPTS)) / used.input_tokens < 2
 
 
 async def test_an_allowed_topic_triggers_for_what_does_not_belong(tmp_path: Path) -> None:
