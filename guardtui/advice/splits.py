@@ -17,8 +17,8 @@ SEARCH_WORDS = ("search", "train", "training", "dev")
 REPORT_WORDS = ("report", "test", "testing", "held-out", "heldout", "validation", "val", "eval")
 """Values of a column `split` whose rows are only reported on."""
 
-_LEAST_SHARE = 0.3
-"""A half that has a smaller share of a class by chance gets some of it by rank of hash instead."""
+_OFF = 0.2
+"""How far a part's share of a class may be off by chance; else it is dealt out by rank of hash."""
 
 _FEW = 10
 _MIX = 0x9E3779B97F4A7C15
@@ -52,8 +52,8 @@ class SplitError(GuardtuiError, ValueError):
     """The prompts cannot be split so that both halves have both classes; the text says why."""
 
 
-def split_prompts(prompts: PromptSet) -> Split:
-    """Halves by the column `split`, or by a hash of each prompt.
+def split_prompts(prompts: PromptSet, share: float = 0.5) -> Split:
+    """Halves by the column `split`, or by a hash of each prompt, a `share` to choose on.
 
     In the column `train` and `search` are chosen on, `test` and `report` reported on (more words:
     `SEARCH_WORDS`, `REPORT_WORDS`; any case); other values are left out and said. By hash a prompt
@@ -61,7 +61,7 @@ def split_prompts(prompts: PromptSet) -> Split:
     too few of one: that class is dealt out by rank, and said. Raises `SplitError`.
     """
     by_column = split_by_column(prompts)
-    return hashed_split(prompts.keys, prompts.expected) if by_column is None else by_column
+    return hashed_split(prompts.keys, prompts.expected, share) if by_column is None else by_column
 
 
 def split_by_column(prompts: PromptSet) -> Split | None:
@@ -86,21 +86,27 @@ def split_by_column(prompts: PromptSet) -> Split | None:
     return _checked(search, report, prompts.expected, f"by the column {column}", notes)
 
 
-def hashed_split(keys: NDArray[np.uint64], expected: NDArray[np.bool_]) -> Split:
-    """Halves by prompt keys (uint64 [N]) and labels (bool [N]); the same for the same prompts."""
+def hashed_split(
+    keys: NDArray[np.uint64], expected: NDArray[np.bool_], share: float = 0.5
+) -> Split:
+    """Split by prompt keys (uint64 [N]) and labels (bool [N]); the same for the same prompts.
+
+    About a `share` of each class is to choose on.
+    """
     # A key is a hash already; its bits are mixed once more, since others order by the key itself.
     mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(_MIX)
-    search = (mixed >> np.uint64(63)).astype(bool)
+    search = mixed >= np.uint64(round((1 - share) * 2**64))
     notes = []
     for label, what in ((True, "belong"), (False, "do not belong")):
         rows = np.flatnonzero(expected == label)
-        share = float(search[rows].mean()) if len(rows) else 0.5
-        if len(rows) > 1 and not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
+        here = float(search[rows].mean()) if len(rows) else share
+        if len(rows) > 1 and abs(here - share) > _OFF:
             ranked = rows[np.argsort(mixed[rows], kind="stable")]
-            search[ranked] = np.arange(len(ranked)) % 2 == 0
+            steps = np.ceil(np.arange(len(ranked) + 1) * share)
+            search[ranked] = np.diff(steps) > 0
             notes.append(
                 f"only {len(rows)} prompts {what}: they were dealt out evenly, and may change "
-                "halves when rows are added"
+                "sides when rows are added"
             )
     return _checked(search, ~search, expected, "by a hash of each prompt", notes)
 
@@ -117,9 +123,9 @@ def _checked(
             count = int(np.count_nonzero(half & (expected == label)))
             if count == 0:
                 raise SplitError(
-                    f"the half {name} ({source}) has no prompts that {what} to the topic: "
+                    f"the part {name} ({source}) has no prompts that {what} to the topic: "
                     "add some, or deal the rows out with a column split (train, test)"
                 )
             if count < _FEW:
-                notes.append(f"the half {name} has only {count} prompts that {what} to the topic")
+                notes.append(f"the part {name} has only {count} prompts that {what} to the topic")
     return Split(search, report, source, tuple(notes))

@@ -1,4 +1,4 @@
-"""Which remote guardrail the session uses: a security profile of AIRS, or a judge."""
+"""Which remote guardrail the session uses: a profile of AIRS, a judge, or a decision model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from guardtui.app.guardrail_choice import (
+    MODELS,
     SETTING,
     GuardrailChoice,
     Kind,
@@ -15,7 +16,7 @@ from guardtui.app.guardrail_choice import (
 )
 from guardtui.app.ports import Author, Choose, Severity
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.remote import AIRS, JUDGE, RemoteOptions, profile_names
+from guardtui.app.remote import AIRS, ModelOptions, RemoteOptions, profile_names
 from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.guardrail import remote_name
@@ -23,7 +24,6 @@ from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.session.store import SessionStore, StoreError
 
 NEEDS_ACCOUNT = (
@@ -53,7 +53,7 @@ class Connections:
         self._asks_airs = False
         self._only_chosen = False
         self._chosen: Kind | None = None
-        self._judge_identity = ""
+        self._model_identity = ""
         self._remembered_choice = self._read_choice()
         if self._remembered_choice is not None and not self._named_by_flags:
             kind = self._remembered_choice.kind
@@ -73,15 +73,15 @@ class Connections:
         self._publish()
 
     @property
-    def judge(self) -> JudgeOptions | None:
-        """The judge that scans use; None where they use AIRS, or nothing."""
+    def model(self) -> ModelOptions | None:
+        """The judge or decision model that scans use; None where they use AIRS, or nothing."""
         other = self._asks_airs or self._chosen is Kind.ENGINE
-        return None if other else self._options.judge
+        return None if other else self._options.model
 
     @property
     def asked_name(self) -> str:
         """Name of the scanner that scans use."""
-        return AIRS if self.judge is None else JUDGE
+        return AIRS if self.model is None else self.model.scanner_name
 
     @property
     def who(self) -> str:
@@ -95,8 +95,8 @@ class Connections:
 
     @property
     def is_named(self) -> bool:
-        """Whether a profile or a judge is configured."""
-        return self._connection is not None or self.judge is not None
+        """Whether a profile or a model is configured."""
+        return self._connection is not None or self.model is not None
 
     @property
     def in_effect(self) -> InEffect | None:
@@ -108,8 +108,8 @@ class Connections:
         """What judges besides the engine; None where nothing is configured."""
         if self._chosen is not None:
             return self._chosen
-        if self.judge is not None:
-            return Kind.JUDGE
+        if self.model is not None:
+            return Kind(self.model.scanner_name)
         return Kind.AIRS if self._connection is not None or not self.refusal else None
 
     @property
@@ -122,11 +122,11 @@ class Connections:
         """Why no guardrail can be asked before one is chosen; "" where one can."""
         if self._chosen is Kind.ENGINE:
             return "This topic is measured by the embedded engine only."
-        if self.judge is not None or self._connection is not None:
+        if self.model is not None or self._connection is not None:
             return ""
         before = self._remembered_choice
         offered = self._chosen is None and not self._named_by_flags
-        if offered and before is not None and before.kind is Kind.JUDGE:
+        if offered and before is not None and before.kind in MODELS:
             return "This topic was judged by a model before: use it again, or choose another one."
         try:
             settings = self._options.settings()
@@ -137,7 +137,7 @@ class Connections:
 
     @property
     def _named_by_flags(self) -> bool:
-        return self._options.judge is not None or bool(self._options.flags.get("profile"))
+        return self._options.model is not None or bool(self._options.flags.get("profile"))
 
     def _read_choice(self) -> GuardrailChoice | None:
         with contextlib.suppress(StoreError):  # said when something is written
@@ -154,11 +154,14 @@ class Connections:
             settings = options.settings()
             if settings.profile:
                 connection = options.connect(settings, settings.profile)
-        elif choice.kind is Kind.JUDGE and options.judge is not None:
+        elif options.decision is not None and choice.kind is Kind.DECISION:
+            # Which model answers is known only when it has.
+            identity = f"decision, {inert(options.decision.model.name)[:60]}"
+        elif options.judge is not None and choice.kind is Kind.JUDGE:
             identity = options.judge.scanner().settings.identity
         self._options, self._chosen = options, choice.kind
         self._asks_airs = choice.kind is Kind.AIRS
-        self._judge_identity, self._only_chosen = identity, False
+        self._model_identity, self._only_chosen = identity, False
         self._remembered_choice = choice
         with problems_shown(self._author):
             self._sessions.update_settings(write_choice(choice))
@@ -171,7 +174,7 @@ class Connections:
         if settings.name != self._chosen.value:
             return False
         connection = self._connection
-        identity = self._judge_identity
+        identity = self._model_identity
         if self._chosen is Kind.AIRS:
             identity = "" if connection is None else f"profile {inert(connection.profile)}"
         # What follows in an identity are details, such as epochs.
@@ -188,15 +191,15 @@ class Connections:
         self._publish()
 
     def swap(self) -> None:
-        """Use AIRS instead of the judge from now on, or the other way round."""
+        """Use AIRS instead of the models from now on, or the other way round."""
         self._asks_airs = not self._asks_airs
         self._chosen = None
         self._publish()
 
     def _publish(self) -> None:
         known = None
-        if self.judge is not None:
-            known = Connection(self.who, self.judge.place)
+        if self.model is not None:
+            known = Connection(self.who, self.model.place)
         elif self._connection is not None and self._chosen is not Kind.ENGINE:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
@@ -275,9 +278,9 @@ class Connections:
         """Whether the author has seen the plan of a scan of this profile. Raises StoreError."""
         return self._remembered(AIRS).get("told") == connection.key
 
-    def was_told_judge(self, judge: JudgeOptions) -> bool:
-        """Whether the author has seen the plan of a scan by this judge. Raises StoreError."""
-        return self._remembered(JUDGE).get("told") == judge.place
+    def was_told_model(self, model: ModelOptions) -> bool:
+        """Whether the author has seen the plan of a scan by this model. Raises StoreError."""
+        return self._remembered(model.scanner_name).get("told") == model.place
 
     def remember(self, connection: AirsConnection, *, agreed: bool) -> None:
         """Remember the profile, and whether to deploy to it without asking from now on."""
@@ -291,9 +294,9 @@ class Connections:
         )
         self.settle()
 
-    def remember_judge(self, judge: JudgeOptions) -> None:
-        """Remember that the author has seen what a scan by this judge does."""
-        self._keep(JUDGE, {"told": judge.place})
+    def remember_model(self, model: ModelOptions) -> None:
+        """Remember that the author has seen what a scan by this model does."""
+        self._keep(model.scanner_name, {"told": model.place})
 
     def _keep(self, name: str, known: dict[str, str]) -> None:
         with problems_shown(self._author):

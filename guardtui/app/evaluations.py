@@ -52,7 +52,7 @@ class Evaluations:
         if evaluation.prompt_set != prompts.fingerprint:
             return
 
-        fit = self._store.state.fit
+        fit = self._store.state.fit_for(evaluation.settings)
 
         def work_out() -> tuple[Comparison | None, PartialRates | None, float | None]:
             comparison = None

@@ -1,4 +1,4 @@
-"""Whether a guardrail answers: a harmless prompt to AIRS, or two plain prompts to a judge."""
+"""Whether a guardrail answers: a harmless prompt to AIRS, or two plain prompts to a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from guardtui.app.facts import Fact
+from guardtui.app.remote import ModelOptions
+from guardtui.domain.guardrail import remote_subject
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.errors import ServiceError
@@ -15,7 +17,6 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.probe import scan_probe
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.judge.attacks import TOPIC, Attack, attacks
-from guardtui.scanners.judge.options import JudgeOptions
 
 JUDGE_REMEDY = "see that the service runs, and that address, name of the model and key are right"
 
@@ -67,23 +68,24 @@ def refusal(error: ServiceError, *, everywhere: bool = False) -> Fact:
     return Fact("scan", "failed", said)
 
 
-async def check_judge(options: JudgeOptions) -> Fact:
-    """Have a judge judge two plain prompts; nothing is read from the cache or written to it."""
+async def check_model(options: ModelOptions) -> Fact:
+    """Have a model judge two plain prompts; nothing is read from the cache or written to it."""
+    name = remote_subject(options.scanner_name).removeprefix("The ")
     plain = [prompt for prompt in attacks() if not prompt.attack]
     try:
         verdicts = await options.scanner().scan(TOPIC, judged_prompts(plain), lambda _: None)
     except ScannerError as error:
-        return Fact("judge", "failed", str(error), JUDGE_REMEDY)
+        return Fact(name, "failed", str(error), JUDGE_REMEDY)
     right = 0
     for row, prompt in enumerate(plain):
         answer = Triggered(int(verdicts.triggered[row]))
         if answer < Triggered.NO:
-            return Fact("judge", "failed", verdicts.errors.get(row, "no verdict"), JUDGE_REMEDY)
+            return Fact(name, "failed", verdicts.errors.get(row, "no verdict"), JUDGE_REMEDY)
         right += (answer is Triggered.YES) == prompt.belongs
-    told = f"{options.place} answers; it judges {right} of {len(plain)} plain prompts rightly"
+    text = f"{options.place} answers; it judges {right} of {len(plain)} plain prompts rightly"
     if right < len(plain):
-        return Fact("judge", "warning", told, "choose another model, or another template")
-    return Fact("judge", "ok", told)
+        return Fact(name, "warning", text, "choose another model, or another template")
+    return Fact(name, "ok", text)
 
 
 def judged_prompts(known: Sequence[Attack]) -> PromptSet:

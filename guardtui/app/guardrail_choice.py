@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Any
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.domain.errors import GuardtuiError
+from guardtui.http.decisions import Api
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import Registry, registry_path
+from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
 
 SETTING = "guardrail"
@@ -34,6 +36,11 @@ class Kind(StrEnum):
     ENGINE = "engine"
     AIRS = "airs"
     JUDGE = "judge"
+    DECISION = "decision"
+
+
+MODELS = frozenset({Kind.JUDGE, Kind.DECISION})
+"""Kinds that ask models, by their addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,8 @@ class GuardrailChoice:
     """A guardrail without its key.
 
     `region` is a region of AIRS or the URL of its scan endpoint, `models` are written as URL#name
-    with blanks between several, `template` is the path of a judge's template, "" for the shipped.
+    with blanks between several, `template` is the path of a model's template, "" for the shipped,
+    `api` is the format of a decision model.
     """
 
     kind: Kind
@@ -50,6 +58,7 @@ class GuardrailChoice:
     tenant: str = ""
     models: str = ""
     template: str = ""
+    api: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +74,9 @@ class GuardrailRequest:
 class GuardrailOffer:
     """What a dialog begins with: the values, and where each is from, by the field's name.
 
-    `origins` has `airs_key` and `judge_key` where there is a key. `tenants` are those of airs-cli.
-    `problem` is what is wrong with the configuration, `no_keyring` why keys cannot be kept; each ""
-    for nothing.
+    `origins` has `airs_key`, `judge_key` and `decision_key` where there is a key. `tenants` are
+    those of airs-cli. `problem` is what is wrong with the configuration, `no_keyring` why keys
+    cannot be kept; each "" for nothing.
     """
 
     choice: GuardrailChoice
@@ -129,8 +138,8 @@ def offer_of(
             origins["airs_key"] = options.keys.with_keyring(account).origin(account)
     except AirsError as error:
         problem = str(error)
-    choice = _with_judge(choice, options, origins)
-    for name in ("region", "profile", "tenant", "models", "template"):
+    choice = _with_models(choice, options, origins)
+    for name in ("region", "profile", "tenant", "models", "template", "api"):
         if getattr(choice, name):
             origins.setdefault(name, BEFORE)
     return GuardrailOffer(choice, origins, tenants, problem, why_no_keyring())
@@ -161,35 +170,47 @@ def _tenants(options: RemoteOptions) -> tuple[str, ...]:
     return () if path is None else Registry.load(path).names
 
 
-def _with_judge(
+def _with_models(
     choice: GuardrailChoice, options: RemoteOptions, origins: dict[str, str]
 ) -> GuardrailChoice:
-    judge = options.judge
-    models: Sequence[ModelAddress] = ()
-    if judge is not None:
-        source = judge.template.source if judge.template is not None else ""
-        models = judge.models
+    known = options.model
+    models = _in_use(options)
+    kind = choice.kind if choice.kind in MODELS else Kind.JUDGE
+    if known is not None:
+        kind = Kind(known.scanner_name)
+        source = known.template.source if known.template is not None else ""
         choice = replace(choice, models=" ".join(model.full for model in models), template=source)
         origins["models"] = origins["template"] = "in use"
+        if options.decision is not None:
+            choice = replace(choice, api=options.decision.api.value)
     elif choice.models:
         with contextlib.suppress(GuardtuiError):  # said when it is used
             models, options = _models(choice.models, options)
     for model in models:
         if model.key is not None:
-            known = model.key_variable or options.keys.origin(model_account(model))
-            origins.setdefault("judge_key", known or "in use")
+            source = model.key_variable or options.keys.origin(model_account(model))
+            origins.setdefault(f"{kind}_key", source or "in use")
     return choice
+
+
+def _in_use(options: RemoteOptions) -> tuple[ModelAddress, ...]:
+    """Return the models among the options that scans use."""
+    if options.decision is not None:
+        return (options.decision.model,)
+    return () if options.judge is None else options.judge.models
 
 
 def with_choice(options: RemoteOptions, request: GuardrailRequest) -> RemoteOptions:
     """Return the options with the guardrail that is asked for. Blocks: files and the keyring.
 
-    A judge stays among the options where AIRS is chosen: it may be asked instead. Raises
+    Models stay among the options where AIRS is chosen: they may be asked instead. Raises
     GuardrailError, AirsError, ScannerError and AddressError naming what is wrong.
     """
     choice = request.choice
     if choice.kind is Kind.JUDGE:
         return _with_judge_of(_with_model_key(options, request), choice)
+    if choice.kind is Kind.DECISION:
+        return _with_decision_of(_with_model_key(options, request), choice)
     return options if choice.kind is Kind.ENGINE else _with_account(options, request)
 
 
@@ -228,7 +249,7 @@ def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> Remote
     """Add the key that was typed for the models."""
     if not request.key:
         return options
-    allow_http = options.judge is not None and options.judge.allow_http
+    allow_http = options.model is not None and options.model.allow_http
     models = ModelAddress.parse_all(request.choice.models.split(), {}, allow_http=allow_http)
     accounts = set(map(model_account, models))
     if len(accounts) > 1:
@@ -243,7 +264,8 @@ def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> Remote
 
 
 def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
-    from guardtui.scanners.judge.template import TemplateError, load_template
+    from guardtui.scanners.judge.template import load_template
+    from guardtui.scanners.template_file import TemplateError
 
     known = options.judge
     judge = known or JudgeOptions(())
@@ -260,7 +282,30 @@ def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOpt
             ) from error
         judge = replace(judge, template=template)
     judge.scanner()  # says what is wrong with the whole
-    return replace(options, judge=judge)
+    return replace(options, judge=judge, decision=None)
+
+
+def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
+    from guardtui.scanners.decision.template import load_template
+    from guardtui.scanners.template_file import TemplateError
+
+    models, options = _models(choice.models, options)
+    if len(models) > 1:
+        raise GuardrailError("Model: one decision model answers; write one URL#name")
+    known = options.decision or DecisionOptions(models[0])
+    decision = replace(known, model=models[0], api=Api(choice.api or known.api))
+    before = known.template.source if known.template is not None else ""
+    if choice.template != before:
+        try:
+            path = Path(choice.template).expanduser()
+            template = load_template(path) if choice.template else None
+        except TemplateError as error:
+            raise GuardrailError(
+                f"{error}\n  'guardtui decision-template' prints one to start from"
+            ) from error
+        decision = replace(decision, template=template)
+    decision.scanner()  # says what is wrong with the whole
+    return replace(options, decision=decision)
 
 
 def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:
@@ -272,13 +317,12 @@ def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...]
     texts = text.split()
     if not texts:
         raise GuardrailError("Model: write URL#name, for example http://localhost:11434/v1#qwen3")
-    allow_http = options.judge is not None and options.judge.allow_http
+    allow_http = options.model is not None and options.model.allow_http
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
     keys = options.keys
     if not all(map(keys.origin, map(model_account, models))):
         models = ModelAddress.parse_all(texts, options.variables, allow_http=allow_http)
-    judging = () if options.judge is None else options.judge.models
-    used = {model_account(model): model for model in judging if model.key is not None}
+    used = {model_account(model): model for model in _in_use(options) if model.key is not None}
     for index, model in enumerate(models):
         account = model_account(model)
         if model.key is not None or keys.origin(account):
@@ -293,6 +337,6 @@ def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...]
 
 def accounts_of(options: RemoteOptions, kind: Kind) -> list[str]:
     """Return the names under which the key of a guardrail is kept in the keyring."""
-    if kind is Kind.JUDGE and options.judge is not None:
-        return list(dict.fromkeys(map(model_account, options.judge.models)))
+    if kind in MODELS:
+        return list(dict.fromkeys(map(model_account, _in_use(options))))
     return [airs_account(options.configured())] if kind is Kind.AIRS else []

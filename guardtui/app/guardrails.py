@@ -7,6 +7,7 @@ import asyncio
 from guardtui.app.connections import Connections
 from guardtui.app.facts import Fact
 from guardtui.app.guardrail_choice import (
+    MODELS,
     GuardrailError,
     GuardrailOffer,
     GuardrailRequest,
@@ -42,11 +43,11 @@ class Guardrails:
         Raises GuardrailError, AirsError, ScannerError and AddressError naming what is wrong.
         """
         # Imported when needed, with the client of HTTP.
-        from guardtui.app.guardrail_check import check_airs, check_judge
+        from guardtui.app.guardrail_check import check_airs, check_model
 
         options = await asyncio.to_thread(with_choice, self._connections.options, request)
-        if request.choice.kind is Kind.JUDGE and options.judge is not None:
-            return await check_judge(options.judge)
+        if request.choice.kind in MODELS and options.model is not None:
+            return await check_model(options.model)
         if request.choice.kind is Kind.AIRS:
             return await check_airs(options.settings())
         return Fact("engine", "ok", "the embedded engine needs no service")
@@ -71,8 +72,9 @@ class Guardrails:
         connections = self._connections
         if connections.kind is Kind.ENGINE:
             return ""
-        if connections.judge is not None:
-            return f"the judge {connections.judge.place}"
+        if connections.model is not None:
+            kind = "decision model" if connections.kind is Kind.DECISION else "judge"
+            return f"the {kind} {connections.model.place}"
         place = "" if connections.connection is None else f" {connections.connection.place}"
         return f"AIRS{place}"
 

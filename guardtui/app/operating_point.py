@@ -1,4 +1,4 @@
-"""The operating point: the engine's threshold fitted to the labels, kept, and fitted again."""
+"""The operating point: a threshold fitted to the labels, kept, and fitted again."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from guardtui.app.engine import Engine
 from guardtui.app.ports import Author, Jobs
 from guardtui.app.preview import Preview
 from guardtui.app.problems import problems_shown
+from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
@@ -30,8 +31,10 @@ from guardtui.domain.operating_point import (
 from guardtui.domain.prompts import Finding, PromptSet, Severity
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import Report
+from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import kept_path
+from guardtui.session.threshold_fits import DECISION as DECISION_THRESHOLD
 from guardtui.session.threshold_fits import read_fit, write_fit
 from guardtui.session.workspace import Workspace
 
@@ -130,13 +133,14 @@ class OperatingPoint:
         engine: Engine,
         editing: Editing,
         preview: Preview,
+        scans: Scans,
         author: Author,
         jobs: Jobs,
         wanted: Wanted = None,
     ) -> None:
         """`wanted` is the threshold that the app was started with, unless the scanner has it."""
         self._store, self._workspace, self._engine = store, workspace, engine
-        self._editing, self._preview = editing, preview
+        self._editing, self._preview, self._scans = editing, preview, scans
         self._author, self._jobs = author, jobs
         self._wanted = wanted
         self.pending = False
@@ -160,6 +164,9 @@ class OperatingPoint:
         Fitted to their labels, once for a session, unless the author set one.
         """
         workspace, engine = self._workspace, self._engine
+        with problems_shown(self._author):
+            fit = read_fit(await asyncio.to_thread(workspace.store.settings), DECISION_THRESHOLD)
+            self._store.publish(replace(self._store.state, decision_fit=fit))
         prompts, scanner = workspace.prompts, engine.scanner
         belong = int(np.count_nonzero(prompts.expected))
         few = min(belong, len(prompts) - belong) < LABELS_AT_LEAST
@@ -223,8 +230,14 @@ class OperatingPoint:
         return replace(fit, prompts=self._prompts_path)
 
     async def fit_again(self) -> None:
-        """Fit the threshold to the labels at the definition as it is now, and use it."""
+        """Fit the threshold to the labels at the definition as it is now, and use it.
+
+        That of the decision model whose scan is shown, else that of the engine.
+        """
         await self._editing.finish_typing()
+        if (scan := self._scans.decided_scan()) is not None:
+            await self._fit_decisions(scan)
+            return
         if not self._preview.has_all():
             return
         evaluation = await self._preview.complete(self._workspace.session.topic)
@@ -236,10 +249,20 @@ class OperatingPoint:
             self._author.notify(f"The threshold cannot be fitted: {reason}.")
             return
         await self.use(fit)
-        self._author.notify(
-            f"Threshold {threshold_text(fit.threshold)}, fitted to your {fit.labels} labels: "
-            f"coverage {fit.coverage:.3f}, cross-validated {fit.held_out:.3f}."
-        )
+        self._author.notify(_fitted_text(fit))
+
+    async def _fit_decisions(self, scan: Evaluation) -> None:
+        """Fit the threshold of a decision model to the probabilities that its scan brought."""
+        if self._scans.under_way:
+            self._author.notify("A scan is under way: let it end, or stop it first.")
+            return
+        try:
+            fit = await asyncio.to_thread(fit_threshold, scan, THRESHOLD)
+        except ValueError as reason:
+            self._author.notify(f"The threshold cannot be fitted: {reason}.")
+            return
+        self._scans.use_threshold(replace(fit, prompts=self._prompts_path))
+        self._author.notify(_fitted_text(fit))
 
     async def use(self, fit: ThresholdFit) -> None:
         """Use a fit from now on, and keep it for the session."""
@@ -248,3 +271,10 @@ class OperatingPoint:
         self._engine.scanner.use_threshold(fit.threshold, fit.source)
         self._store.publish(replace(self._store.state, fit=fit))
         self._preview.request()
+
+
+def _fitted_text(fit: ThresholdFit) -> str:
+    return (
+        f"Threshold {threshold_text(fit.threshold)}, fitted to your {fit.labels} labels: "
+        f"coverage {fit.coverage:.3f}, cross-validated {fit.held_out:.3f}."
+    )

@@ -32,7 +32,7 @@ from guardtui.session.recorded import RecordedError, has_session, recorded_topic
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
-_KINDS = {"airs": "AIRS", "judge": "a judge"}
+_KINDS = {"airs": "AIRS", "judge": "a judge", "decision": "a decision model"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +65,15 @@ def recorded_guardrail(
 ) -> RecordedGuardrail:
     """Find a guardrail in the session of a topic file: the one that answered last.
 
-    `scanner` is `airs` or `judge`, `part` a part of the guardrail's identity (profile or model).
-    Reading leaves no trace. Raises ForecastError where none has answered, and StoreError.
+    `scanner` is `airs`, `judge` or `decision`, `part` a part of the guardrail's identity (profile
+    or model). Reading leaves no trace. Raises ForecastError where none has answered, and
+    StoreError.
     """
     iterations = _iterations(topic_path)
     found = guardrails([iteration.evaluation for iteration in iterations])
     if not found:
         raise ForecastError(
-            f"{topic_path}: no verdicts of AIRS or a judge are recorded in its session\n"
+            f"{topic_path}: no verdicts of a guardrail are recorded in its session\n"
             f"  {_remedy(topic_path)}"
         )
     fitting = [

@@ -7,11 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
+from guardtui.domain.guardrail import DECISION
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.session_keys import SessionKeys
@@ -20,8 +23,11 @@ from guardtui.session.topic_revisions import SqliteTopicRevisions
 
 AIRS = "airs"
 JUDGE = "judge"
-REMOTE = frozenset({AIRS, JUDGE})
+REMOTE = frozenset({AIRS, JUDGE, DECISION})
 """Names of the scanners that run on request only, never by themselves."""
+
+ModelOptions: TypeAlias = JudgeOptions | DecisionOptions
+"""A guardrail of models: all that an author says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +35,9 @@ class RemoteOptions:
     """Options of remote guardrails; all else comes from the environment and its file.
 
     `environment` and `config` replace those of the process, as for a sandbox. `rate` is scans a
-    second. `fresh` ignores cached verdicts. With a `judge` scans use that instead of AIRS; `epochs`
-    say how often each prompt is scanned. `keys` are those that were typed or are from a keyring:
-    they count more than others.
+    second. `fresh` ignores cached verdicts. With a `judge`, or a `decision` model, scans use that
+    instead of AIRS; `epochs` say how often each prompt is scanned. `keys` are those that were typed
+    or are from a keyring: they count more than others.
     """
 
     flags: Mapping[str, str | int | None] = field(default_factory=dict)
@@ -40,6 +46,7 @@ class RemoteOptions:
     rate: float | None = None
     fresh: bool = False
     judge: JudgeOptions | None = None
+    decision: DecisionOptions | None = None
     epochs: Epochs | None = None
     keys: SessionKeys = field(default_factory=SessionKeys)
 
@@ -51,6 +58,11 @@ class RemoteOptions:
     def configured(self) -> AirsSettings:
         """Load the settings of AIRS, whether they suffice or not. Raises AirsError."""
         return self.keys.for_airs(AirsSettings.load(self.flags, self.environment, self.config))
+
+    @property
+    def model(self) -> ModelOptions | None:
+        """The decision model or the judge that scans use; None where they use AIRS."""
+        return self.decision or self.judge
 
     def settings(self) -> AirsSettings:
         """Load the settings of AIRS. Raises AirsError, also without a credential for scans."""
@@ -66,6 +78,9 @@ class RemoteOptions:
         keys = self.judge.keys if self.judge is not None else ()
         secrets = {f"the key of judge {number}": key.reveal() for number, key in enumerate(keys, 1)}
         secrets |= self.keys.secrets()
+        if self.decision is not None:
+            for key in self.decision.keys:
+                secrets["the key of the decision model"] = key.reveal()
         with contextlib.suppress(AirsError):  # what cannot be read is not sent either
             settings = self.configured()
             of_airs = {

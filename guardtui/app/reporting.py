@@ -24,6 +24,7 @@ from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.apart import report_bytes
 from guardtui.reports.base import ReportInput
+from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.workspace import Workspace
@@ -112,7 +113,7 @@ class Reporting:
         before = session.baseline if recorded is None else baseline_of(session, recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
-        fit = self._store.state.fit
+        fit = self._store.state.fit_for(evaluation.settings)
         return ReportInput(
             topic=evaluation.topic,
             fit=fit if fit is not None and is_fitted_with(evaluation, fit) else None,
@@ -128,6 +129,7 @@ class Reporting:
             before=None if recorded is None else recorded.forecast,
             measured_at="" if recorded is None else recorded.created,
             companions=(measuring.companions if evaluation.settings == measuring.settings else ()),
+            template=template_of(self._workspace.store, evaluation.settings),
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.connections import Connections
+from guardtui.app.decision_threshold import Chosen, DecisionThreshold
 from guardtui.app.deploy import Deployment
 from guardtui.app.editing import Editing
 from guardtui.app.engine import Engine
@@ -21,7 +22,7 @@ from guardtui.app.ports import Author, Job, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.recorded_forecast import forecast_before
 from guardtui.app.recording import record, recorded_text
-from guardtui.app.remote import REMOTE
+from guardtui.app.remote import REMOTE, ModelOptions
 from guardtui.app.scan_plan import (
     MakeScanner,
     Prediction,
@@ -34,6 +35,8 @@ from guardtui.app.scan_plan import (
 from guardtui.app.state import AppState, ScanStatus, StoppedBy, Store, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import DECISION
+from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Usage, is_answered
@@ -41,7 +44,7 @@ from guardtui.forecast.forecaster import Forecast
 from guardtui.scanners.airs.connection import AirsConnection, InEffect
 from guardtui.scanners.airs.lifecycle import Plan
 from guardtui.scanners.base import Progress, RemoteScanner, VerdictCache
-from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.decision.scanner import DecisionScanner
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.evaluator import RemoteEvaluator
 from guardtui.session.judge_templates import keep_template
@@ -54,6 +57,11 @@ SHOW_EVERY = 0.25
 NO_SCAN = "No scan is under way."
 UNDER_WAY = "A scan is under way."
 
+_NAMES = {
+    "judge": ("a judge", "the judge"),
+    "decision": ("a decision model", "the decision model"),
+}
+"""What models are called, by the name of their scanner."""
 _SO_FAR = "so-far"
 _NOT_WHOLE = "The other prompts stay open: to keep the definition takes a full scan."
 
@@ -109,6 +117,8 @@ class Scans:
         self._author, self._jobs = author, jobs
         self._forecasting = forecasting
         self._flips = FlipScans(forecasting, connections)
+        self.threshold = DecisionThreshold(workspace.store)
+        """The threshold of the decision model that scans use."""
         self._show, self._refresh = show, refresh
         self.show_every = SHOW_EVERY
         self._one_at_a_time = asyncio.Lock()
@@ -163,8 +173,14 @@ class Scans:
             if evaluation is None or not self._connections.follows(evaluation.settings):
                 continue
             if self.is_current(evaluation):
-                return evaluation
+                return self._at_chosen_threshold(evaluation)
         return None
+
+    def _at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
+        """An evaluation at the threshold that was chosen for its scanner."""
+        with problems_shown(self._author):
+            return self.threshold.applied(evaluation)
+        return evaluation
 
     def last_scan(self) -> Evaluation | None:
         """Return the newest scan by the connected guardrail, of whatever definition."""
@@ -273,6 +289,29 @@ class Scans:
         forecasting.wanted = shown is None
         name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
         self._author.notify(f"Shown while you edit: {name}.")
+        self._refresh()
+
+    def decided_scan(self) -> Evaluation | None:
+        """Return the scan that is shown if a decision model made it, whose threshold can move."""
+        scan = self.standing_scan()
+        return scan if scan is not None and scan.settings.name == DECISION else None
+
+    def use_threshold(self, chosen: Chosen, *, keep: bool = True) -> None:
+        """Use a fit or a threshold set by hand for the decision model whose scan is shown.
+
+        None is the one that the scan was recorded with. The scan gets the verdicts of its own
+        probabilities: nothing is asked. With `keep` it holds for the session.
+        """
+        scan = self.decided_scan()
+        if scan is None:
+            return
+        identity = scan.settings.identity
+        self.threshold.use(chosen, identity)
+        if keep:
+            with problems_shown(self._author):
+                self.threshold.keep(identity)
+        fit = chosen if isinstance(chosen, ThresholdFit) else None
+        self._store.publish(replace(self._store.state, decision_fit=fit))
         self._refresh()
 
     # --- while it runs --------------------------------------------------------------------
@@ -386,16 +425,16 @@ class Scans:
     async def _scan(self, request: ScanRequest) -> None:
         topic = await self._editing.finish_typing()
         subject = self._subject = _Subject(topic, self._workspace.prompts)
-        judge = self._connections.judge
-        if judge is None:
+        model = self._connections.model
+        if model is None:
             run = await self._planned_by_profile(subject, request)
         else:
-            run = await self._planned_by_judge(judge, subject, request)
+            run = await self._planned_by_model(model, subject, request)
         if run is not None:
             await self._evaluate(run, subject)
 
     async def _other(self, request: ScanRequest) -> None:
-        """Scan with AIRS instead of the judge from now on, or the other way round."""
+        """Scan with AIRS instead of the models from now on, or the other way round."""
         self._connections.swap()
         await self._scan(ScanRequest(ask=True, flips=request.flips))
 
@@ -527,6 +566,7 @@ class Scans:
 
         A check is asked about each time: how far it goes is part of the question.
         """
+        model = self._connections.options.model
         changes = None if plan is None else plan.changes
         warnings = () if plan is None else plan.warnings
         agreed = self._connections.agreed
@@ -540,7 +580,7 @@ class Scans:
             warnings,
             estimate.cost,
             agreed,
-            other="" if self._connections.options.judge is None else "Ask the judge",
+            other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
         )
         if doubt is not None:
             return await self._author.ask(self._flips.question(question, doubt, estimate))
@@ -549,23 +589,28 @@ class Scans:
             self._connections.remember(connection, agreed=choice.agreed)
         return choice
 
-    # --- by a judge -----------------------------------------------------------------------
+    # --- by models ------------------------------------------------------------------------
 
-    async def _planned_by_judge(
-        self, judge: JudgeOptions, subject: _Subject, request: ScanRequest
+    async def _planned_by_model(
+        self, model: ModelOptions, subject: _Subject, request: ScanRequest
     ) -> _Run | None:
         """Plan a scan by the models, which needs no deployment; None when there is to be none."""
         fresh = self._connections.options.fresh
 
         def make(cache: VerdictCache) -> RemoteScanner:
-            return judge.scanner(cache, fresh=fresh)
+            scanner = model.scanner(cache, fresh=fresh)
+            if isinstance(scanner, DecisionScanner):
+                kept = self.threshold.of(scanner.settings.identity)
+                if kept is not None:
+                    scanner.use_threshold(*kept)
+            return scanner
 
         onto = self._onto(request)
         self._step("works out what is to be asked …")
-        estimate = await self._estimate(make, judge.rate, subject, None if request.flips else onto)
+        estimate = await self._estimate(make, model.rate, subject, None if request.flips else onto)
         doubt = await self._doubt(subject, request, estimate, onto)
         onto = onto if doubt is None else doubt.onto
-        choice = await self._chosen_for_judge(judge, estimate, request, doubt)
+        choice = await self._chosen_for_model(model, estimate, request, doubt)
         if choice is None:
             self._step("")
             return None
@@ -573,30 +618,33 @@ class Scans:
             await self._other(request)
             return None
         # The wording is part of the verdicts: iterations name it, and the session keeps its text.
-        template = judge.scanner().template
+        template = model.scanner().template
         with problems_shown(self._author):
             keep_template(self._workspace.store, template.id, template.text)
         return self._agreed_run(make, estimate, choice, onto, doubt)
 
-    async def _chosen_for_judge(
+    async def _chosen_for_model(
         self,
-        judge: JudgeOptions,
+        model: ModelOptions,
         estimate: ScanEstimate,
         request: ScanRequest,
         doubt: Doubt | None,
     ) -> ScanChoice | None:
-        """Return how to scan; asks only where the author has not seen what this judge does.
+        """Return how to scan; asks only where the author has not seen what this model does.
 
         A check is asked about each time.
         """
-        if doubt is None and not request.ask and self._connections.was_told_judge(judge):
+        if doubt is None and not request.ask and self._connections.was_told_model(model):
             return ScanChoice(apply=False, likely=False, agreed=False)
-        question = ScanPlan(judge.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS")
+        who, _ = _NAMES[model.scanner_name]
+        question = ScanPlan(
+            model.place, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
+        )
         if doubt is not None:
             return await self._author.ask(self._flips.question(question, doubt, estimate))
         choice = await self._author.ask(question)
         if choice is not None and not choice.other:
-            self._connections.remember_judge(judge)
+            self._connections.remember_model(model)
         return choice
 
     # --- requests and their record --------------------------------------------------------
@@ -622,6 +670,7 @@ class Scans:
                 self._step(check.status.text)
                 self._refresh()
                 return
+        evaluation = self._at_chosen_threshold(evaluation)  # it may have been moved meanwhile
         self._result = evaluation
         await self._record(evaluation, run)
         if self.is_current(evaluation):

@@ -94,6 +94,7 @@ class ScanPlan(Question[ScanChoice]):
     agreed: bool
     judge: bool = False
     other: str = ""
+    who: str = "a judge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan import Scans
 from guardtui.app.state import AppState, Store, with_session
 from guardtui.app.trials import Trials
+from guardtui.app.wording_runs import WordingRuns
 from guardtui.app.workspace_sync import WorkspaceSync
 from guardtui.domain.operating_point import Wanted
 from guardtui.scanners.local.scanner import LocalScanner
@@ -121,6 +122,7 @@ class Services:
             self.engine,
             self.editing,
             self.preview,
+            self.scans,
             author,
             jobs,
             threshold,
@@ -129,6 +131,9 @@ class Services:
             self.store, workspace, self.engine, self.editing, self.forecasting
         )
         self.surveys = PromptSurveys(self.store, self.engine)
+        self.wording_runs = WordingRuns(
+            self.store, workspace, self.engine, self.editing, self.connections, author
+        )
         self.next_steps = NextStepAdvice(
             self.store,
             self.refinement,

@@ -14,7 +14,8 @@ from guardtui.advice.lint_advice import Advice
 from guardtui.app.flip_check import FlipStatus
 from guardtui.app.next_steps import NextSteps
 from guardtui.domain.comparison import Comparison
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.guardrail import DECISION
 from guardtui.domain.operating_point import BetterThreshold, ThresholdFit
 from guardtui.domain.own_figure import OwnFigure
 from guardtui.domain.partial_rates import PartialRates
@@ -81,11 +82,12 @@ class AppState:
 
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures`
-    is None while the user's own metrics are being computed. `fit` is the threshold fitted to the
-    labels, where there is one, `held_out` the coverage of this evaluation cross-validated with it,
-    and `better` another threshold that would now give significantly more. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the guardrail that it is about. `next` is what could
-    be done now, of the definition that it names.
+    is None while the user's own metrics are being computed. `fit` is the engine's threshold fitted
+    to the labels, where there is one, `decision_fit` that of a decision model, `held_out` the
+    coverage of this evaluation cross-validated with it, and `better` another threshold that would
+    now give significantly more. With a `forecast`, the `evaluation` holds the likelier verdicts of
+    the guardrail that it is about. `next` is what could be done now, of the definition that it
+    names.
     """
 
     topic: Topic
@@ -100,6 +102,7 @@ class AppState:
     forecast: Forecast | None = None
     figures: tuple[OwnFigure, ...] | None = ()
     fit: ThresholdFit | None = None
+    decision_fit: ThresholdFit | None = None
     better: BetterThreshold | None = None
     held_out: float | None = None
     scan: ScanStatus | None = None
@@ -110,6 +113,10 @@ class AppState:
     next: NextSteps | None = None
     files: int = 0
     """Counts what was read or written of the topic file: "unsaved" may have changed."""
+
+    def fit_for(self, settings: ScannerSettings) -> ThresholdFit | None:
+        """The fit of the scanner with these settings, if it has one."""
+        return self.decision_fit if settings.name == DECISION else self.fit
 
 
 def with_session(state: AppState, workspace: Workspace) -> AppState:

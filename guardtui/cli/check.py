@@ -23,8 +23,9 @@ from guardtui.cli.output import check_output, write
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import Finding, PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.targets import Target, refusals
 from guardtui.domain.text import display_text
-from guardtui.domain.topic import Topic, line_breaks, violations
+from guardtui.domain.topic import Topic, line_breaks
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
@@ -86,6 +87,14 @@ class Remark:
     is_flag=True,
     help="Also group prompts that are alike: error rates, near-duplicates, what to label next.",
 )
+@click.option(
+    "--for",
+    "target",
+    type=click.Choice([target.value for target in Target]),
+    default=Target.AIRS.value,
+    help="Name what this target would refuse: airs (default), decision (a decision model, as "
+    "LiteLLM's guardrail asks it) or bedrock (a denied topic).",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are only warnings.")
 @engine_options
 @output_option
@@ -94,6 +103,7 @@ def command(
     prompts: Path | None,
     format_name: str,
     clusters: bool,
+    target: str,
     strict: bool,
     encoder: str | None,
     threshold: Wanted,
@@ -121,11 +131,11 @@ def command(
     topic = topics[0]
     survey = None
     if prompts is None:
-        remarks = [remark for path in topics for remark in _definition_alone(path)]
+        remarks = [remark for path in topics for remark in _definition_alone(path, Target(target))]
     else:
         # Read once: a pipe gives its content only once.
         file, prompt_set = _load(topic, prompts)
-        remarks = _remarks(file, prompts, prompt_set, encoder, threshold)
+        remarks = _remarks(file, prompts, prompt_set, encoder, threshold, Target(target))
         if clusters and isinstance(prompt_set, PromptSet):
             survey = survey_of(file, prompt_set)
     if format_name == "sarif":
@@ -138,7 +148,7 @@ def command(
     return Exit.GATE_FAILED if strict and remarks else Exit.DONE
 
 
-def _definition_alone(path: Path) -> list[Remark]:
+def _definition_alone(path: Path, target: Target) -> list[Remark]:
     """What is to say about a definition without prompts, a file that cannot be read included."""
     try:
         topic = load_topic(path).topic
@@ -146,7 +156,7 @@ def _definition_alone(path: Path) -> list[Remark]:
         lines = () if error.line is None else (error.line,)
         text = "\n  ".join(filter(None, (error.problem, error.remedy)))
         return [Remark(error.path, "error", "file", text, lines)]
-    return _definition(path, topic) + [_advised(path, path, one) for one in lint(topic)]
+    return _definition(path, topic, target) + [_advised(path, path, one) for one in lint(topic)]
 
 
 def _load(topic: Path, prompts: Path) -> tuple[TopicFile, PromptSet | PromptSetError]:
@@ -164,9 +174,10 @@ def _remarks(
     prompts: PromptSet | PromptSetError,
     encoder: str | None,
     threshold: Wanted,
+    target: Target,
 ) -> list[Remark]:
     topic_path = file.path
-    remarks = _definition(topic_path, file.topic)
+    remarks = _definition(topic_path, file.topic, target)
     if isinstance(prompts, PromptSetError):
         remarks += [_prompt_remark(prompts_path, finding) for finding in prompts.findings]
         if prompts.total > len(prompts.findings):
@@ -224,7 +235,7 @@ def _advised(topic_path: Path, prompts_path: Path, one: Advice) -> Remark:
     return Remark(str(path), "warning", code, one.line, one.lines, effect, one.field)
 
 
-def _definition(path: Path, topic: Topic) -> list[Remark]:
+def _definition(path: Path, topic: Topic, target: Target) -> list[Remark]:
     return [
         Remark(
             str(path),
@@ -233,7 +244,7 @@ def _definition(path: Path, topic: Topic) -> list[Remark]:
             violation.message,
             field=violation.field,
         )
-        for violation in violations(topic)
+        for violation in refusals(topic, target)
     ] + [
         Remark(str(path), "warning", f"line-break.{found.field}", found.message, field=found.field)
         for found in line_breaks(topic)

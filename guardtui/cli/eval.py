@@ -60,7 +60,9 @@ class EvalRequest:
         options = values_of(all_options(), values)
         require_fitting(values["scanner"], options)
         if values["flips"] and values["scanner"] == "local":
-            raise click.UsageError("--flips asks a guardrail: add --scanner airs or judge")
+            raise click.UsageError(
+                "--flips asks a guardrail: add --scanner airs, judge or decision"
+            )
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
             raise click.UsageError("--within and --max-calls are for --flips: add it")
         if values["within"] is not None and math.isnan(values["within"]):
@@ -105,7 +107,8 @@ class EvalRequest:
     "--scanner",
     type=click.Choice(SCANNERS),
     default=SCANNERS[0],
-    help="Scanner to use: local (default), airs, or judge (language models).",
+    help="Scanner to use: local (default), airs, judge (language models), or decision (a decision "
+    "model).",
 )
 @click.option(
     "--flips",

@@ -18,6 +18,7 @@ from guardtui.app.recorded_forecast import (
     recorded_guardrail,
 )
 from guardtui.cli.airs_scans import AirsRun, say_notes
+from guardtui.cli.decision_scans import DecisionRun
 from guardtui.cli.delivery import deliver
 from guardtui.cli.diagnostics import Exit, InputError, error, note
 from guardtui.cli.epochs import parse_epochs, repeated_rows
@@ -62,6 +63,7 @@ RUNS: Mapping[str, Callable[[Mapping[str, Any], str], ScanRun]] = {
     "local": LocalRun.of,
     "airs": AirsRun.of,
     "judge": JudgeRun.of,
+    "decision": DecisionRun.of,
 }
 """Makes the run of a scanner from values of its options and the profile."""
 
@@ -107,9 +109,10 @@ def evaluate(request: EvalRequest) -> int:
 
 def _files_read(request: EvalRequest) -> list[Path]:
     """Return the files that are read, the prompts first and then the topic."""
-    baseline, template = request.baseline, request.options["judge_template"]
+    baseline = request.baseline
+    templates = (request.options["judge_template"], request.options["decision_template"])
     compared = () if baseline is None or is_of_session(baseline) else read_files(baseline)
-    more = [] if template is None else [template]
+    more = [template for template in templates if template is not None]
     return [request.prompts, request.topic, *compared, *request.companion_paths, *more]
 
 
@@ -143,11 +146,16 @@ def _report(
     repeated = repeated_rows(request.repeats, before, lambda: _scores(topic, prompts))
     if isinstance(run, LocalRun):
         run = run.settled(request.topic, topic, prompts, before)
+    elif isinstance(run, DecisionRun):
+        run = run.settled(request.topic, before)
     rounds = _flip_rounds(request, topic, prompts)
     rows = _rows_in_doubt(request, topic, prompts) if rounds is None else None
     begin = None if rounds is None else rounds.begin
     repetition = Repetition(epochs, repeated, rows, begin)
     evaluation = run.evaluate(topic, prompts, companions, repetition)
+    fit = run.fit if isinstance(run, LocalRun) else None
+    if isinstance(run, DecisionRun):
+        evaluation, fit = run.fitted(evaluation)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     forecast = None
@@ -169,9 +177,10 @@ def _report(
         reducer=epochs.name if epochs else "",
         prompt_path=path_from_here(Path(prompts.source)),
         every_mistake=request.every_mistake,
-        fit=run.fit if isinstance(run, LocalRun) else None,
+        fit=fit,
         checked=None if rounds is None else rounds.checked,
         before=forecast,
+        template=run.template if isinstance(run, DecisionRun) else "",
     )
 
 
@@ -192,7 +201,7 @@ def _rows_in_doubt(
     """
     if not request.flips:
         return None
-    models = request.options["models"] if request.scanner == "judge" else ()
+    models = request.options["models"] if request.scanner in ("judge", "decision") else ()
     part = models[0].rpartition("#")[2] if models else request.profile
     guardrail = recorded_guardrail(request.topic, request.scanner, part)
     found = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
@@ -270,17 +279,24 @@ def _evaluate_in_shards(
     large = cut_prompts(shards, request.prompts, shard, request.topic)
     topic = topic_for(request.topic, large)
     fit: ThresholdFit | None = None
-    if isinstance(run, JudgeRun):
-        judge = run
+    if isinstance(run, DecisionRun):
+        if run.wanted == FITTED:
+            raise click.UsageError(
+                "--threshold fitted needs all scores at once: give shards a number, or shipped"
+            )
+        run = run.settled(request.topic, before)
+        fit = run.fit
+    if isinstance(run, JudgeRun | DecisionRun):
+        models = run
 
         def judged(prompts: PromptSet, one: Shard) -> Evaluation:
-            return judge.evaluate(topic, prompts, journal=large.folder / "journals" / one.name)
+            return models.evaluate(topic, prompts, journal=large.folder / "journals" / one.name)
 
         merged, unfinished = evaluate_by_others(
-            large, topic, judge.settings, shard, judged, gates.max_errors
+            large, topic, models.settings, shard, judged, gates.max_errors
         )
         if unfinished is not None:
-            judge.say_incomplete(unfinished, allowed=False)
+            models.say_incomplete(unfinished, allowed=False)
             return Exit.NOT_COMPLETED
     else:
         encoder, wanted = request.options["encoder"], request.options["threshold"]

@@ -23,6 +23,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput, load_writer
+from guardtui.session.judge_templates import template_of
 from guardtui.session.recorded import RecordedError, has_session, recorded_topics, session_file
 from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
@@ -89,6 +90,7 @@ def command(
         before=chosen.forecast,
         measured_at=chosen.created,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
+        template=template_of(store, evaluation.settings),
     )
     if any(one.format_name == "html" for one in wanted):
         report = with_survey(report)

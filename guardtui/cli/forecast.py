@@ -32,7 +32,7 @@ _ENDINGS = {"txt": "table", "json": "json"}
 )
 @click.option(
     "--scanner",
-    type=click.Choice(["airs", "judge"]),
+    type=click.Choice(["airs", "judge", "decision"]),
     help="Kind of guardrail to forecast (default: the one that answered last).",
 )
 @click.option(

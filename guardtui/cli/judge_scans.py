@@ -12,20 +12,20 @@ from typing import Any
 
 import click
 
-from guardtui.cli import airs_scans, diagnostics
 from guardtui.cli.airs_scans import open_verdicts
 from guardtui.cli.diagnostics import InputError
+from guardtui.cli.model_scans import model_addresses, prices_of, say_incomplete, say_work
 from guardtui.cli.scan_run import ONCE, Repetition, evaluated
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.http.model_keys import ModelKeyError
+from guardtui.scanners.budget import ANSWER_TOKENS
 from guardtui.scanners.judge.asking import OptionError
-from guardtui.scanners.judge.budget import ANSWER_TOKENS, Prices
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.judge.reading import Form, FormError
-from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
-from guardtui.scanners.judge.template import Template, TemplateError, load_template
+from guardtui.scanners.judge.scanner import CONCURRENCY
+from guardtui.scanners.judge.template import Template, load_template
+from guardtui.scanners.template_file import TemplateError
 
 _OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=(.*)", re.DOTALL)
 
@@ -71,13 +71,8 @@ class JudgeRun:
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
         """Say how many prompts have no verdict, and how to go on."""
-        limits = []
-        if self.options.most_tokens is not None:
-            limits.append(f"{self.options.most_tokens} tokens")
-        if self.options.most_cost is not None:
-            limits.append(f"{self.options.most_cost:g}")
-        budget = f"the budget of {' or '.join(limits)}"
-        say_incomplete(evaluation, budget, fresh=self.fresh, allowed=allowed)
+        limits = self.options.most_tokens, self.options.most_cost
+        say_incomplete(evaluation, *limits, fresh=self.fresh, allowed=allowed)
 
 
 def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
@@ -85,21 +80,15 @@ def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
 
     Raises UsageError or `InputError` naming what is wrong.
     """
-    prices = Prices(values.get("price_in") or 0.0, values.get("price_out") or 0.0)
-    budget, retries = values.get("budget"), values.get("retries")
-    if budget is not None and not (prices.input or prices.output):
-        raise click.UsageError(
-            "--budget needs prices: give --price-in and --price-out for a million tokens, "
-            "or limit the tokens with --max-tokens"
-        )
+    retries = values.get("retries")
     options = JudgeOptions(
-        tuple(_models(values)),
+        tuple(model_addresses(values, "the judge", "http://localhost:11434/v1#qwen3")),
         template=_template(values.get("judge_template")),
         form=_form(values.get("judge_form")),
         options=_options(values.get("model_options") or ()),
-        prices=prices,
+        prices=prices_of(values),
         most_tokens=values.get("max_tokens"),
-        most_cost=budget,
+        most_cost=values.get("budget"),
         answer_tokens=values.get("answer_tokens") or ANSWER_TOKENS,
         concurrency=values.get("concurrency") or CONCURRENCY,
         rate=values.get("rate"),
@@ -111,20 +100,6 @@ def judge_options(values: Mapping[str, Any]) -> JudgeOptions:
     except OptionError as error:
         raise click.UsageError(f"--model-option: {error}") from error
     return options
-
-
-def _models(values: Mapping[str, Any]) -> list[ModelAddress]:
-    models = values.get("models")
-    if not models:
-        raise click.UsageError(
-            "the judge needs --model URL#name, for example http://localhost:11434/v1#qwen3"
-        )
-    try:
-        return ModelAddress.parse_all(models, allow_http=bool(values.get("allow_http")))
-    except ModelKeyError as error:
-        raise InputError(str(error)) from error
-    except ValueError as error:
-        raise click.UsageError(f"--model: {error}") from error
 
 
 def _template(path: Path | None) -> Template | None:
@@ -165,52 +140,3 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
                 f"as in '{name}=\"low\"'"
             ) from None
     return found
-
-
-def say_work(
-    scanner: JudgeScanner,
-    topic: Topic,
-    prompts: PromptSet,
-    models: int,
-    *,
-    epochs: int = 1,
-) -> None:
-    """Say how many calls a scan will take at most, and about how many tokens and what they cost."""
-    texts = prompts.prompts.to_list()
-    missing = kept = 0
-    for epoch in range(1, epochs + 1):
-        known = scanner.known(topic, prompts, epoch=epoch).tolist()
-        missing += len({text for text, one in zip(texts, known, strict=True) if not one})
-        kept += sum(known)
-    count = f"{len(texts)} prompt{'s' * (len(texts) != 1)}"
-    if epochs > 1:
-        count += f" in {epochs} epochs"
-    if not missing:
-        diagnostics.note(f"no calls: the verdicts on {count} are in the cache")
-        return
-    calls = missing * models
-    # What one model of several has answered is not told apart here, nor which rows are repeated.
-    said = f"{'up to ' if models > 1 or epochs > 1 else ''}{calls} call{'s' * (calls != 1)}"
-    of_them = "answers" if epochs > 1 else "of them"
-    from_cache = f", {kept} {of_them} from the cache" if kept else ""
-    diagnostics.note(f"{said} for {count}{from_cache}")
-    expense = scanner.expense(topic, texts, None)
-    diagnostics.note(f"{expense.text(missing)}. {expense.basis}")
-
-
-def say_incomplete(evaluation: Evaluation, budget: str, *, fresh: bool, allowed: bool) -> None:
-    """Say how many prompts have no verdict, and how to go on when the budget was the reason."""
-    stopped = evaluation.verdicts.beyond_budget
-    if not stopped:
-        airs_scans.say_incomplete(evaluation, fresh=fresh, allowed=allowed)
-        return
-    again = "run the same command again" + (" without --fresh" if fresh else "")
-    metrics = evaluation.metrics
-    more = metrics.missing - len(stopped)
-    say = diagnostics.warn if allowed and not metrics.open else diagnostics.error
-    say(
-        f"{budget} is reached: {len(stopped)} of {metrics.prompts} prompts were not asked"
-        + (f", {more} more have no verdict" * (more > 0))
-        + f"\n  verdicts that came are kept: {again} to spend as much again on the others, "
-        "or give it more"
-    )

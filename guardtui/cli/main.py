@@ -24,6 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "merge": ("merge", "Put the shards of a large evaluation together."),
     "audit": ("audit", "Evaluate the topics of one profile together."),
     "judge-template": ("judge_template", "Print the judge's instructions, to be edited."),
+    "decision-template": (
+        "decision_template",
+        "Print the question of a decision model, to be edited.",
+    ),
     "refine": ("refine", "Propose edits of a topic, measured, and search for better."),
     "forecast": ("forecast", "Forecast AIRS or a judge from the verdicts already recorded."),
     "sweep": ("sweep", "Measure every threshold, and find the best one."),

@@ -21,14 +21,17 @@ from guardtui.cli.options import (
     PerSecond,
     declared,
     engine_options,
+    require_fitting,
     tenant_option,
 )
 from guardtui.cli.plugins import load_plugins, plugin_option
+from guardtui.scanners.decision.command_options import OWN as DECISION
 from guardtui.scanners.judge.command_options import BUDGET, MODELS
 from guardtui.tui.collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.domain.operating_point import Wanted
+    from guardtui.scanners.decision.options import DecisionOptions
     from guardtui.scanners.judge.options import JudgeOptions
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -55,7 +58,12 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 )
 @click.option("--rate", type=PerSecond(), metavar="N", help="Scans a second at most.")
 @click.option("--fresh", is_flag=True, help="Ask again for verdicts that are known.")
-@declared(*MODELS, *BUDGET)
+@click.option(
+    "--scanner",
+    type=click.Choice(["judge", "decision"]),
+    help="What --model is: a judge (default), or a decision model.",
+)
+@declared(*MODELS, *DECISION, *BUDGET)
 @epoch_options
 @own_metric_option
 @plugin_option
@@ -76,7 +84,8 @@ def command(
     repeat: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
-    **of_judge: Any,
+    scanner: str | None,
+    **of_models: Any,
 ) -> int:
     """Open the app on a topic file.
 
@@ -99,8 +108,9 @@ def command(
     if repeat is not None:
         raise click.UsageError("--repeat fits 'guardtui eval': in the app choose likely changes")
     asked = parse_epochs(EpochFlags(epochs, reducer))
-    judge = _judge(of_judge, concurrency, rate)
-    if judge is None and (concurrency or 0) > 20:
+    judge, decision = _models(scanner, of_models, concurrency, rate)
+    by_models = judge is not None or decision is not None
+    if not by_models and (concurrency or 0) > 20:
         raise click.UsageError("--concurrency: AIRS is asked 20 at once at most")
     load_plugins(plugins)
     measures = own_metrics(metrics)
@@ -115,9 +125,11 @@ def command(
         "profile": profile,
         "region": region,
         "tenant": tenant,
-        "concurrency": None if judge is not None else concurrency,
+        "concurrency": None if by_models else concurrency,
     }
-    remote = RemoteOptions(flags, rate=rate, fresh=fresh, judge=judge, epochs=asked)
+    remote = RemoteOptions(
+        flags, rate=rate, fresh=fresh, judge=judge, decision=decision, epochs=asked
+    )
     if not sandbox:
         return run_app(topic, prompts, encoder, threshold, config, remote, measures)
     if region is not None or tenant is not None:
@@ -130,18 +142,29 @@ def command(
         return run_app(topic, prompts, encoder, threshold, config, here, measures)
 
 
-def _judge(
-    given: Mapping[str, Any], concurrency: int | None, rate: float | None
-) -> JudgeOptions | None:
-    """The judge that was asked for, None without a model. Raises UsageError and InputError."""
+def _models(
+    scanner: str | None, given: Mapping[str, Any], concurrency: int | None, rate: float | None
+) -> tuple[JudgeOptions | None, DecisionOptions | None]:
+    """The judge or the decision model that was asked for; neither without a model.
+
+    Raises UsageError and InputError.
+    """
     if not given["models"]:
-        for option in (*MODELS, *BUDGET):
+        if scanner is not None:
+            raise click.UsageError(f"--scanner {scanner} needs --model URL#NAME")
+        for option in (*MODELS, *DECISION, *BUDGET):
             if option.is_given(given):
                 raise click.UsageError(f"{option.name} needs --model URL#NAME")
-        return None
+        return None, None
+    limits = {"concurrency": concurrency, "rate": rate}
+    require_fitting(scanner or "judge", given)
+    if scanner == "decision":
+        from guardtui.cli.decision_scans import decision_options
+
+        return None, decision_options({**given, **limits})
     from guardtui.cli.judge_scans import judge_options
 
-    return judge_options({**given, "concurrency": concurrency, "rate": rate})
+    return judge_options({**given, **limits}), None
 
 
 def _require_terminal() -> None:

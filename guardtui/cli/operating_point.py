@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guardtui.cli import diagnostics
 from guardtui.domain.evaluation import ENGINE, Evaluation
@@ -40,15 +41,31 @@ def kept_fit(topic_path: Path, engine: str) -> ThresholdFit | None:
 
     A session that cannot be read is said, and keeps none.
     """
+    from guardtui.session.threshold_fits import read_fit
+
+    fit = read_fit(_kept_settings(topic_path))
+    return fit if fit is not None and fit.engine == engine else None
+
+
+def kept_threshold(topic_path: Path, identity: str) -> ThresholdFit | float | None:
+    """Return the threshold that the session keeps for a decision model of this identity.
+
+    A fit, or one set by hand; None without one, and as `kept_fit`.
+    """
+    from guardtui.session.threshold_fits import read_decision_threshold
+
+    return read_decision_threshold(_kept_settings(topic_path), identity)
+
+
+def _kept_settings(topic_path: Path) -> Mapping[str, Any]:
     from guardtui.session.store import StoreError
-    from guardtui.session.threshold_fits import fit_of_session
+    from guardtui.session.threshold_fits import settings_of_session
 
     try:
-        fit = fit_of_session(topic_path)
+        return settings_of_session(topic_path)
     except StoreError as error:
         diagnostics.warn(f"{error}\n  the threshold fitted there is not known")
-        return None
-    return fit if fit is not None and fit.engine == engine else None
+        return {}
 
 
 def settled_engine(

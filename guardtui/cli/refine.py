@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,9 +20,12 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.inputs import load_inputs, say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, engine_options, output_option
+from guardtui.cli.options import FILE, declared, engine_options, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.refine_report import Refinement, render
+from guardtui.cli.wordings import OWN, SERVICE, files_of, require_fitting, sweep
+from guardtui.cli.wordings_report import WordingsFound
+from guardtui.cli.wordings_report import render as render_wordings
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
@@ -38,6 +41,7 @@ else:  # older versions of click do not have it generic
 
 Result = TypeVar("Result")
 
+_BUDGET = 60.0
 _POLL_SECONDS = 0.1
 _LONGEST = 24 * 3600
 
@@ -69,7 +73,6 @@ class Budget(_TimeType):
 @click.option(
     "--budget",
     type=Budget(),
-    default="60s",
     metavar="TIME",
     help="How long to search: 60s (the default), 5m, 1h.",
 )
@@ -85,6 +88,12 @@ class Budget(_TimeType):
     "session, or the embedded engine (default: the forecast where there is one).",
 )
 @engine_options
+@click.option(
+    "--scanner",
+    type=click.Choice(["decision"]),
+    help="Try many wordings on a decision model itself, many in each request.",
+)
+@declared(*OWN, *SERVICE)
 @click.option(
     "--format",
     "format_name",
@@ -104,14 +113,16 @@ class Budget(_TimeType):
 def command(
     topic: Path,
     prompts: Path,
-    budget: float,
+    budget: float | None,
     single: bool,
     objective: str | None,
     encoder: str | None,
     threshold: Wanted,
+    scanner: str | None,
     format_name: str,
     output: Path | None,
     new_topic: Path | None,
+    **of_wordings: Any,
 ) -> int:
     """Propose edits of a definition, measured; nothing is applied.
 
@@ -119,30 +130,70 @@ def command(
     edits whose gain in coverage has a positive lower bound are proposed. The first goes to a new
     file with --write-topic; without one the exit code is 4. Ctrl-C ends a search and gives the best
     found by then (exit code 130).
+
+    With --scanner decision wordings are asked of the decision model: chosen on two thirds of the
+    prompts, reported on the third. Exit code 3: answers are missing; the same command goes on.
     """
-    check_output(output, topic, prompts)
+    others = {"--budget": budget, "--single": single, "--objective": objective}
+    given = {name for name, value in others.items() if value}
+    require_fitting(scanner, of_wordings, given)
+    check_output(output, topic, prompts, *files_of(of_wordings))
     _require_new(new_topic, output)
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts)
     say_findings(prompt_set)
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
-    scanner, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
-    forecaster = _forecaster(objective, topic, prompt_set, scanner)
-    found, interrupted = _refine(scanner, forecaster, definition, prompt_set, budget, single=single)
+    engine, _ = settled_engine(encoder, threshold, topic, definition, prompt_set)
+    if scanner is not None:
+        return _sweep(
+            of_wordings, file, definition, prompt_set, engine, format_name, output, new_topic
+        )
+    forecaster = _forecaster(objective, topic, prompt_set, engine)
+    found, interrupted = _refine(
+        engine, forecaster, definition, prompt_set, budget or _BUDGET, single=single
+    )
     if found is None:
         raise KeyboardInterrupt
     refinement = Refinement(found, prompt_set, searched=not single)
     write(render(refinement, format_name), output)
     proposal = found.best
-    if new_topic is not None:
-        if proposal is None:
-            diagnostics.note(f"no proposal: {new_topic} is not written")
-        else:
-            _write_topic(file, proposal.topic, new_topic)
+    _write_proposal(file, None if proposal is None else proposal.topic, new_topic)
     if interrupted:
         raise KeyboardInterrupt
     return Exit.DONE if proposal is not None else Exit.NOT_ENOUGH_EVIDENCE
+
+
+def _sweep(
+    values: Mapping[str, Any],
+    file: TopicFile,
+    topic: Topic,
+    prompts: PromptSet,
+    engine: LocalScanner,
+    format_name: str,
+    output: Path | None,
+    new_topic: Path | None,
+) -> int:
+    """Try wordings on a decision model and report."""
+    swept = sweep(values, topic, prompts, engine)
+    if swept is None:
+        return Exit.DONE
+    write(render_wordings(WordingsFound(swept.sweep, prompts, swept.used), format_name), output)
+    best = swept.sweep.best
+    _write_proposal(file, None if best is None else best.wording.topic, new_topic)
+    if not swept.complete:
+        return Exit.NOT_COMPLETED
+    return Exit.DONE if best is not None else Exit.NOT_ENOUGH_EVIDENCE
+
+
+def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) -> None:
+    """Write a proposal to a new file, if one was named, or say that there is none."""
+    if path is None:
+        return
+    if proposal is None:
+        diagnostics.note(f"no proposal: {path} is not written")
+    else:
+        _write_topic(file, proposal, path)
 
 
 def _forecaster(

@@ -108,16 +108,16 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _diff(old: Topic, new: Topic) -> Iterator[tuple[str, str, str]]:
+def definition_diff(old: Topic, new: Topic) -> Iterator[tuple[str, str, str]]:
     """Sign ("-", "+" or " "), field and text of each line of a definition and its successor."""
-    yield from _field_diff("description", old.description, new.description)
+    yield from _field_lines("description", old.description, new.description)
     for place in range(max(len(old.examples), len(new.examples))):
         before = old.examples[place] if place < len(old.examples) else None
         after = new.examples[place] if place < len(new.examples) else None
-        yield from _field_diff(f"example {place + 1}", before, after)
+        yield from _field_lines(f"example {place + 1}", before, after)
 
 
-def _field_diff(field: str, old: str | None, new: str | None) -> Iterator[tuple[str, str, str]]:
+def _field_lines(field: str, old: str | None, new: str | None) -> Iterator[tuple[str, str, str]]:
     if old == new and old is not None:
         yield " ", field, old
         return
@@ -155,7 +155,7 @@ def _table(found: Refinement) -> Iterator[str]:
     for number, change in enumerate(best.changes, start=1):
         yield f"  {number}. {change}"
     yield ""
-    for sign, field, text in _diff(result.topic, best.topic):
+    for sign, field, text in definition_diff(result.topic, best.topic):
         yield f"{sign} {field + ':':<13} {shown(text)}"
     yield ""
     yield _closing(found)
@@ -185,7 +185,7 @@ def _markdown(found: Refinement) -> Iterator[str]:
         yield ""
         yield "| | field | text |"
         yield "|---|---|---|"
-        for sign, field, text in _diff(result.topic, best.topic):
+        for sign, field, text in definition_diff(result.topic, best.topic):
             yield f"| {sign.strip() and code_span(sign)} | {field} | {code_span(text, cell=True)} |"
         yield ""
         yield "## Proposals"

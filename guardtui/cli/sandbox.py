@@ -20,6 +20,8 @@ from guardtui.scanners.local.command_options import ENCODERS
 if TYPE_CHECKING:
     from guardtui.sandbox.settings import Settings
 
+MODEL = "sandbox-decide"
+"""Name of the decision model, which answers to every other name too."""
 HOST = "127.0.0.1"
 PORT = 8900
 
@@ -99,6 +101,17 @@ _LOCAL = (HOST, "localhost", "::1")
     type=click.Choice(("accept", "reject")),
     help="A guardrail without topics in a profile that is sent (default: accept).",
 )
+@click.option(
+    "--decisions",
+    is_flag=True,
+    help="Print the address of the decision endpoints instead: /v1/decisions and /v1/systemone.",
+)
+@click.option(
+    "--max-questions",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Questions in a request to a decision endpoint (default: 200, and 128 of systemone).",
+)
 @click.option("--seed", type=int, metavar="N", help="Seed of the faults (default: 0).")
 @click.option("--until-eof", is_flag=True, hidden=True)
 def command(
@@ -107,14 +120,16 @@ def command(
     state: Path | None,
     encoder: str,
     threshold: float | None,
+    decisions: bool,
     until_eof: bool,
     **behaviour: Any,
 ) -> int:
-    """Serve the three AIRS APIs (token, scan, management) on this machine, for tests.
+    """Serve the three AIRS APIs (token, scan, management) and decisions here, for tests.
 
-    Prints its base URL. API key sandbox-key; OAuth client sandbox with secret sandbox; TSG id 1;
-    profiles sandbox (classic layout) and sandbox-directional. Counts at /_sandbox/stats; faults
-    change at /_sandbox/faults. Needs the extra: pip install "guardtui[sandbox]". Ctrl-C ends.
+    Prints its base URL, with --decisions what --model takes. API key sandbox-key; OAuth client
+    sandbox with secret sandbox; TSG id 1; profiles sandbox (classic layout) and
+    sandbox-directional. Counts at /_sandbox/stats; faults change at /_sandbox/faults. Needs the
+    extra: pip install "guardtui[sandbox]". Ctrl-C ends.
     """
     try:
         import aiohttp.web  # noqa: F401
@@ -129,7 +144,9 @@ def command(
             f"--host {host}: others can reach the sandbox, and its credentials are public; "
             "use it in networks that you trust"
         )
-    return asyncio.run(_serve(settings, host, port, state, encoder, threshold, until_eof))
+    return asyncio.run(
+        _serve(settings, host, port, state, encoder, threshold, decisions, until_eof)
+    )
 
 
 def _settings(behaviour: dict[str, Any]) -> Settings:
@@ -149,6 +166,7 @@ async def _serve(
     state: Path | None,
     encoder: str,
     threshold: float | None,
+    decisions: bool,
     until_eof: bool,
 ) -> int:
     """Serve until a signal comes. Returns 143 after SIGTERM; Ctrl-C raises KeyboardInterrupt.
@@ -175,8 +193,15 @@ async def _serve(
                 "  name another with --port, or --port 0 for a free one"
             ) from error
         url = f"http://{f'[{host}]' if ':' in host else host}:{taken}"
-        write(f"{url}\n")
-        note(f"{_exports(url)}\nCtrl-C ends. `guardtui open --sandbox` starts one for the app.")
+        if decisions:
+            write(f"{url}/v1#{MODEL}\n")
+            note(
+                "For --scanner decision --model with the line above:\n"
+                "export GUARDTUI_MODEL_KEY='sandbox-key'\nCtrl-C ends."
+            )
+        else:
+            write(f"{url}\n")
+            note(f"{_exports(url)}\nCtrl-C ends. `guardtui open --sandbox` starts one for the app.")
         await ended.wait()
     finally:
         await sandbox.stop()

@@ -12,7 +12,13 @@ UNKNOWN = "an unknown scanner"
 
 _LONGEST = 200  # characters of a text that is not ours
 _HERE = " on this machine"
-_NAMES = {"airs": "AIRS", "judge": "Judge"}
+_NAMES = {"airs": "AIRS", "judge": "Judge", "decision": "Decision model"}
+_SUBJECTS = {"judge": "The judge", "decision": "The decision model"}
+_MODELS = ("judge", "decision")
+"""Scanners whose revision only marks the addresses of their models."""
+
+DECISION = "decision"
+"""Name of the scanner by decision models, whose scores are the guardrail's own."""
 
 FORECAST = "forecast"
 """Name of the scanner of an evaluation that holds a forecast of another scanner's verdicts."""
@@ -33,7 +39,7 @@ def remote_name(name: str, default: str | None = None) -> str:
 
 def remote_subject(name: str) -> str:
     """Return the name of a remote scanner as a sentence begins with it."""
-    return "The judge" if name == "judge" else remote_name(name)
+    return _SUBJECTS.get(name) or remote_name(name)
 
 
 def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
@@ -100,6 +106,8 @@ def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _sho
         ]
     elif settings.name == "judge":
         parts = [f"a judge: {quote(first)}"]
+    elif settings.name == "decision":
+        parts = [f"the decision model {quote(first)}"]
     else:
         parts = [f"the scanner {quote(settings.name)}", quote(first)]
     return ", ".join([*parts, *_details(settings, rest, quote)])
@@ -109,8 +117,7 @@ def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) 
     if settings.threshold is not None:
         source = settings.threshold_source and f" ({quote(settings.threshold_source)})"
         yield f"threshold {settings.threshold:.3f}{source}"
-    # The revision of a judge only marks the addresses of its models.
-    if settings.revision and settings.name != "judge":
+    if settings.revision and settings.name not in _MODELS:
         yield f"revision {quote(settings.revision)}"
     if rest:
         yield quote(rest)

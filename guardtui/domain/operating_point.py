@@ -181,6 +181,22 @@ def better_threshold(
     return BetterThreshold(best.threshold, comparison)
 
 
+def at_threshold(evaluation: Evaluation, threshold: float, source: str) -> Evaluation:
+    """Return what the same scores give at another threshold, which comes from `source`.
+
+    Nothing is asked for: rows that have a score are judged anew, others stay as they are.
+    """
+    verdicts = evaluation.verdicts
+    known = ~np.isnan(verdicts.score)
+    matches = _triggered(verdicts.score, np.float32(threshold), evaluation.topic.intent)
+    triggered = np.where(known, matches.view(np.int8), verdicts.triggered).astype(np.int8)
+    return replace(
+        evaluation,
+        settings=replace(evaluation.settings, threshold=threshold, threshold_source=source),
+        verdicts=replace(verdicts, triggered=triggered),
+    )
+
+
 def _triggered(
     scores: NDArray[np.float32], cuts: NDArray[np.float32] | np.float32, intent: Intent
 ) -> NDArray[np.bool_]:

@@ -57,6 +57,15 @@ class Usage:
             self.uncounted + other.uncounted,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls - other.calls,
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cost - other.cost,
+            self.uncounted - other.uncounted,
+        )
+
 
 class Failure(Enum):
     """What went wrong where a prompt got no verdict, as far as a scan acts on it."""
@@ -82,7 +91,8 @@ class Verdict:
     `doubtful` whether it may not be the topic's, `reason` what a judge gave as its reason, with or
     without a verdict. `topics` are the topics that stopped the prompt, `allowed_topics` matching
     topics that let prompts through. `revision` names what judged and `scan_id` the call, where the
-    service tells them; `seconds` is the time of the call.
+    service tells them; `seconds` is the time of the call. `score` is from 0 to 1, where the scanner
+    gives one.
     """
 
     triggered: Triggered
@@ -96,6 +106,7 @@ class Verdict:
     revision: str = ""
     scan_id: str = ""
     seconds: float | None = None
+    score: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -203,6 +214,7 @@ class VerdictColumns:
 
     def __init__(self, count: int) -> None:
         self._triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
+        self._score = np.full(count, np.nan, np.float32)
         self._not_asked: dict[int, str] = {}
         self._errors: dict[int, str] = {}
         self._notes: dict[int, str] = {}
@@ -224,6 +236,7 @@ class VerdictColumns:
     def put(self, rows: Sequence[int], verdict: Verdict, note: str = "") -> None:
         """Set the verdict of rows, and what an author should know of it."""
         self._triggered[rows] = verdict.triggered
+        self._score[rows] = np.nan if verdict.score is None else verdict.score
         for row in rows:
             self._errors.pop(row, None)
             self._not_asked.pop(row, None)
@@ -250,7 +263,7 @@ class VerdictColumns:
         count = len(self._triggered)
         return Verdicts(
             triggered=self._triggered.copy(),
-            score=np.full(count, np.nan, np.float32),
+            score=self._score.copy(),
             matched=np.full(count, -1, np.int16),
             errors=self._not_asked | self._errors,
             notes=dict(self._notes),

@@ -52,10 +52,15 @@ def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
     return plain
 
 
-def read_json(body: bytes) -> Any:
-    """The JSON value of a body. Raises ValueError, whose text says what is wrong with it."""
+def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
+    """The JSON value of a body. Raises ValueError, whose text says what is wrong with it.
+
+    With `unique_keys` also for an object that has a key twice: JSON does not say which one holds.
+    """
     try:
-        return json.loads(body)
+        return json.loads(body, object_pairs_hook=_object if unique_keys else None)
+    except _TwiceError as error:
+        raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -66,19 +71,32 @@ def read_json(body: bytes) -> Any:
         raise ValueError("it is no JSON text") from None
 
 
+class _TwiceError(GuardtuiError):
+    """An object has a key twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError("it has an object with a key that is there twice")
+    return found
+
+
 def is_page(body: bytes, content_type: str) -> bool:
     """Whether this is a page for a browser."""
     start = body[:200].lstrip().lower()
     return "html" in content_type.lower() or start.startswith((b"<!doctype", b"<html"))
 
 
-def read_success(status: int, body: bytes, content_type: str) -> Any | ServiceError:
+def read_success(
+    status: int, body: bytes, content_type: str, *, unique_keys: bool = False
+) -> Any | ServiceError:
     """The JSON of a 2xx answer (None when it is empty), or the error that it is."""
     if not body.strip():
         return None
     try:
         if not is_page(body, content_type):
-            return read_json(body)
+            return read_json(body, unique_keys=unique_keys)
         problem = "it is a web page: check the URL, or whether a proxy or a login stands before it"
     except ValueError as error:
         problem = str(error)

@@ -73,8 +73,9 @@ class RemoteClient:
     sees no more than the name of the host: over http it would be another host that gets the key,
     and this machine is never reached through one.
 
-    `timeout` is for one attempt, in seconds, from its permit until the last byte. `draw` gives the
-    random numbers of the waits.
+    `timeout` is for one attempt, in seconds, from its permit until the last byte. `unique_keys`
+    refuses an answer with an object that has a key twice. `draw` gives the random numbers of the
+    waits.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class RemoteClient:
         timeout: float = 60.0,
         largest: int = LARGEST,
         headers: Mapping[str, str] | None = None,
+        unique_keys: bool = False,
         clock: Clock = CLOCK,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -94,6 +96,7 @@ class RemoteClient:
         self.limit = AdaptiveLimit(clock=clock) if limit is None else limit
         self._credential, self._retries = credential, retries or Retries()
         self._timeout, self._largest = timeout, largest
+        self._unique_keys = unique_keys
         self._headers = _OWN_HEADERS | {
             name.lower(): text for name, text in (headers or {}).items()
         }
@@ -285,7 +288,9 @@ class RemoteClient:
             kept = True
             if not 200 <= status < 300:
                 return read_failure(status, body, headers, self._clock.wall(), call.secrets)
-            data = read_success(status, body, headers.get("content-type", ""))
+            data = read_success(
+                status, body, headers.get("content-type", ""), unique_keys=self._unique_keys
+            )
             return data if isinstance(data, ServiceError) else (status, data)
         except AnswerTooLargeError:
             megabytes = self._largest / 1024**2

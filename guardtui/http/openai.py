@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from guardtui.http.errors import Kind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.http.retries import Retries
 from guardtui.http.secret import Secret, bearer
+from guardtui.http.usage import Usage
 
 PATH = "/chat/completions"
 
@@ -34,15 +35,6 @@ class MessageLike(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of a call; None where the service did not say."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Completion:
     """What a model answered. `completion` is empty when it refused or said nothing.
 
@@ -50,7 +42,7 @@ class Completion:
     """
 
     completion: str
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     id: str = ""
     finish: str = ""
     refusal: str = ""

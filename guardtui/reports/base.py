@@ -47,6 +47,7 @@ _BUILT_IN = {
     "junit": "guardtui.reports.junit",
     "sarif": "guardtui.reports.sarif",
     "airs-json": "guardtui.reports.airs_json",
+    "litellm": "guardtui.reports.litellm",
     "csv-excel": "guardtui.reports.csv_excel",
     "junit-regressions": "guardtui.reports.junit_regressions",
 }
@@ -118,6 +119,7 @@ class ReportInput:
     `listed` are the places (intp [k]) of those that are listed one by one, and `places` are the
     rows of `prompts`, intp [N], -1 where a prompt is not there. `gates` are what automation
     demanded, and `measured_at` is when the verdicts were given, in ISO 8601 with its zone, or "".
+    `template` is the text of the template that a model was asked by, "" where it is not known.
     """
 
     topic: Topic
@@ -144,6 +146,7 @@ class ReportInput:
     before: ForecastBefore | None = None
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
+    template: str = ""
 
     @property
     def baseline_name(self) -> str:

@@ -26,6 +26,7 @@ FORMATS: dict[str, Format] = {
     "junit-regressions": Format("regressions.xml", "the same; only regressions fail"),
     "sarif": Format("sarif", "mistakes as findings, for code scanning"),
     "airs-json": Format("airs.json", "what 'airs runtime topics eval' prints, with its names"),
+    "litellm": Format("litellm.yaml", "the guardrail as LiteLLM reads it, with its threshold"),
     "inspect-log": Format("inspect.json", "a log that 'inspect view' opens, with every sample"),
 }
 """The formats that are known here; other packages may add more."""

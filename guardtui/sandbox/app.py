@@ -21,6 +21,7 @@ from aiohttp import web
 from guardtui.sandbox import routes, trouble
 from guardtui.sandbox.clock import Clock
 from guardtui.sandbox.control import PREFIX, Control
+from guardtui.sandbox.decisions import DecisionAnswers
 from guardtui.sandbox.faults import Struck
 from guardtui.sandbox.judging import Engine, Judge
 from guardtui.sandbox.limits import RollingLimit
@@ -29,6 +30,7 @@ from guardtui.sandbox.replies import Asked, RefusedError, Reply, error_reply
 from guardtui.sandbox.scan import Scans
 from guardtui.sandbox.settings import Settings
 from guardtui.sandbox.state_file import StateFile
+from guardtui.sandbox.stats import prompt_key
 from guardtui.sandbox.tenant import Tenant
 from guardtui.sandbox.tokens import Tokens
 
@@ -40,6 +42,8 @@ OTHER_BYTES = 5 * 1024**2
 _NEVER = 3600.0
 """Seconds after which a request that is never answered is forgotten."""
 _CLOSING = 1.0
+_ANSWERING = ("sync", "async", *routes.DECISIONS)
+"""Endpoints that judge texts."""
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 Defect = Callable[[BaseException], None]
@@ -79,6 +83,12 @@ class Sandbox:
             self.tenant,
             judge,
             self.clock,
+            self.control.stats,
+            lambda: self.control.settings,
+            lambda: self.control.plan,
+        )
+        self._decisions = DecisionAnswers(
+            self._engine,
             self.control.stats,
             lambda: self.control.settings,
             lambda: self.control.plan,
@@ -152,10 +162,10 @@ class Sandbox:
         since = asyncio.get_running_loop().time()
         asked = await self._asked(request, endpoint, parameters)
         plan = self.control.plan
-        key = self._scans.key(asked) if endpoint in ("sync", "async") else b""
+        key = b"".join(prompt_key("", text) for text in self._texts(asked))
         slow = plan.draw("slow", endpoint, key) is not None
         struck = plan.draw("wire", endpoint, key)
-        scanning = endpoint in ("sync", "async")
+        scanning = endpoint in _ANSWERING
         self._scanning += scanning
         try:
             reply = self._over_limit(endpoint)
@@ -178,10 +188,12 @@ class Sandbox:
 
     async def _work(self, asked: Asked, group: str) -> Reply:
         """What the API answers."""
-        if asked.endpoint in ("sync", "async") and not self._engine.fast:
-            for text in self._scans.texts(asked.content):
+        if not self._engine.fast:
+            for text in self._texts(asked):
                 await asyncio.to_thread(self._engine.text, text)
         try:
+            if group == "decision":
+                return self._decisions.answer(asked)
             if group == "scan":
                 return self._scan_handlers[asked.endpoint](asked)
             if group == "token":
@@ -189,6 +201,12 @@ class Sandbox:
             return self._management.answer(asked)
         except RefusedError as refused:
             return error_reply(group, refused)
+
+    def _texts(self, asked: Asked) -> list[str]:
+        """The texts that a request asks about."""
+        if asked.endpoint in routes.DECISIONS:
+            return list(self._decisions.texts(asked.content))
+        return list(self._scans.texts(asked.content)) if asked.endpoint in _ANSWERING else []
 
     async def _asked(
         self, request: web.BaseRequest, endpoint: str, parameters: dict[str, str]
@@ -199,6 +217,8 @@ class Sandbox:
         scan = endpoint in self._scan_handlers
         if scan:
             self._tokens.require_scan(asked)
+        if endpoint in routes.DECISIONS:
+            self._decisions.require_key(asked)
         if request.method not in ("POST", "PUT"):
             return asked
         if scan and request.content_type != "application/json":
@@ -219,7 +239,7 @@ class Sandbox:
         settings, now = self.control.settings, self.clock.now()
         if endpoint in ("results", "reports"):
             wait = self._limits[endpoint].take(settings.poll_limit, now)
-        elif endpoint in ("sync", "async"):
+        elif endpoint in _ANSWERING:
             if 0 < settings.concurrent_limit < self._scanning:
                 return trouble.limited("scan", settings.retry_after, now)
             wait = self._limits["scan"].take(settings.rate_limit, now)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guardtui.sandbox.clock import Clock
-from guardtui.sandbox.faults import VERDICTS, WIRE, FaultPlan
+from guardtui.sandbox.faults import ANSWERS, VERDICTS, WIRE, FaultPlan
 from guardtui.sandbox.replies import RefusedError, Reply
 from guardtui.sandbox.settings import Settings, SettingsError, duration
 from guardtui.sandbox.stats import Stats, prompt_key
@@ -52,7 +52,7 @@ class Control:
         return self._stats({})
 
     def _shown(self) -> Reply:
-        known = {"wire": WIRE, "verdict": VERDICTS}
+        known = {"wire": WIRE, "verdict": VERDICTS, "answer": ANSWERS}
         return Reply(
             {"settings": self.settings.shown(), "struck": self.plan.struck, "known": known}
         )

@@ -41,6 +41,17 @@ VERDICTS = {
 }
 """What can be wrong in a verdict that comes with 200."""
 
+ANSWERS = {
+    "rounded": "probabilities have two decimals",
+    "refused": "the model refuses to answer",
+    "missing": "the last question has no answer",
+    "doubled": "the first question has two answers",
+    "out-of-range": "probabilities are above 1",
+    "other-model": "another model answers",
+    "newer-model": "a dated version of the model answers",
+}
+"""What can be wrong in the answers to questions, which come with 200."""
+
 _SPEC = re.compile(r"(?P<kind>[a-z0-9-]+?)(?:@(?P<where>[a-z-]+))?=(?P<amount>[a-z0-9.:]+)")
 _AFTER = re.compile(r"(?:[45]\d\d(?:-\w+)?|reset)-after")
 
@@ -67,9 +78,11 @@ class Fault:
 
     @property
     def layer(self) -> str:
-        """What it meets: a `verdict`, the time of an answer (`slow`), or all of it (`wire`)."""
+        """What it meets: `wire`, `slow`, `verdict`, or `answer` (one to questions)."""
         if self.kind in VERDICTS:
             return "verdict"
+        if self.kind in ANSWERS:
+            return "answer"
         return "slow" if self.kind == "slow" else "wire"
 
     def meets(self, endpoint: str) -> bool:
@@ -99,18 +112,24 @@ def parse_fault(text: str) -> Fault:
     after_work = bool(_AFTER.fullmatch(written))
     kind = written.removesuffix("-after") if after_work else written
     status = kind.isdigit() and len(kind) == 3 and 400 <= int(kind) <= 599
-    if not (status or kind in WIRE or kind in VERDICTS):
-        known = ", ".join([*WIRE, *VERDICTS])
+    if not (status or kind in WIRE or kind in VERDICTS or kind in ANSWERS):
+        known = ", ".join([*WIRE, *VERDICTS, *ANSWERS])
         raise FaultError(
             f"unknown fault {written!r}: choose a status from 400 to 599 or one of {known}"
         )
-    where = match["where"] or ("verdicts" if kind in VERDICTS else "scan")
+    usual = "verdicts" if kind in VERDICTS else "answers" if kind in ANSWERS else "scan"
+    where = match["where"] or usual
     if where not in GROUPS and where not in ENDPOINTS:
         known = ", ".join([*GROUPS, *ENDPOINTS])
         raise FaultError(f"{text!r}: {where!r} is no endpoint: choose one of {known}")
     if kind in VERDICTS and where not in ("verdicts", "sync", "async"):
         raise FaultError(
             f"{text!r}: a fault in a verdict can be at sync, async or verdicts (both), "
+            f"not at {where!r}"
+        )
+    if kind in ANSWERS and where not in ("answers", *GROUPS["answers"]):
+        raise FaultError(
+            f"{text!r}: a fault in an answer can be at decisions, systemone or answers (both), "
             f"not at {where!r}"
         )
     mode, amount = _amount(text, match["amount"])
@@ -141,7 +160,7 @@ def parse_faults(texts: Sequence[str]) -> tuple[Fault, ...]:
     """Read several; raises `FaultError`, also when shares at one endpoint exceed 1 together."""
     faults = tuple(parse_fault(text) for text in texts)
     for endpoint in ENDPOINTS:
-        for layer in ("wire", "slow", "verdict"):
+        for layer in ("wire", "slow", "verdict", "answer"):
             total = sum(
                 fault.amount
                 for fault in faults
@@ -172,7 +191,7 @@ class FaultPlan:
         """How often each has come, by its text."""
 
     def draw(self, layer: str, endpoint: str, key: bytes) -> Struck | None:
-        """The fault of a layer (`wire`, `slow`, `verdict`) that meets this request, or None.
+        """The fault of a layer (see `Fault.layer`) that meets this request, or None.
 
         `key` names what is asked. The first of the counted faults that is due comes before shares.
         """

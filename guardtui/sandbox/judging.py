@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -87,11 +87,11 @@ class Engine:
         """Whether a text takes well under a millisecond."""
         self._known: OrderedDict[bytes, tuple[Floats, Floats]] = OrderedDict()
 
-    def topic(self, revision: TopicRevision) -> TopicVectors:
+    def topic(self, name: str, description: str, examples: Sequence[str]) -> TopicVectors:
         """Make a topic ready."""
-        texts = topic_texts(revision.topic_name, revision.description, revision.examples)
+        texts = topic_texts(name, description, examples)
         vectors = rounded(self._encoder.encode(texts))
-        return TopicVectors(revision.topic_name, vectors, self._scoring.topic_terms(texts, vectors))
+        return TopicVectors(name, vectors, self._scoring.topic_terms(texts, vectors))
 
     def text(self, text: str) -> tuple[Floats, Floats]:
         """Vector [1, d] and prompt term [1] of a text. Safe to call from another thread."""
@@ -178,5 +178,7 @@ class Judge:
         if found is None:
             if len(self._topics) >= _TOPICS_KEPT:
                 self._topics.clear()
-            found = self._topics[key] = self.engine.topic(revision)
+            found = self._topics[key] = self.engine.topic(
+                revision.topic_name, revision.description, revision.examples
+            )
         return found

@@ -70,9 +70,9 @@ CANONICAL = {
 
 
 def error_reply(group: str, refused: RefusedError) -> Reply:
-    """The error in the form of its API: `scan`, `token`, or else the management's."""
+    """The error in the form of its API: `scan`, `decision`, `token`, or else the management's."""
     content: dict[str, Any]
-    if group == "scan":
+    if group in ("scan", "decision"):
         content = {"error": {"message": refused.message}}
         if refused.detail:
             content["error"]["detail"] = refused.detail

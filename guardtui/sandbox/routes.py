@@ -1,4 +1,4 @@
-"""The paths of the three APIs, and the endpoints and groups of them that faults can name."""
+"""The paths of the APIs, and the endpoints and groups of them that faults can name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _ROUTES: tuple[tuple[str, str, str], ...] = (
     ("async", "POST", r"/v1/scan/async/request"),
     ("results", "GET", r"/v1/scan/results"),
     ("reports", "GET", r"/v1/scan/reports"),
+    ("decisions", "POST", r"/v1/decisions"),
+    ("systemone", "POST", r"/v1/systemone"),
     ("scan-token", "POST", _MANAGEMENT + r"/oauth/client_credential/accesstoken"),
     ("scan-token-end", "POST", _MANAGEMENT + r"/oauth/invalidateToken"),
     ("topic-create", "POST", _MANAGEMENT + r"/topic"),
@@ -37,12 +39,15 @@ ENDPOINTS = tuple(name for name, _, _ in _ROUTES)
 """Names of all endpoints."""
 
 _SCAN = ("sync", "async", "results", "reports")
+DECISIONS = ("decisions", "systemone")
+"""Endpoints that answer questions."""
 _TOPICS = tuple(name for name in ENDPOINTS if name.startswith("topic-"))
 _PROFILES = tuple(name for name in ENDPOINTS if name.startswith("profile-"))
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "scan": _SCAN,
+    "scan": (*_SCAN, *DECISIONS),
     "verdicts": ("sync", "async"),
+    "answers": DECISIONS,
     "topics": _TOPICS,
     "profiles": _PROFILES,
     "management": (*_TOPICS, *_PROFILES, "scan-token", "scan-token-end"),
@@ -60,9 +65,11 @@ _PLAIN = {
 
 
 def api_of(path: str) -> str:
-    """Which API a path belongs to, for the form of its errors: scan, token or management."""
+    """Which API a path belongs to, for its errors: scan, decision, token or management."""
     if path.startswith("/v1/scan"):
         return "scan"
+    if path.removeprefix("/v1/") in DECISIONS:
+        return "decision"
     return "token" if path.endswith("/access_token") else "management"
 
 

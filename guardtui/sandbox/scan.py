@@ -154,10 +154,6 @@ class Scans:
                 if isinstance(text := last.get(name), str):
                     yield text
 
-    def key(self, asked: Asked) -> bytes:
-        """What a request asks, without what differs when it is repeated; b"" if nothing."""
-        return b"".join(prompt_key("", text) for text in self.texts(asked.content))
-
     def _request(self, body: Any) -> ScanRequest:
         if not isinstance(body, dict):
             raise RefusedError(400, detail="a scan request is no object")

@@ -33,7 +33,8 @@ class Settings:
     is what the fault of that name adds; `propagation` is how long scans by name keep judging with
     the previous revision after a profile was changed; `pending` is the longest time that a row of
     a batch waits. `poll_limit` is per minute, for results and for reports; `rate_limit` is per
-    second and `concurrent_limit` at a time, for sync and async scans.
+    second and `concurrent_limit` at a time, for scans and questions. `max_questions` is how many
+    one request may have, 0 as many as the services of its format allow.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -50,6 +51,7 @@ class Settings:
     list_order: str = "newest"
     delete_reply: str = "auto"
     empty_topic_list: str = "accept"
+    max_questions: int = 0
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some changed: durations as "3s", faults as a list of their texts.
@@ -93,7 +95,14 @@ def _parse(name: str, value: Any) -> Any:
         if value not in CHOICES[name]:
             raise SettingsError(f"{name}: {value!r} is none of {', '.join(CHOICES[name])}")
         return value
-    if name in ("seed", "max_batch", "poll_limit", "rate_limit", "concurrent_limit"):
+    if name in (
+        "seed",
+        "max_batch",
+        "poll_limit",
+        "rate_limit",
+        "concurrent_limit",
+        "max_questions",
+    ):
         least = {"seed": -(2**63), "max_batch": 1}.get(name, 0)
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not least <= value < 2**63:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage
-from guardtui.scanners.judge.budget import Budget, Prices
+from guardtui.scanners.budget import Budget, Prices
 
 _BYTES_PER_TOKEN = 4
 """Of English text; of other languages a token has fewer characters, which have more bytes."""
@@ -71,6 +71,26 @@ class Paid(Protocol):
         """Return what a call will use; `used` is what is recorded of calls to this scanner."""
 
 
+def limits_text(budget: Budget) -> str:
+    """Return the budget that ends a scan before it is passed, in words; "" without one."""
+    limits = [f"{budget.most_tokens:,} tokens"] if budget.most_tokens is not None else []
+    limits += [f"{budget.most_cost:g}"] if budget.most_cost is not None else []
+    return f"the budget of {' or '.join(limits)}" if limits else ""
+
+
+def given_prices(budget: Budget) -> Prices | None:
+    """Return the prices that the author gave, None without any."""
+    return budget.prices if budget.prices.input or budget.prices.output else None
+
+
+def earlier_expense(budget: Budget, used: Usage | None, models: int = 1) -> CallExpense | None:
+    """Return what a call will use by earlier ones; None where not all their tokens are counted."""
+    if used is None or not used.calls or used.uncounted:
+        return None
+    read, written = used.input_tokens / used.calls, used.output_tokens / used.calls
+    return CallExpense(read, written, given_prices(budget), True, models, limits_text(budget))
+
+
 def estimate_expense(
     messages: Callable[[str], Sequence[Mapping[str, str]]],
     prompts: Sequence[str],
@@ -83,13 +103,8 @@ def estimate_expense(
     `messages` gives those of the call about a prompt. `used` is what is recorded of earlier calls;
     where the service did not count all of their tokens, it tells nothing.
     """
-    given = budget.prices if budget.prices.input or budget.prices.output else None
-    limits = [f"{budget.most_tokens:,} tokens"] if budget.most_tokens is not None else []
-    limits += [f"{budget.most_cost:g}"] if budget.most_cost is not None else []
-    limit = f"the budget of {' or '.join(limits)}" if limits else ""
-    if used is not None and used.calls and not used.uncounted:
-        read, written = used.input_tokens / used.calls, used.output_tokens / used.calls
-        return CallExpense(read, written, given, True, models, limit)
+    if (earlier := earlier_expense(budget, used, models)) is not None:
+        return earlier
     sample = prompts[:: max(1, len(prompts) // _SAMPLED)]
     sizes = [
         len(message["content"].encode("utf-8", "surrogatepass"))
@@ -98,4 +113,4 @@ def estimate_expense(
     ]
     read = sum(sizes) / max(1, len(sample)) / _BYTES_PER_TOKEN + _MARKS_TOKENS
     written = min(_USUAL_ANSWER_TOKENS, budget.answer_tokens)
-    return CallExpense(read, written, given, False, models, limit)
+    return CallExpense(read, written, given_prices(budget), False, models, limits_text(budget))

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from importlib import import_module
 from typing import Any
 
-SCANNERS = ("local", "airs", "judge")
+SCANNERS = ("local", "airs", "judge", "decision")
 """Scanners that declare options, by their registered names."""
 
 

@@ -39,8 +39,57 @@ def without_verdict(error: ServiceError) -> Verdict:
 
 
 _FAILURES = {Kind.CREDENTIALS: Failure.REFUSED, Kind.UNREACHABLE: Failure.UNREACHABLE}
-_HOPELESS = (Failure.REFUSED, Failure.UNREACHABLE)
+HOPELESS = (Failure.REFUSED, Failure.UNREACHABLE)
 """The same for every prompt: if one of them comes first, no prompt will get a verdict."""
+
+
+class Failures:
+    """Counts what came of prompts in a row, to end a run that brings nothing."""
+
+    def __init__(self, limit: AdaptiveLimit) -> None:
+        self._limit = limit
+        self.answered = 0
+        """Prompts with a verdict."""
+        self.in_a_row = self._unreached = 0
+        self.last_problem = ""
+
+    @property
+    def given_up(self) -> bool:
+        """Whether so many failed in a row that no more are to be sent."""
+        cut_off = self._unreached >= max(_UNREACHED, self._limit.allowed)
+        return cut_off or self.in_a_row >= GIVE_UP_AFTER
+
+    def count(self, verdict: Verdict, *, known: bool = False) -> None:
+        """Count what came of a prompt; `known` says that it came from the cache."""
+        if verdict.decided:
+            self.answered += 1
+            self.in_a_row = self._unreached = 0
+            return
+        self.last_problem = verdict.problem
+        unreached = verdict.failure is Failure.UNREACHABLE
+        self._unreached = self._unreached + 1 if unreached else 0
+        # What was never sent says nothing about the service.
+        if not known and verdict.failure not in (Failure.UNSENT, Failure.BUDGET):
+            failed = verdict.failure is not None
+            self.in_a_row = self.in_a_row + 1 if failed else 0
+
+
+def traffic_of(
+    counters: Counters, limit: AdaptiveLimit, used: Callable[[], Usage | None]
+) -> Traffic:
+    """The requests of a run at this moment."""
+    now = counters.snapshot()
+    return Traffic(
+        in_flight=now.in_flight,
+        limit=now.limit,
+        sent=now.sent,
+        retries=now.retries,
+        refused=now.refused,
+        paused=now.paused,
+        held=limit.held,
+        rate=now.rate,
+        used=used(),
+    )
 
 
 class RemoteRun:
@@ -71,19 +120,21 @@ class RemoteRun:
             self._wanted[rows] = True
             self.waiting = list(dict.fromkeys(texts[row] for row in rows.tolist()))
         self.counters = Counters(limit)
-        self.verdicts = 0
+        self._failures = Failures(limit)
         self._report, self._limit, self._note, self._used = report, limit, note, used
         self._columns = VerdictColumns(len(texts))
         self._total = int(np.count_nonzero(self._wanted))
         self._done = self._known = 0
-        self._failed_in_a_row = self._unreached_in_a_row = 0
-        self._last_problem = ""
+
+    @property
+    def verdicts(self) -> int:
+        """Prompts with a verdict."""
+        return self._failures.answered
 
     @property
     def given_up(self) -> bool:
         """Whether so many failed in a row that no more are sent."""
-        cut_off = self._unreached_in_a_row >= max(_UNREACHED, self._limit.allowed)
-        return cut_off or self._failed_in_a_row >= GIVE_UP_AFTER
+        return self._failures.given_up
 
     async def take_known(self, find: Callable[[str], Verdict | None]) -> None:
         """Settle what is known of the texts that wait; the others stay waiting."""
@@ -109,7 +160,7 @@ class RemoteRun:
             self.tell()
             async for index, result in results:
                 verdict = without_verdict(result) if isinstance(result, ServiceError) else result
-                if verdict.failure in _HOPELESS and not self.verdicts:
+                if verdict.failure in HOPELESS and not self.verdicts:
                     raise ScannerError(f"nothing could be scanned: {verdict.problem}")
                 self.settle(texts[index], verdict)
                 if self.given_up:
@@ -120,25 +171,11 @@ class RemoteRun:
         rows = self._rows[text]
         self._columns.put(rows, verdict, self._note(verdict) if verdict.decided else "")
         if verdict.triggered is not Triggered.NOT_ASKED:
-            self._count(verdict, known)
+            self._failures.count(verdict, known=known)
             count = int(np.count_nonzero(self._wanted[rows]))
             self._done += count
             self._known += count * known
         self.tell()
-
-    def _count(self, verdict: Verdict, known: bool) -> None:
-        """Count verdicts, and failures in a row."""
-        if verdict.decided:
-            self.verdicts += 1
-            self._failed_in_a_row = self._unreached_in_a_row = 0
-            return
-        self._last_problem = verdict.problem
-        unreached = verdict.failure is Failure.UNREACHABLE
-        self._unreached_in_a_row = self._unreached_in_a_row + 1 if unreached else 0
-        # What was never sent says nothing about the service.
-        if not known and verdict.failure not in (Failure.UNSENT, Failure.BUDGET):
-            failed = verdict.failure is not None
-            self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
 
     def tell(self) -> None:
         """Tell how far it is."""
@@ -156,18 +193,7 @@ class RemoteRun:
 
     def traffic(self) -> Traffic:
         """The requests of this moment."""
-        now = self.counters.snapshot()
-        return Traffic(
-            in_flight=now.in_flight,
-            limit=now.limit,
-            sent=now.sent,
-            retries=now.retries,
-            refused=now.refused,
-            paused=now.paused,
-            held=self._limit.held,
-            rate=now.rate,
-            used=self._used(),
-        )
+        return traffic_of(self.counters, self._limit, self._used)
 
     def partial(self) -> Verdicts:
         """The verdicts so far; rows that were not asked are NOT_ASKED, failed ones say why."""
@@ -177,8 +203,8 @@ class RemoteRun:
         """The verdicts at the end; rows not asked since the run was given up say why."""
         if self.given_up:
             problem = (
-                f"not sent: {self._failed_in_a_row} prompts in a row got no verdict, "
-                f"the last: {self._last_problem}"
+                f"not sent: {self._failures.in_a_row} prompts in a row got no verdict, "
+                f"the last: {self._failures.last_problem}"
             )
             for row in np.flatnonzero(self._columns.not_asked & self._wanted).tolist():
                 self._columns.explain_not_asked(row, problem)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
-from guardtui.domain.guardrail import remote_name
+from guardtui.domain.guardrail import DECISION, remote_name
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -82,7 +82,8 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
 
     The embedded engine is one, whatever its encoder and threshold, and with it the sandbox, which
     judges with the engine. AIRS is one, whatever the profile. Judges are one as soon as they share
-    a model; the models of a panel are one, since their single votes are not recorded.
+    a model; the models of a panel are one, since their single votes are not recorded. Decision
+    models are told apart by their names.
     """
     told = list(settings)
     groups: list[set[str]] = []
@@ -98,6 +99,9 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
             names.append(ENGINE)
         elif one.name == "judge":
             names.append(named[min(_models(one))])
+        elif one.name == DECISION:
+            name = one.identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
+            names.append(f"decision model {name}")
         else:
             names.append(remote_name(one.name))
     return names

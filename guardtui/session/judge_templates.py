@@ -1,8 +1,12 @@
-"""Wordings of judges by which verdicts were given, in a table of the session's file."""
+"""Templates by which models were asked for verdicts, in a table of the session's file."""
 
 from __future__ import annotations
 
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.session.store import SessionStore
+
+_ID = 8
+"""Hex digits of a template's id."""
 
 
 def read_templates(store: SessionStore) -> dict[str, str]:
@@ -12,6 +16,15 @@ def read_templates(store: SessionStore) -> dict[str, str]:
             "SELECT id, text FROM judge_template WHERE session = ?", (store.session_id,)
         ).fetchall()
     return {str(template_id): str(text) for template_id, text in rows}
+
+
+def template_of(store: SessionStore, settings: ScannerSettings) -> str:
+    """Return the text of the template that a scan was asked by, "" where it is not kept.
+
+    Raises StoreError.
+    """
+    used = settings.identity.rpartition("template ")[2][:_ID]
+    return read_templates(store).get(used, "")
 
 
 def keep_template(store: SessionStore, template_id: str, text: str) -> None:

@@ -15,9 +15,36 @@ FIT = "threshold_fit"
 """Key of the fit among a session's settings."""
 
 
-def read_fit(settings: Mapping[str, Any]) -> ThresholdFit | None:
+DECISION = "decision_threshold"
+"""Key of the threshold of a decision model among a session's settings."""
+
+
+def read_decision_threshold(
+    settings: Mapping[str, Any], identity: str
+) -> ThresholdFit | float | None:
+    """Return the fit, or the threshold set by hand, that a session keeps for a decision model.
+
+    None where there is none for a model of this identity, or it is damaged.
+    """
+    kept = settings.get(DECISION)
+    if not isinstance(kept, dict) or kept.get("engine") != identity:
+        return None
+    if "labels" in kept:
+        return read_fit(settings, DECISION)
+    value = kept.get("threshold")
+    return value if isinstance(value, float) and 0 < value < 1 else None
+
+
+def write_decision_threshold(kept: ThresholdFit | float | None, identity: str) -> dict[str, Any]:
+    """Return the threshold of a decision model as a part of a session's settings."""
+    if isinstance(kept, ThresholdFit):
+        return {DECISION: asdict(kept)}
+    return {DECISION: None if kept is None else {"threshold": kept, "engine": identity}}
+
+
+def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None:
     """Return the fit that a session's settings hold; None where there is none, or it is damaged."""
-    kept = settings.get(FIT)
+    kept = settings.get(key)
     if not isinstance(kept, dict):
         return None
     try:
@@ -49,11 +76,11 @@ def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:
     return SHIPPED if settings.get("threshold_source") == SHIPPED else None
 
 
-def fit_of_session(topic_path: Path) -> ThresholdFit | None:
-    """Return the fit of a topic file's session, without making one. Raises StoreError."""
+def settings_of_session(topic_path: Path) -> Mapping[str, Any]:
+    """Return the settings of a topic file's session, without making one. Raises StoreError."""
     if not has_session(topic_path):
-        return None
-    return read_fit(SessionStore(topic_path, reading=True).settings())
+        return {}
+    return SessionStore(topic_path, reading=True).settings()
 
 
 def _share(value: Any) -> float:

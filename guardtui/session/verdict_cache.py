@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.session.kept_file import KeptFile
@@ -45,18 +46,20 @@ class SqliteVerdicts(KeptFile):
                     "SELECT triggered, note, details FROM verdicts WHERE key = ?", (key,)
                 ).fetchone()
                 if row is not None and row[0] in (0, 1):
-                    return Verdict(Triggered(row[0]), str(row[1]), *_details(row[2]))
+                    return _verdict(Triggered(row[0]), str(row[1]), row[2])
         return None
 
     def keep(self, key: bytes, verdict: Verdict) -> None:
-        """Store an answer, its note, topics and reason, in the place of an older one.
+        """Store an answer, its note, topics, reason and score, in the place of an older one.
 
         kill -9 cannot undo it afterwards.
         """
         with self._failing_softly() as database:
             if database is not None:
                 note = verdict.note.encode("utf-8", "replace").decode()
-                details = {"topics": verdict.topics, "reason": verdict.reason}
+                details: dict[str, Any] = {"topics": verdict.topics, "reason": verdict.reason}
+                if verdict.score is not None:
+                    details["score"] = verdict.score
                 database.execute(
                     "INSERT OR REPLACE INTO verdicts(key, triggered, note, details)"
                     " VALUES (?, ?, ?, ?)",
@@ -64,10 +67,13 @@ class SqliteVerdicts(KeptFile):
                 )
 
 
-def _details(text: object) -> tuple[tuple[str, ...], str]:
-    """Topics and reason as they were kept; none of what cannot be read."""
+def _verdict(triggered: Triggered, note: str, text: object) -> Verdict:
+    """A verdict with its topics, reason and score; without those that cannot be read."""
     try:
         details = json.loads(str(text))
-        return tuple(map(str, details["topics"])), str(details["reason"])
-    except (ValueError, KeyError, TypeError):
-        return (), ""
+        topics, reason = tuple(map(str, details["topics"])), str(details["reason"])
+        score = details.get("score")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Verdict(triggered, note)
+    known = isinstance(score, float) and 0 <= score <= 1
+    return Verdict(triggered, note, topics, reason, score=score if known else None)

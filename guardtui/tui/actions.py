@@ -680,6 +680,13 @@ ACTIONS: tuple[Action, ...] = (
         ADVICE,
     ),
     Action(
+        "try_wordings",
+        "b",
+        "Try wordings",
+        "Many wordings asked of the decision model at once; only what is better is offered",
+        ADVICE,
+    ),
+    Action(
         "show_effects",
         "e",
         "What each part does",

@@ -129,6 +129,26 @@ on other prompts, whose lower bound is positive; often nothing has. You decide w
         (),
         (("Esc", "End the search; the best found is shown"),),
     ),
+    "wording_run": PaneHelp(
+        "Trying wordings",
+        """\
+Every wording is asked of the decision model about every prompt, many in each request. Answers are
+kept as they come: after a cancel the next run asks for the others only.""",
+        (),
+        (),
+        (("Esc", "Cancel; answers are kept"),),
+    ),
+    "wordings": PaneHelp(
+        "Better wordings",
+        """\
+Wordings of the definition as the decision model itself answered them. They were chosen on two
+thirds of the prompts, each at the threshold fitted to it there. The figure is the gain of coverage
+on the third that had no part in the choice, with an interval that allows for all that are
+reported on. Only wordings whose lower bound is above 0 are listed; often none is.""",
+        ("coverage", "fix", "regression"),
+        (),
+        (("↑ ↓", "Choose a wording"), ("Enter", "Take it into the editor"), CLOSE),
+    ),
     "history": PaneHelp(
         "History",
         """\

@@ -72,5 +72,5 @@ def test_a_column_decides_where_there_is_one(tmp_path: Path) -> None:
 
 def test_a_column_that_leaves_a_half_without_a_class_is_refused(tmp_path: Path) -> None:
     rows = [("a", "true", "train"), ("b", "false", "train"), ("c", "true", "test")]
-    with pytest.raises(SplitError, match=r"half to report on .* do not belong"):
+    with pytest.raises(SplitError, match=r"part to report on .* do not belong"):
         split_prompts(load_prompts(written(tmp_path, rows)))

@@ -16,9 +16,9 @@ from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.verdicts import Triggered
 from guardtui.sandbox.judging import Engine as Judging
-from guardtui.scanners.judge.budget import Prices
+from guardtui.scanners.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import Cloud, remote

@@ -12,7 +12,12 @@ from guardtui.app.services import Services
 from guardtui.domain.operating_point import FITTED, SHIPPED, ThresholdFit, Wanted
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision
-from guardtui.session.threshold_fits import fit_of_session, read_fit, wanted_threshold, write_fit
+from guardtui.session.threshold_fits import (
+    read_fit,
+    settings_of_session,
+    wanted_threshold,
+    write_fit,
+)
 from guardtui.session.workspace import Workspace
 from tests.app.bench import OTHERS, TAX, TOPIC
 from tests.app.headless import ScriptedAuthor, TaskJobs
@@ -91,7 +96,7 @@ async def test_a_set_with_labels_enough_is_fitted_and_the_first_iteration_has_th
         (iteration,) = state.iterations
         assert iteration.evaluation.settings == state.evaluation.settings
         assert iteration.decision is Decision.KEEP
-    assert fit_of_session(path) == fit
+    assert read_fit(settings_of_session(path)) == fit
 
 
 async def test_a_second_run_has_the_same_threshold_whatever_the_definition_is_then(
@@ -129,7 +134,7 @@ async def test_a_threshold_that_is_asked_for_is_not_fitted(tmp_path: Path, wante
     async with Opened(path, wanted, scanner) as app:
         assert app.services.state.fit is None
         assert app.source == ("by hand" if isinstance(wanted, float) else SHIPPED)
-    assert fit_of_session(path) is None
+    assert read_fit(settings_of_session(path)) is None
 
 
 @pytest.mark.parametrize("wanted", [None, FITTED])
@@ -165,7 +170,7 @@ async def test_an_edit_that_moves_the_scores_far_is_told_and_fitting_again_ends_
         assert state.evaluation is not None
         assert state.evaluation.metrics.coverage == state.fit.coverage
         assert any(one.startswith("Threshold 0.") for one in app.author.messages)
-    assert fit_of_session(path) == state.fit
+    assert read_fit(settings_of_session(path)) == state.fit
 
 
 def fit(engine: str = "static-1") -> ThresholdFit:

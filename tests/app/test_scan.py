@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("aiohttp")
@@ -24,15 +25,16 @@ from guardtui.app.scan_plan import ScanChoice, ScanPlan
 from guardtui.app.state import AppState, ScanStatus, Store
 from guardtui.domain.evaluation import Evaluation
 from guardtui.sandbox.judging import Engine as Judging
+from guardtui.scanners.decision.options import DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
 from guardtui.session.workspace import Workspace
 from tests.app.cloud import COUNT, PROMPTS, Cloud, remote
 from tests.app.headless import ScriptedAuthor, TaskJobs
-from tests.http.server import Received, Server, Step
+from tests.http.server import Received, Server, Step, answer
 from tests.scanners.judge.conftest import asked, prompts_of, said
 from tests.tui.test_loop import ROWS, topic_path
 
@@ -557,3 +559,47 @@ async def test_choosing_the_other_guardrail_asks_for_its_own_plan(cloud: Cloud, 
         (iteration,) = author.recorded
         assert iteration.evaluation.settings.name == "airs"
         assert not server.received
+
+
+# --- by a decision model --------------------------------------------------------------------
+
+
+def by_probability(request: Received) -> Step:
+    """Sure of what belongs, but less sure than half."""
+    belongs = dict(ROWS)[request.json["input"]]
+    given = {"type": "predicate", "name": "q1", "probability": 0.4 if belongs else 0.1}
+    return answer({"model": "decide", "answers": [given]})
+
+
+async def test_the_threshold_of_a_decision_model_moves_without_a_call(topic_path: Path) -> None:
+    async with Server(by_probability) as server:
+        model = DecisionOptions(ModelAddress(f"{server.url}/v1", "decide"))
+        options = RemoteOptions(environment={}, config=topic_path / "none", decision=model)
+        author = Desk(topic_path, options)
+        await author.scan(AS_IS)
+        (plan,) = author.plans
+        assert (plan.judge, plan.who, plan.other) == (True, "a decision model", "Ask AIRS")
+        assert plan.cost.expense is not None
+        assert plan.cost.expense.tokens(1) > 0
+        scan = author.scans.decided_scan()
+        assert scan is not None
+        assert scan.metrics.coverage == 0.0
+        asked = len(server.received)
+        author.scans.use_threshold(0.3)
+        moved = author.scans.decided_scan()
+        assert moved is not None
+        assert moved.metrics.coverage == 1.0
+        assert np.array_equal(moved.verdicts.score, scan.verdicts.score)
+        assert moved is author.scans.decided_scan()
+        # The same after a restart; the iteration stays as it was recorded.
+        again = Desk(topic_path, options)
+        kept = again.scans.decided_scan()
+        assert kept is not None
+        assert kept.settings.threshold == 0.3
+        assert kept.metrics.coverage == 1.0
+        assert again.session.iterations[-1].evaluation.settings.threshold == 0.5
+        await again.scan()
+        assert len(server.received) == asked
+        assert again.recorded[-1].evaluation.settings.threshold == 0.3
+        await again.scans.close()
+        await author.scans.close()

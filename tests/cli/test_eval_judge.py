@@ -488,7 +488,7 @@ def test_only_prompts_in_doubt_are_asked_and_the_others_stay_open(
 def test_flips_are_asked_of_a_guardrail(run: Run, folder: Path) -> None:
     result = run("eval", "topic.yaml", "--prompts", "prompts.csv", "--flips")
     assert result.code == 2
-    assert "--flips asks a guardrail: add --scanner airs or judge" in result.err
+    assert "--flips asks a guardrail: add --scanner airs, judge or decision" in result.err
 
 
 def test_prompts_in_doubt_are_asked_until_the_interval_is_narrow_enough(

@@ -194,7 +194,7 @@ def test_only_the_engine_has_answered(run: Run, scanned: Scanned) -> None:
     scanned.scan("Tax", settings=replace(AIRS, name="local", identity="static-1"))
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
-    assert "no verdicts of AIRS or a judge are recorded" in result.err
+    assert "no verdicts of a guardrail are recorded" in result.err
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ examples:
         ("r.md", "md"),
         ("r.json", "json"),
         ("r.airs.json", "airs-json"),
+        ("r.litellm.yaml", "litellm"),
         ("r.csv", "csv"),
         ("r.excel.csv", "csv-excel"),
         ("results.tsv", "tsv"),

@@ -162,7 +162,7 @@ def test_prompts_that_cannot_be_split_are_told(run: Run, sample: Path) -> None:
     (sample / "tax.csv").write_text("\n".join([*rows, "c tax,true,block,test", ""]), "utf-8")
     result = run(*QUICK)
     assert (result.code, result.out) == (2, "")
-    assert "tax.csv: the half to report on (by the column split)" in result.err
+    assert "tax.csv: the part to report on (by the column split)" in result.err
 
 
 def test_five_prompts_are_too_few(run: Run, sample: Path) -> None:

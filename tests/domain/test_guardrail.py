@@ -39,6 +39,13 @@ from guardtui.domain.guardrail import guardrail_label, measured_by
             "judge",
         ),
         (
+            ScannerSettings(
+                "decision", "decision, d-1, template 1f2e", 0.35, "by hand", "addresses a1"
+            ),
+            "Measured by the decision model d-1, threshold 0.350 (by hand), template 1f2e.",
+            "decision",
+        ),
+        (
             ScannerSettings("acme", "acme 2"),
             "Measured by the scanner acme, acme 2.",
             "acme",

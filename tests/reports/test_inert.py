@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import HIDDEN, display_text
@@ -206,6 +207,17 @@ def check_table(text: str, report: ReportInput) -> None:
     assert "coverage" in text
 
 
+def check_litellm(text: str, report: ReportInput) -> None:
+    document = YAML(typ="safe").load(text)
+    (guardrail,) = document["guardrails"]
+    (found,) = guardrail["litellm_params"]["checks"]
+    # Halves of characters cannot stand in YAML.
+    name = re.sub("[\ud800-\udfff]", "\ufffd", report.topic.name)
+    assert found["name"] == guardrail["guardrail_name"] == name
+    assert set(found) == {"name", "instructions", "action", "threshold"}
+    assert found["action"] == "block"
+
+
 CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
     "html": check_html,
     "csv": check_csv,
@@ -214,6 +226,7 @@ CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
     "md": check_markdown,
     "json": check_json,
     "airs-json": check_airs,
+    "litellm": check_litellm,
     "junit": check_junit,
     "junit-regressions": check_junit_regressions,
     "sarif": check_sarif,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from guardtui.domain.verdicts import Usage
+from guardtui.scanners.budget import Budget, Prices
 from guardtui.scanners.expense import CallExpense, Paid, estimate_expense
-from guardtui.scanners.judge.budget import Budget, Prices
-from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.model_address import ModelAddress
 
 
 def messages(prompt: str) -> list[dict[str, str]]:

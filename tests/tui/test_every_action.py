@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,13 +22,18 @@ from textual.widgets._footer import FooterKey
 from guardtui.advice.candidates import Kind
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
+from guardtui.advice.splits import Split
+from guardtui.advice.wordings import Measured, Wording, WordingSweep
+from guardtui.advice.wordings import Report as WordingReport
 from guardtui.app.agreement import EngineAgreement
 from guardtui.app.flip_check import FlipGoal
 from guardtui.app.next_steps import NextStep, NextSteps, StepKind
 from guardtui.app.remote import RemoteOptions
 from guardtui.app.remote_topics import DeleteHeld, ShowTopic
 from guardtui.app.scan_plan import FlipPlan, ScanCost, ScanPlan
+from guardtui.app.wording_runs import WordingRun
 from guardtui.domain.agreement import agreement
+from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.files.output_files import load_outputs
 from guardtui.forecast.expected import Expected
@@ -80,6 +85,7 @@ from guardtui.tui.screens.suspects import SuspectsDialog
 from guardtui.tui.screens.sweep import ThresholdDialog
 from guardtui.tui.screens.themes import ThemeScreen
 from guardtui.tui.screens.trials import TrialList
+from guardtui.tui.screens.trying_wordings import WordingList, WordingRunDialog
 from guardtui.tui.screens.views import ViewList
 from guardtui.tui.screens.whole_set import WholeSetDialog
 from guardtui.tui.widgets.editor import Field
@@ -318,6 +324,7 @@ CASES: dict[str, Case] = {
     "suggest": tells("No model is named"),
     "what_if": tells("Nothing measured helps for certain"),
     "refine": opens(SearchDialog),
+    "try_wordings": tells("No decision model is named"),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
     "show_lint": opens(TextPage),
@@ -671,6 +678,29 @@ async def proposals(stage: Stage) -> None:
     await pushed(stage, ProposalList(here, [one], [], prompts.prompts))
 
 
+async def better_wordings(stage: Stage) -> None:
+    here, prompts = stage.main.services.session.topic, stage.main.services.workspace.prompts
+    none, metrics = np.zeros(0, np.intp), Metrics(5, 5, 1, 1)
+    report = WordingReport(metrics, metrics, Gain(0.1, 0.05, 0.15), none, none)
+    split = Split(prompts.expected, ~prompts.expected, "by a hash of each prompt")
+    known = Measured(Wording(here, "", "the definition"), 0.5, 0.5, metrics)
+    better = Measured(Wording(here, "Drop example 2", "search"), 0.6, 0.5, metrics, report)
+    settings = ScannerSettings("decision", "decision, m, template 0")
+    await pushed(stage, WordingList(here, WordingSweep(settings, split, known, (better,), 0)))
+
+
+async def wording_run(stage: Stage) -> None:
+    class Waiting:
+        """A run that never ends."""
+
+        wordings = ("one", "two")
+
+        async def run(self, report: Any) -> None:
+            await asyncio.Event().wait()
+
+    await pushed(stage, WordingRunDialog(cast("WordingRun", Waiting())))
+
+
 async def next_step_list(stage: Stage) -> None:
     step = NextStep(StepKind.ADD_PROMPTS, "Add prompts")
     await pushed(stage, NextStepList(NextSteps(stage.main.services.session.topic, (step,))))
@@ -703,6 +733,8 @@ OPENED: dict[str, Prepare] = {
     "beside": beside,
     "proposals": proposals,
     "next_steps": next_step_list,
+    "wording_run": wording_run,
+    "wordings": better_wordings,
     "effects": by_letter("e"),
     "prompt_set": by_letter("c"),
     "sweep": by_letter("t"),

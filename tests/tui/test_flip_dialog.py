@@ -12,9 +12,10 @@ from guardtui.app.scan_plan import FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
 from guardtui.forecast.expected import Expected
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.budget import Prices
 from guardtui.scanners.expense import CallExpense
-from guardtui.scanners.judge.budget import Prices
-from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.tui.screens.flip_dialog import FlipDialog
 from guardtui.tui.widgets.scan_pane import scan_text
 from tests.app.test_flip_check import TOPIC

@@ -17,10 +17,10 @@ from guardtui.app.remote import RemoteOptions
 from guardtui.app.state import ScanStatus, StoppedBy
 from guardtui.domain.evaluation import Evaluation
 from guardtui.forecast.expected import Expected
-from guardtui.scanners.judge.budget import Prices
+from guardtui.scanners.budget import Prices
 from guardtui.scanners.judge.options import JudgeOptions
-from guardtui.scanners.judge.scanner import ModelAddress
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.epochs import Epochs
 from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision

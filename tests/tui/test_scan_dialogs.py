@@ -14,8 +14,8 @@ from textual.screen import Screen
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.scanners.budget import Prices
 from guardtui.scanners.expense import CallExpense
-from guardtui.scanners.judge.budget import Prices
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
 from guardtui.tui.widgets.scan_pane import duration, scan_text

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from guardtui.scanners.model_options import ALLOW_HTTP, MODEL
+from guardtui.scanners.model_options import BUDGET as COST
 from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, Kind, ScannerOption
 
 MODELS = (
-    ScannerOption(
-        "--model",
-        "models",
-        "A model that judges; several vote. Its key: GUARDTUI_MODEL_KEY (of several addresses: "
-        "GUARDTUI_MODEL_KEYS).",
-        "URL#NAME",
-        repeated=True,
-    ),
+    MODEL,
     ScannerOption(
         "--judge-template",
         "judge_template",
@@ -33,45 +28,12 @@ MODELS = (
         "NAME=JSON",
         repeated=True,
     ),
-    ScannerOption(
-        "--allow-http",
-        "allow_http",
-        "Allow plain http:// for model endpoints on other machines.",
-        kind=Kind.FLAG,
-    ),
+    ALLOW_HTTP,
 )
 """What names models and how they judge."""
 
 BUDGET = (
-    ScannerOption(
-        "--budget",
-        "budget",
-        "Money that the judge may cost; the run ends before it is passed.",
-        "X",
-        Kind.AMOUNT,
-    ),
-    ScannerOption(
-        "--price-in",
-        "price_in",
-        "Price of a million tokens that a model is sent.",
-        "X",
-        Kind.PRICE,
-    ),
-    ScannerOption(
-        "--price-out",
-        "price_out",
-        "Price of a million tokens that a model answers.",
-        "X",
-        Kind.PRICE,
-    ),
-    ScannerOption(
-        "--max-tokens",
-        "max_tokens",
-        "Tokens of the whole run; it ends before they are passed.",
-        "N",
-        Kind.INTEGER,
-        1,
-    ),
+    *COST,
     ScannerOption(
         "--answer-tokens",
         "answer_tokens",

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from guardtui.http.errors import inert
 from guardtui.http.retries import NOTHING_DONE, Retries
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
-from guardtui.scanners.judge.asking import Dialect, Judge, WatchedLimit
-from guardtui.scanners.judge.budget import ANSWER_TOKENS, Budget, Prices
+from guardtui.scanners.budget import ANSWER_TOKENS, Budget, Prices
+from guardtui.scanners.judge.asking import Dialect, Judge
 from guardtui.scanners.judge.reading import Form
-from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import CONCURRENCY, JudgeScanner
 from guardtui.scanners.judge.template import Template, default_template, load_template
+from guardtui.scanners.model_address import ModelAddress, key_variables
+from guardtui.scanners.paid_calls import WatchedLimit
 
 
 @dataclass(frozen=True)
 class JudgeOptions:
     """Models, wording, reading and limits. Money and tokens are limits of one run."""
+
+    scanner_name: ClassVar[str] = "judge"
 
     models: tuple[ModelAddress, ...]
     template: Template | None = None
@@ -38,7 +41,7 @@ class JudgeOptions:
     @property
     def place(self) -> str:
         """Which models, in a few words that may be shown anywhere."""
-        first = f"{inert(self.models[0].name)[:60]} at {inert(self.models[0].url)[:60]}"
+        first = self.models[0].shown
         more = len(self.models) - 1
         return f"{first} and {more} more" if more else first
 
@@ -50,9 +53,7 @@ class JudgeOptions:
     @property
     def key_variables(self) -> dict[str, str]:
         """The environment variable with the key of each address; "" for those without a key."""
-        from guardtui.http.model_keys import origin_of
-
-        return {origin_of(model.url): model.key_variable for model in self.models}
+        return key_variables(self.models)
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], answer_tokens: int) -> str:
         """What the first model answers to messages, in words. Raises ServiceError."""

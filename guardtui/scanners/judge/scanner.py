@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,61 +21,20 @@ from guardtui.http.errors import ServiceError, inert
 from guardtui.http.limits import Rate
 from guardtui.http.pool import run_all
 from guardtui.http.retries import NOTHING_DONE, Retries
-from guardtui.http.secret import Secret
 from guardtui.scanners.base import Report, ScannerError, VerdictCache, verdict_key
+from guardtui.scanners.budget import Budget
 from guardtui.scanners.expense import CallExpense, estimate_expense
-from guardtui.scanners.judge.asking import Judge, WatchedLimit, first_dialect
-from guardtui.scanners.judge.budget import Budget
+from guardtui.scanners.judge.asking import Judge, first_dialect
 from guardtui.scanners.judge.reading import Form
 from guardtui.scanners.judge.template import Template, default_template
+from guardtui.scanners.model_address import ModelAddress
+from guardtui.scanners.paid_calls import WatchedLimit
 from guardtui.scanners.remote import RemoteRun, without_verdict
 
 CONCURRENCY = 5
 _BASE = 0.5
 """Seconds, for the wait before the first repetition."""
 _SHOWN_NAMES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAddress:
-    """URL of a model, its name at the service, its key and the variable that holds the key."""
-
-    url: str
-    name: str
-    key: Secret | None = None
-    key_variable: str = ""
-
-    @classmethod
-    def parse(
-        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
-    ) -> ModelAddress:
-        """The only model of a run, as `parse_all`."""
-        return cls.parse_all([text], environment, allow_http=allow_http)[0]
-
-    @classmethod
-    def parse_all(
-        cls,
-        texts: Sequence[str],
-        environment: Mapping[str, str] | None = None,
-        *,
-        allow_http: bool = False,
-    ) -> list[ModelAddress]:
-        """All models of a run, each written as `URL#name`, their keys from the environment.
-
-        Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
-        """
-        from guardtui.http.model_keys import ModelKeys
-        from guardtui.http.openai import parse_model
-
-        models = [parse_model(text, allow_http=allow_http) for text in texts]
-        keys = ModelKeys(environment, [url for url, _ in models])
-        found = [(url, name, keys.find(url)) for url, name in models]
-        return [cls(url, name, key.secret, key.variable) for url, name, key in found]
-
-    @property
-    def full(self) -> str:
-        """`URL#name`."""
-        return f"{self.url}#{self.name}"
 
 
 class JudgeScanner:
@@ -178,7 +136,7 @@ class JudgeScanner:
         before = self.budget.spent
 
         def used() -> Usage:
-            return _difference(self.budget.spent, before)
+            return self.budget.spent - before
 
         run = RemoteRun(prompts, rows, report, limit, used=used)
         async with contextlib.AsyncExitStack() as opened:
@@ -325,13 +283,3 @@ async def _all_of(votes: Sequence[Any]) -> list[Verdict]:
 def _told(vote: Verdict) -> str:
     word = ("yes" if vote.triggered else "no") if vote.decided else vote.problem
     return f"{word}: {vote.reason}" if vote.reason else word
-
-
-def _difference(now: Usage, before: Usage) -> Usage:
-    return Usage(
-        now.calls - before.calls,
-        now.input_tokens - before.input_tokens,
-        now.output_tokens - before.output_tokens,
-        now.cost - before.cost,
-        now.uncounted - before.uncounted,
-    )

@@ -15,17 +15,16 @@ ENCODER = ScannerOption(
     choices=ENCODERS,
 )
 
-ENGINE = (
-    ENCODER,
-    ScannerOption(
-        "--threshold",
-        "threshold",
-        "Score from which on a prompt matches: a number between 0 and 1, shipped, or fitted to the "
-        "labels (default: the session's, else fitted where each class has 10 labels).",
-        "X",
-        Kind.THRESHOLD,
-    ),
+THRESHOLD = ScannerOption(
+    "--threshold",
+    "threshold",
+    "Score from which on a prompt matches: a number between 0 and 1, shipped, or fitted to the "
+    "labels (default: the session's; else the engine's is fitted where each class has 10 labels).",
+    "X",
+    Kind.THRESHOLD,
 )
+
+ENGINE = (ENCODER, THRESHOLD)
 """What sets the engine itself, for every command that runs it."""
 
 OPTIONS = (*ENGINE, COMPANIONS)

@@ -21,6 +21,7 @@ NEEDS_ALL = frozenset(
         "show_suspects",
         "show_sweep",
         "suggest",
+        "try_wordings",
         "what_if",
     }
 )
@@ -43,6 +44,7 @@ class Availability:
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
             "suggest": self._no_model,
+            "try_wordings": lambda: services.wording_runs.refusal,
             "show_whole": self._no_sample,
             "show_agreement": self._nothing_judged,
             "show_forecast_trust": self._nothing_judged,

@@ -11,8 +11,9 @@ from guardtui.app.recording import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import badge
+from guardtui.domain.guardrail import DECISION, badge
 from guardtui.domain.text import display_start, display_text
+from guardtui.scanners.decision.scanner import THRESHOLD
 from guardtui.session.session import PLATEAU
 from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
@@ -142,6 +143,7 @@ class Metrics:
             and new.figures is old.figures
             and new.iterations is old.iterations
             and new.fit is old.fit
+            and new.decision_fit is old.decision_fit
             and new.better is old.better
         ):
             return
@@ -153,7 +155,6 @@ class Metrics:
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
         workspace, session = self._services.workspace, self._services.session
         best, baseline = session.best, session.baseline
-        of_others = evaluation.settings.threshold is None  # the engine may not even be loaded
         return Dashboard(
             evaluation=evaluation,
             comparison=state.comparison,
@@ -168,10 +169,10 @@ class Metrics:
             plateau=PLATEAU,
             changes=workspace.changes,
             recorded=is_recorded(session, evaluation),
-            fit=state.fit,
+            fit=state.fit_for(evaluation.settings),
             fits_later=self._services.operating_point.pending,
             held_out=state.held_out,
-            shipped=None if of_others else self._services.engine.scanner.shipped_threshold,
+            shipped=self._shipped(evaluation),
             better=state.better,
             partial=state.partial,
             forecast=state.forecast,
@@ -179,3 +180,12 @@ class Metrics:
             sample=sample_told(workspace),
             proportional=workspace.large is None or workspace.large[1].proportional,
         )
+
+    def _shipped(self, evaluation: Evaluation) -> float | None:
+        """The threshold that the scanner has unless the author chooses; None without one."""
+        settings = evaluation.settings
+        if settings.threshold is None:
+            return None  # the engine may not even be loaded
+        if settings.name == DECISION:
+            return THRESHOLD
+        return self._services.engine.scanner.shipped_threshold

@@ -58,6 +58,7 @@ from guardtui.tui.screens.suspects import SuspectsFeature
 from guardtui.tui.screens.sweep import ThresholdFeature
 from guardtui.tui.screens.tour import TOUR_BINDINGS, Tour
 from guardtui.tui.screens.trials import TrialsFeature
+from guardtui.tui.screens.trying_wordings import TryingWordings
 from guardtui.tui.screens.whole_set import WholeSetFeature
 from guardtui.tui.widgets.category_list import CategoryList
 from guardtui.tui.widgets.editor import Field
@@ -151,6 +152,7 @@ class MainScreen(Screen[None]):
             ThresholdFeature(services, window),
             Refining(services, window),
             NextStepFeature(services, window),
+            TryingWordings(services, window),
             PromptSetFeature(services, window),
             panel,
             SuspectsFeature(services, window, panel),

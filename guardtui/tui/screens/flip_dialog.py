@@ -38,7 +38,7 @@ class FlipDialog(Modal[ScanChoice | None]):
 
     def compose(self) -> ComposeResult:
         plan, scan = self._plan, self._plan.scan
-        who = "a judge" if scan.judge else "AIRS"
+        who = scan.who if scan.judge else "AIRS"
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = f"Check the likely flips with {who}"
             dialog.border_subtitle = "Esc cancels, nothing is sent"

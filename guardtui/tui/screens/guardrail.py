@@ -16,6 +16,7 @@ from textual.widgets import Button, Input, Label, Static
 
 from guardtui.app.facts import Fact
 from guardtui.app.guardrail_choice import (
+    MODELS,
     GuardrailChoice,
     GuardrailOffer,
     GuardrailRequest,
@@ -27,6 +28,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start, display_text
+from guardtui.http.decisions import Api
 from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -39,6 +41,7 @@ _KINDS = {
     Kind.ENGINE: "embedded engine only",
     Kind.AIRS: "Prisma AIRS",
     Kind.JUDGE: "a judge: a language model",
+    Kind.DECISION: "a decision model",
 }
 _ORIGIN = 30  # cells at the end of a line for where its value is from
 _MARKS = {"ok": "✓", "warning": "!", "missing": "!", "failed": "✗"}
@@ -103,6 +106,8 @@ class GuardrailDialog(Modal[bool]):
             id="template",
             compact=True,
         )
+        self._api = _Turn(id="api", compact=True)
+        self._api_chosen = Api(choice.api or Api.DECISIONS)
         self._key = KeyInput(id="key")
         self._result = Static("", id="guardrail-result", markup=False)
         self._rows: dict[str, Widget] = {}
@@ -118,6 +123,7 @@ class GuardrailDialog(Modal[bool]):
             yield self._row("tenant", "Tenant", self._tenant)
             yield self._row("profile", "Profile", self._profile)
             yield self._row("models", "Model", self._models)
+            yield self._row("api", "Format", self._api)
             yield self._row("template", "Template", self._template)
             yield self._row("key", "Key", self._key)
             with Vertical(id="keeping"):
@@ -150,13 +156,15 @@ class GuardrailDialog(Modal[bool]):
 
     def _show(self) -> None:
         """Show the lines of the kind that is chosen."""
-        airs, judge = self._kind is Kind.AIRS, self._kind is Kind.JUDGE
+        airs, asks_model = self._kind is Kind.AIRS, self._kind in MODELS
         for name in ("region", "profile"):
             self._rows[name].display = airs
         self._rows["tenant"].display = airs and bool(self._offer.tenants)
         for name in ("models", "template"):
-            self._rows[name].display = judge
-        self._rows["key"].display = self.query_one("#keeping").display = airs or judge
+            self._rows[name].display = asks_model
+        self._rows["api"].display = self._kind is Kind.DECISION
+        self._api.label = Content(f"‹ {self._api_chosen.value} ›")
+        self._rows["key"].display = self.query_one("#keeping").display = airs or asks_model
         self._turn.label = Content(f"‹ {_KINDS[self._kind]} ›")
         self._tick.label = Content(
             f"[{'x' if self._keep else ' '}] keep the key in the keyring of the system"
@@ -177,6 +185,7 @@ class GuardrailDialog(Modal[bool]):
             tenant=self._tenant.value.strip(),
             models=self._models.value.strip(),
             template=self._template.value.strip(),
+            api=self._api_chosen.value if self._kind is Kind.DECISION else "",
         )
         return GuardrailRequest(choice, self._key.value.strip(), self._keep)
 
@@ -205,6 +214,11 @@ class GuardrailDialog(Modal[bool]):
             self._kind = kinds[(kinds.index(self._kind) + 1) % len(kinds)]
             # A key that was typed is for the guardrail that it was typed for.
             self._key.value = ""
+            self._result.update("")
+            self._show()
+        elif event.button.id == "api":
+            apis = list(Api)
+            self._api_chosen = apis[(apis.index(self._api_chosen) + 1) % len(apis)]
             self._result.update("")
             self._show()
         elif event.button.id == "keep":

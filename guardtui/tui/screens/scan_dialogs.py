@@ -80,7 +80,7 @@ class ScanDialog(Modal[ScanChoice | None]):
     def compose(self) -> ComposeResult:
         plan, cost = self._plan, self._plan.cost
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Scan with a judge" if plan.judge else "Scan with AIRS"
+            dialog.border_title = f"Scan with {plan.who}" if plan.judge else "Scan with AIRS"
             dialog.border_subtitle = "Esc cancels, nothing is sent"
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(plan)), markup=False)

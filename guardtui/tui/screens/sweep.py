@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from rich.text import Text
 from textual import events, on, work
@@ -16,6 +17,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import DECISION
 from guardtui.domain.metrics import RATES
 from guardtui.domain.operating_point import BY_HAND, SHIPPED
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
@@ -243,6 +245,88 @@ class ThresholdDialog(Modal[float | None]):
             self.dismiss(None)
 
 
+class _Moves(Protocol):
+    """A threshold that can be moved: that of the scanner whose scores the curves are of."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold before it is moved; None without one."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known of the curves, a sentence each."""
+
+    def move(self, to: float) -> None:
+        """Show the results at this threshold."""
+
+    def restore(self) -> None:
+        """Put the old one back."""
+
+    def keep(self, threshold: float) -> None:
+        """Keep it for the session."""
+
+
+class _EngineMoves:
+    """Moves the threshold of the embedded engine."""
+
+    def __init__(self, services: Services) -> None:
+        self._services, self._scanner = services, services.engine.scanner
+        self._before = self._scanner.settings
+
+    @property
+    def threshold(self) -> float | None:
+        return self._before.threshold
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        others = len(self._services.engine.measuring.companions)
+        if not others:
+            return ()
+        topics = count_text(others, "other topic")
+        return (f"curves of this definition alone; the table has {topics} too",)
+
+    def move(self, to: float) -> None:
+        self._scanner.use_threshold(to, BY_HAND)
+        self._services.preview.request()
+
+    def restore(self) -> None:
+        before = self._before
+        # None again where it was the engine's own.
+        as_shipped = before.threshold_source == SHIPPED
+        self._scanner.use_threshold(
+            None if as_shipped else before.threshold, before.threshold_source
+        )
+        self._services.preview.request()
+
+    def keep(self, threshold: float) -> None:
+        self._services.sync.remember(
+            {
+                "encoder": self._scanner.encoder_name,
+                "threshold": threshold,
+                "threshold_source": BY_HAND,
+            }
+        )
+
+
+class _DecisionMoves:
+    """Moves the threshold of a decision model, by the probabilities of the scan that is shown."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, services: Services, scan: Evaluation) -> None:
+        self._scans, self.threshold = services.scans, scan.settings.threshold
+        self._before = services.scans.threshold.chosen(scan.settings.identity)
+
+    def move(self, to: float) -> None:
+        self._scans.use_threshold(to, keep=False)
+
+    def restore(self) -> None:
+        self._scans.use_threshold(self._before, keep=False)
+
+    def keep(self, threshold: float) -> None:
+        self._scans.use_threshold(threshold)
+
+
 class ThresholdFeature:
     """Shows the threshold's curves; moving it shows the results behind them."""
 
@@ -265,13 +349,17 @@ class ThresholdFeature:
         )
 
     async def show_sweep(self) -> None:
-        """Show the curves of the engine's threshold."""
-        services, scanner = self._services, self._services.engine.scanner
-        await services.editing.finish_typing()
+        """Show the curves of the threshold: of the decision model that scanned, or the engine."""
+        await self._services.editing.finish_typing()
         evaluation = await self._scored()
-        settings = scanner.settings
-        threshold = settings.threshold
-        if evaluation is None or threshold is None:
+        if evaluation is None:
+            return
+        if evaluation.settings.name == DECISION:
+            moves: _Moves = _DecisionMoves(self._services, evaluation)
+        else:
+            moves = _EngineMoves(self._services)
+        threshold = moves.threshold
+        if threshold is None:
             return
 
         def work_out() -> Sweep:
@@ -288,11 +376,7 @@ class ThresholdFeature:
 
         curves = await asyncio.to_thread(work_out)
 
-        def moved(to: float) -> None:
-            scanner.use_threshold(to, BY_HAND)
-            services.preview.request()
-
-        dialog = ThresholdDialog(curves, threshold, moved, self.floors, self._notes())
+        dialog = ThresholdDialog(curves, threshold, moves.move, self.floors, moves.notes)
         self._dialog = dialog
         kept = None
         try:
@@ -301,33 +385,22 @@ class ThresholdFeature:
             self._dialog = None
             self.floors = dialog.floors
             if kept is None and dialog.threshold != threshold:
-                # None again where it was the engine's own.
-                as_shipped = settings.threshold_source == SHIPPED
-                scanner.use_threshold(None if as_shipped else threshold, settings.threshold_source)
-                services.preview.request()
+                moves.restore()
         if kept is not None:
-            services.sync.remember(
-                {
-                    "encoder": scanner.encoder_name,
-                    "threshold": kept,
-                    "threshold_source": BY_HAND,
-                }
-            )
-
-    def _notes(self) -> tuple[str, ...]:
-        others = len(self._services.engine.measuring.companions)
-        if not others:
-            return ()
-        topics = count_text(others, "other topic")
-        return (f"curves of this definition alone; the table has {topics} too",)
+            moves.keep(kept)
 
     async def _scored(self) -> Evaluation | None:
-        """Return the engine's evaluation of the definition as it is, or None and say why."""
+        """Return what has scores of the definition as it is, or None and say why.
+
+        A scan by a decision model where one is shown, else an evaluation by the engine.
+        """
         services, state = self._services, self._services.state
         if services.scans.under_way:
             self._window.notify("A scan is under way: let it end, or stop it first.")
             return None
         scan = services.scans.standing_scan()
+        if scan is not None and scan.settings.name == DECISION:
+            return scan
         if scan is not None:
             keys = self._window.keys_of("swap_preview")
             self._window.notify(

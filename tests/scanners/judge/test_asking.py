@@ -11,7 +11,7 @@ import pytest
 
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.judge.budget import Budget, Prices
+from guardtui.scanners.budget import Budget, Prices
 from guardtui.scanners.judge.reading import Form
 from tests.http.server import Received, Step, answer, reset, sends, silence
 

@@ -16,12 +16,13 @@ import pytest
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Usage
 from guardtui.scanners.base import Progress, RemoteScanner, ScannerError
+from guardtui.scanners.budget import Budget, Prices
 from guardtui.scanners.judge.attacks import TOPIC as GARDENING
 from guardtui.scanners.judge.attacks import attacks
-from guardtui.scanners.judge.budget import Budget, Prices
 from guardtui.scanners.judge.reading import Form
-from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import JudgeScanner
 from guardtui.scanners.judge.template import default_template, parse_template
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.verdict_cache import SqliteVerdicts
 from tests.http.server import Answer, Received, Server, Step, answer, reset
 
@@ -390,7 +391,8 @@ _KILLED = """
 import asyncio, sys
 from pathlib import Path
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.judge.scanner import JudgeScanner, ModelAddress
+from guardtui.scanners.judge.scanner import JudgeScanner
+from guardtui.scanners.model_address import ModelAddress
 from guardtui.session.verdict_cache import SqliteVerdicts
 from tests.scanners.judge.conftest import TOPIC, nothing, verdicts_of
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from guardtui.scanners.judge.attacks import attacks
 from guardtui.scanners.judge.template import (
     Template,
-    TemplateError,
     default_template,
     fenced,
     load_template,
     parse_template,
 )
+from guardtui.scanners.template_file import TemplateError
 
 from .conftest import TOPIC, fenced_in
 

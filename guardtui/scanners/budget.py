@@ -1,4 +1,4 @@
-"""What judging costs: tokens and money, counted live, and a budget that ends a run in time."""
+"""What calls of models cost: tokens and money, counted live, and a limit that ends a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
 
 if TYPE_CHECKING:
-    from guardtui.http.openai import Usage as Tokens
+    from guardtui.http.usage import Usage as Tokens
 
 ANSWER_TOKENS = 512
 """Tokens that an answer may have at most, as calls ask for it."""
@@ -36,10 +36,11 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What a call that is under way may come to."""
+    """What a call that is under way may come to; `answer` of its tokens are those of the answer."""
 
     tokens: int
     cost: float
+    answer: int
 
 
 class Budget:
@@ -67,13 +68,14 @@ class Budget:
         self._cost_reserved = 0.0
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def room(self, size: int) -> Reserved:
+    async def room(self, size: int, answer_tokens: int | None = None) -> Reserved:
         """As `reserve`, but waits while there may be room once calls under way are settled."""
         while True:
             try:
-                return self.reserve(size)
+                return self.reserve(size, answer_tokens)
             except BudgetError:
-                if not self._under_way or not self._fits_without_reserved(size):
+                wanted = self._wanted(size, answer_tokens)
+                if not self._under_way or not self._fits_without_reserved(wanted):
                     raise
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
@@ -82,20 +84,24 @@ class Budget:
             finally:
                 self._waiting.remove(waiter)
 
-    def _fits_without_reserved(self, size: int) -> bool:
-        wanted, spent = self._wanted(size), self.spent
+    def _fits_without_reserved(self, wanted: Reserved) -> bool:
+        spent = self.spent
         used = spent.input_tokens + spent.output_tokens
         return (self.most_tokens is None or used + wanted.tokens <= self.most_tokens) and (
             self.most_cost is None or spent.cost + wanted.cost <= self.most_cost
         )
 
-    def _wanted(self, size: int) -> Reserved:
+    def _wanted(self, size: int, answer_tokens: int | None) -> Reserved:
         asked = size + _OVERHEAD
-        return Reserved(asked + self.answer_tokens, self.prices.of(asked, self.answer_tokens))
+        answer = self.answer_tokens if answer_tokens is None else answer_tokens
+        return Reserved(asked + answer, self.prices.of(asked, answer), answer)
 
-    def reserve(self, size: int) -> Reserved:
-        """Room for a call whose messages have so many bytes. Raises BudgetError without."""
-        wanted, spent = self._wanted(size), self.spent
+    def reserve(self, size: int, answer_tokens: int | None = None) -> Reserved:
+        """Room for a call whose messages have so many bytes. Raises BudgetError without.
+
+        `answer_tokens` is how long its answer may be; None: as all answers of this budget.
+        """
+        wanted, spent = self._wanted(size, answer_tokens), self.spent
         used = spent.input_tokens + spent.output_tokens
         if self.most_tokens is not None and (
             used + self._tokens_reserved + wanted.tokens > self.most_tokens
@@ -136,9 +142,9 @@ class Budget:
         asked, answered = usage.input_tokens, usage.output_tokens
         counted = asked is not None and answered is not None
         if answered is None:
-            answered = self.answer_tokens
+            answered = reserved.answer
         if asked is None:
-            asked = reserved.tokens - self.answer_tokens
+            asked = reserved.tokens - reserved.answer
         self.spent = Usage(
             calls=spent.calls + 1,
             input_tokens=spent.input_tokens + asked,

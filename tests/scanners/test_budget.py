@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Usage
 from guardtui.http.openai import Usage as Tokens
-from guardtui.scanners.judge.budget import Budget, BudgetError, Prices
+from guardtui.scanners.budget import Budget, BudgetError, Prices
 
 CALL = st.tuples(
     st.integers(0, 400),  # bytes of the messages

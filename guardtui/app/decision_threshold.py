@@ -1,0 +1,68 @@
+"""The threshold of a decision model in a session: kept there, and applied to what is recorded."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import DECISION
+from guardtui.domain.operating_point import BY_HAND, ThresholdFit, at_threshold
+from guardtui.session.store import SessionStore
+from guardtui.session.threshold_fits import read_decision_threshold, write_decision_threshold
+
+Chosen: TypeAlias = ThresholdFit | float | None
+"""A fit, a threshold set by hand, or None: the one that a scan was recorded with."""
+
+
+class DecisionThreshold:
+    """Sets the threshold at which probabilities become verdicts; no change of it asks anything.
+
+    Models are told apart by the identity of their settings.
+    """
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+        self._chosen: dict[str, Chosen] = {}
+        self._applied: tuple[Evaluation, Evaluation] | None = None
+
+    def chosen(self, identity: str) -> Chosen:
+        """What was chosen for a model in this session. Raises StoreError."""
+        if identity not in self._chosen:
+            settings = self._sessions.settings()
+            self._chosen[identity] = read_decision_threshold(settings, identity)
+        return self._chosen[identity]
+
+    def of(self, identity: str) -> tuple[float, str] | None:
+        """The threshold that was chosen for a model, and its source. Raises StoreError."""
+        chosen = self.chosen(identity)
+        if isinstance(chosen, ThresholdFit):
+            return chosen.threshold, chosen.source
+        return None if chosen is None else (chosen, BY_HAND)
+
+    def applied(self, evaluation: Evaluation) -> Evaluation:
+        """An evaluation by the chosen threshold, if it is of a decision model, and not of epochs.
+
+        The same object again for the same evaluation and threshold. Raises StoreError.
+        """
+        settings = evaluation.settings
+        if settings.name != DECISION or evaluation.verdicts.repeats is not None:
+            return evaluation
+        chosen = self.of(settings.identity)
+        if chosen is None or chosen == (settings.threshold, settings.threshold_source):
+            return evaluation
+        if self._applied is not None and self._applied[0] is evaluation:
+            now = self._applied[1].settings
+            if chosen == (now.threshold, now.threshold_source):
+                return self._applied[1]
+        applied = at_threshold(evaluation, *chosen)
+        self._applied = evaluation, applied
+        return applied
+
+    def use(self, chosen: Chosen, identity: str) -> None:
+        """Use it from now on; a restart forgets it, unless it is kept."""
+        self._chosen[identity] = chosen
+
+    def keep(self, identity: str) -> None:
+        """Keep what is used now for the session. Raises StoreError."""
+        chosen = self.chosen(identity)
+        self._sessions.update_settings(write_decision_threshold(chosen, identity))

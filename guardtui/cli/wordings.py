@@ -1,0 +1,243 @@
+"""Wordings tried on a decision model: `guardtui refine --scanner decision`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from guardtui.advice.splits import Split, SplitError, split_prompts
+from guardtui.advice.suggest import SuggestionError
+from guardtui.advice.wordings import CHOSEN_ON, Wording, WordingSweep, sweep_wordings
+from guardtui.app.wording_sweep import (
+    WORDINGS,
+    gather_wordings,
+    questions_about,
+    read_wordings,
+    shortlist,
+    written_wordings,
+)
+from guardtui.cli import diagnostics
+from guardtui.cli.airs_scans import open_verdicts
+from guardtui.cli.decision_scans import decision_options, estimate_text
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.model_scans import model_addresses
+from guardtui.cli.operating_point import show_progress
+from guardtui.cli.progress import watched
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, violations
+from guardtui.domain.verdicts import Usage
+from guardtui.http.errors import ServiceError
+from guardtui.scanners.base import Progress
+from guardtui.scanners.decision.command_options import OWN as DECISION
+from guardtui.scanners.decision.many import ManyAnswers, ManyPlan, ManyQuestions
+from guardtui.scanners.decision.options import DecisionOptions
+from guardtui.scanners.judge.options import JudgeOptions
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.model_options import ALLOW_HTTP, BUDGET, MODEL
+from guardtui.scanners.options import CONCURRENCY, FRESH, RATE, RETRIES, Kind, ScannerOption
+
+# --budget of a search is a time: money is limited by its tokens.
+SERVICE = (
+    MODEL,
+    *DECISION,
+    ALLOW_HTTP,
+    *(option for option in BUDGET if option.key != "budget"),
+    CONCURRENCY,
+    RATE,
+    RETRIES,
+    FRESH,
+)
+"""Options of the service that is asked."""
+
+OWN = (
+    ScannerOption(
+        "--wordings",
+        "wordings",
+        "With --scanner decision: descriptions to try, one a line, before any others.",
+        "FILE",
+        Kind.FILE,
+    ),
+    ScannerOption(
+        "--count",
+        "count",
+        f"With --scanner decision: wordings to try, with the definition (default: {WORDINGS}).",
+        "N",
+        Kind.INTEGER,
+        2,
+        1000,
+    ),
+    ScannerOption(
+        "--writer",
+        "writer",
+        "With --scanner decision: a language model that writes further wordings.",
+        "URL#NAME",
+    ),
+    ScannerOption(
+        "--questions",
+        "questions",
+        "With --scanner decision: questions in a request (default: 200; systemone: 64).",
+        "N",
+        Kind.INTEGER,
+        1,
+        1000,
+    ),
+    ScannerOption("--yes", "yes", "With --scanner decision: ask at once.", kind=Kind.FLAG),
+)
+"""Options of the sweep itself."""
+
+_WRITTEN_TOKENS = 2000
+
+
+@dataclass(frozen=True)
+class SweptWordings:
+    """What came of a sweep: the result and what it cost."""
+
+    sweep: WordingSweep
+    used: Usage
+    complete: bool
+
+
+def sweep(
+    values: Mapping[str, Any], topic: Topic, prompts: PromptSet, engine: LocalScanner
+) -> SweptWordings | None:
+    """Ask about all wordings and choose; None when the author did not agree to the cost.
+
+    Raises UsageError, `InputError` and ScannerError.
+    """
+    options, writer = _models(values)
+    try:
+        split = split_prompts(prompts, CHOSEN_ON)
+    except SplitError as error:
+        raise InputError(f"{prompts.source}: {error}") from error
+    typed = [] if values["wordings"] is None else read_wordings(values["wordings"], topic)
+    for one in typed:
+        for broken in violations(one.topic):
+            diagnostics.warn(f"{one.origin}: {broken.message}: AIRS would refuse it")
+    written = [] if writer is None else _written(writer, engine, topic, prompts, split)
+    count = values["count"] or WORDINGS
+    searched: Sequence[Wording] = ()
+    if (rest := count - 1 - len(typed) - len(written)) > 0:
+        searched = shortlist(engine, topic, prompts, split, rest, show_progress)
+        diagnostics.progress("")
+    wordings = gather_wordings(topic, typed, written, searched, count)
+    if len(wordings) < 2:
+        raise InputError("there is no other wording to try\n  give some with --wordings FILE")
+    with open_verdicts() as cache:
+        scanner = options.scanner(cache, fresh=bool(values["fresh"]))
+        asking = questions_about(scanner, wordings, prompts, options.questions_at_once)
+        plan = asking.plan()
+        if not _agreed(plan, len(wordings), len(prompts), options, yes=bool(values["yes"])):
+            return None
+        answers = _answers(asking)
+        # Each wording has the threshold that was fitted to it.
+        settings = replace(scanner.settings, threshold=None, threshold_source="")
+    found = sweep_wordings(wordings, answers.probabilities, prompts, split, settings)
+    _say_missing(answers)
+    return SweptWordings(found, answers.used, not answers.missing)
+
+
+def _models(values: Mapping[str, Any]) -> tuple[DecisionOptions, JudgeOptions | None]:
+    """The decision model and the model that writes, whose keys are told apart."""
+    models, writer = values["models"], values["writer"]
+    if writer is None or not models:
+        return decision_options(values), None
+    both = model_addresses({**values, "models": (*models, writer)}, "a decision model", "URL#NAME")
+    options = decision_options(values, both[:-1])
+    return options, JudgeOptions((both[-1],), allow_http=options.allow_http)
+
+
+def _written(
+    writer: JudgeOptions,
+    engine: LocalScanner,
+    topic: Topic,
+    prompts: PromptSet,
+    split: Split,
+) -> list[Wording]:
+    """What the language model proposes; a warning where it does not."""
+    verdicts = engine.scan_now(topic, prompts, show_progress)
+    diagnostics.progress("")
+    assert verdicts is not None  # noqa: S101 - nothing stops it
+    evaluation = Evaluation(
+        topic, engine.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
+    )
+    try:
+        return asyncio.run(
+            written_wordings(
+                lambda messages: writer.complete(messages, _WRITTEN_TOKENS),
+                topic,
+                evaluation,
+                prompts,
+                split,
+            )
+        )
+    except (SuggestionError, ServiceError) as error:
+        diagnostics.warn(f"--writer: {error}: its wordings are left out")
+        return []
+
+
+def _agreed(
+    plan: ManyPlan, wordings: int, prompts: int, options: DecisionOptions, *, yes: bool
+) -> bool:
+    """Say what asking takes, and whether the author wants it. Raises UsageError."""
+    subject = f"{wordings} wordings × {prompts} prompts"
+    if not plan.requests:
+        diagnostics.note(f"no requests: the answers on {subject} are in the cache")
+        return True
+    known = f", {plan.known:,} answers from the cache" if plan.known else ""
+    diagnostics.note(
+        f"{plan.requests:,} request{'s' * (plan.requests != 1)} for {subject} "
+        f"({options.questions_at_once} questions at most in each){known}, "
+        f"{estimate_text(plan.tokens, options.prices)}"
+    )
+    if yes:
+        return True
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise click.UsageError("nothing was asked: add --yes to ask without a question")
+    return click.confirm("Ask?", err=True)
+
+
+def _answers(asking: ManyQuestions) -> ManyAnswers:
+    shown: list[Progress] = []
+
+    def store(progress: Progress) -> None:
+        shown[:] = [progress]
+
+    async def run() -> ManyAnswers:
+        return await watched(asking.run(store), lambda: next(iter(shown), None))
+
+    return asyncio.run(run())
+
+
+def _say_missing(answers: ManyAnswers) -> None:
+    if not answers.missing:
+        return
+    reasons = sorted(answers.problems.items(), key=lambda pair: -pair[1])
+    why = "".join(f"; {count:,} of them: {reason}" for reason, count in reasons[:1])
+    unsent = f", {answers.unsent:,} of them were not asked" if answers.unsent else ""
+    diagnostics.error(
+        f"{answers.missing:,} answers are missing{unsent}{why}\n"
+        "  answers that came are kept: run the same command again to ask for the others only"
+    )
+
+
+def require_fitting(scanner: str | None, values: Mapping[str, Any], others: set[str]) -> None:
+    """Raise a usage error for options of another way to refine; `others` are given ones."""
+    if scanner is None:
+        for option in (*SERVICE, *OWN):
+            if option.is_given(values):
+                raise click.UsageError(f"{option.name} needs --scanner decision")
+    elif others:
+        raise click.UsageError(f"{min(others)} does not fit --scanner decision: leave it out")
+
+
+def files_of(values: Mapping[str, Any]) -> list[Path]:
+    """The files that are read besides topic and prompts."""
+    found = (values["wordings"], values["decision_template"])
+    return [path for path in found if path is not None]

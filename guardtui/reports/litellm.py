@@ -1,0 +1,90 @@
+"""The guardrail's configuration as LiteLLM reads it: question, action, threshold and model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from guardtui.domain.guardrail import DECISION, measured_by
+from guardtui.domain.text import display_text
+from guardtui.domain.topic import Intent
+from guardtui.reports.base import ReportError, ReportInput
+from guardtui.reports.json_text import dumps
+from guardtui.scanners.decision.template import Template, default_template, parse_template
+
+DEFAULT_THRESHOLD = 0.7
+"""The threshold of a check for which LiteLLM is told none."""
+NO_MODEL = "NAME-OF-YOUR-DECISION-MODEL"
+
+_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+_HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
+
+
+def write(report: ReportInput) -> str:
+    """The part `guardrails` of a config.yaml.
+
+    `decision_model` is the model by the name that LiteLLM's `model_list` knows. Raises ReportError
+    for an allow topic, which LiteLLM has no action for, and where the question that was asked is
+    not known any more.
+    """
+    if report.topic.intent is Intent.ALLOW:
+        raise ReportError(
+            "LiteLLM's guardrail blocks what matches, so it cannot hold an allow topic\n"
+            "  write a block topic for what is to be stopped"
+        )
+    return "\n".join([*_lines(report), ""])
+
+
+def _lines(report: ReportInput) -> Iterator[str]:
+    settings, topic = report.evaluation.settings, report.topic
+    decided = settings.name == DECISION
+    yield f"# {display_text(measured_by(settings))}"
+    model, threshold = NO_MODEL, DEFAULT_THRESHOLD
+    if decided and settings.threshold is not None:
+        model, threshold = _model(settings.identity), settings.threshold
+    else:
+        yield "# Not measured by a decision model: name yours, and fit the threshold to it."
+    question = _template(report).filled(topic)
+    yield "guardrails:"
+    yield f"  - guardrail_name: {_scalar(topic.name)}"
+    yield "    litellm_params:"
+    yield "      guardrail: decision_model"
+    yield "      mode: pre_call"
+    yield f"      decision_model: {_scalar(model)}"
+    yield "      checks:"
+    yield f"        - name: {_scalar(topic.name)}"
+    yield f"          instructions: {_scalar(question.whole)}"
+    yield "          action: block"
+    yield f"          threshold: {threshold:.6g}"
+
+
+def _model(identity: str) -> str:
+    """The model that was asked for, by the identity of its scanner."""
+    return identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
+
+
+def _template(report: ReportInput) -> Template:
+    """The question's template: the one that was asked by; the shipped one where none was asked."""
+    settings, shipped = report.evaluation.settings, default_template()
+    used = settings.identity.rpartition("template ")[2] if settings.name == DECISION else shipped.id
+    known = [shipped, *([parse_template(report.template, "")] if report.template else [])]
+    for template in known:
+        if used.startswith(template.id):
+            return template
+    raise ReportError(
+        f"the question of the template {used[:8]} is not kept in the session\n"
+        "  scan again with --template, and write the report of that"
+    )
+
+
+def _scalar(text: str) -> str:
+    """A YAML scalar in double quotes, with everything escaped that does not show."""
+    quoted = _PAIR.sub(_astral, dumps(text))
+    # Half a character cannot stand in YAML.
+    return _HALF.sub(r"\1\\ufffd", quoted)
+
+
+def _astral(found: re.Match[str]) -> str:
+    """One escape for a character that JSON writes as two."""
+    high, low = (int(half, 16) for half in found.groups())
+    return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

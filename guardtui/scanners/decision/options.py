@@ -1,0 +1,85 @@
+"""All that an author says of a decision model, from which a scanner is made for each run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from guardtui.domain.operating_point import SHIPPED
+from guardtui.http.decisions import Api
+from guardtui.http.secret import Secret
+from guardtui.scanners.base import VerdictCache
+from guardtui.scanners.budget import Budget, Prices
+from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD, DecisionScanner
+from guardtui.scanners.decision.template import Template, load_template
+from guardtui.scanners.model_address import ModelAddress, key_variables
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """The model, its question and limits. Money and tokens are limits of one run.
+
+    `questions` are asked in one request at most; None: as many as its format allows.
+    """
+
+    scanner_name: ClassVar[str] = "decision"
+
+    model: ModelAddress
+    api: Api = Api.DECISIONS
+    template: Template | None = None
+    prices: Prices | None = None
+    most_tokens: int | None = None
+    most_cost: float | None = None
+    concurrency: int = CONCURRENCY
+    rate: float | None = None
+    retries: int = 5
+    allow_http: bool = False
+    threshold: float = THRESHOLD
+    threshold_source: str = SHIPPED
+    questions: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Which model, in a few words that may be shown anywhere."""
+        return self.model.shown
+
+    @property
+    def keys(self) -> tuple[Secret, ...]:
+        """All keys that may be sent."""
+        return () if self.model.key is None else (self.model.key,)
+
+    @property
+    def key_variables(self) -> dict[str, str]:
+        """The environment variable with the key of each address; "" for those without a key."""
+        return key_variables([self.model])
+
+    @property
+    def questions_at_once(self) -> int:
+        """Questions in one request at most."""
+        return self.questions or self.api.most_questions
+
+    def scanner(self, cache: VerdictCache | None = None, *, fresh: bool = False) -> DecisionScanner:
+        """Make a scanner with its own budget and the template as its file is now.
+
+        Raises ScannerError for a template that cannot be used.
+        """
+        budget = Budget(self.prices, most_tokens=self.most_tokens, most_cost=self.most_cost)
+        template = self.template
+        if template is not None and template.source:
+            # The author may have edited it since.
+            template = load_template(Path(template.source))
+        return DecisionScanner(
+            self.model,
+            api=self.api,
+            template=template,
+            threshold=self.threshold,
+            threshold_source=self.threshold_source,
+            budget=budget,
+            concurrency=self.concurrency,
+            rate=self.rate,
+            retries=self.retries,
+            cache=cache,
+            fresh=fresh,
+            allow_http=self.allow_http,
+        )

@@ -1,0 +1,63 @@
+"""Where a model is, its name at the service, and its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from guardtui.http.errors import inert
+from guardtui.http.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """URL of a model, its name at the service, its key and the variable that holds the key."""
+
+    url: str
+    name: str
+    key: Secret | None = None
+    key_variable: str = ""
+
+    @classmethod
+    def parse(
+        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
+    ) -> ModelAddress:
+        """The only model of a run, as `parse_all`."""
+        return cls.parse_all([text], environment, allow_http=allow_http)[0]
+
+    @classmethod
+    def parse_all(
+        cls,
+        texts: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        allow_http: bool = False,
+    ) -> list[ModelAddress]:
+        """All models of a run, each written as `URL#name`, their keys from the environment.
+
+        Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
+        """
+        from guardtui.http.model_keys import ModelKeys
+        from guardtui.http.openai import parse_model
+
+        models = [parse_model(text, allow_http=allow_http) for text in texts]
+        keys = ModelKeys(environment, [url for url, _ in models])
+        found = [(url, name, keys.find(url)) for url, name in models]
+        return [cls(url, name, key.secret, key.variable) for url, name, key in found]
+
+    @property
+    def full(self) -> str:
+        """`URL#name`."""
+        return f"{self.url}#{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """Name and URL, inert and short enough to be shown anywhere."""
+        return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+
+
+def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
+    """The environment variable with the key of each address; "" for those without a key."""
+    from guardtui.http.model_keys import origin_of
+
+    return {origin_of(model.url): model.key_variable for model in models}

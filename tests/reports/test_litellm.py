@@ -1,0 +1,76 @@
+"""The configuration of LiteLLM's guardrail: what was measured, as it is to be deployed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from ruamel.yaml import YAML
+
+from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import VerdictColumns
+from guardtui.reports.base import ReportError, ReportInput, load_writer
+from guardtui.scanners.decision.template import default_template, parse_template
+
+TOPIC = Topic(name="Tax: advice", description="Advice\non “taxes” 🦊", examples=("When?", "How?"))
+OWN = parse_template("[question]\nIs it about {description}?\n[true]\nYes, it is.\n", "")
+
+
+def report(settings: ScannerSettings, topic: Topic = TOPIC, template: str = "") -> ReportInput:
+    verdicts = VerdictColumns(2).verdicts()
+    evaluation = Evaluation(
+        topic, settings, "p", np.zeros(2, np.uint64), np.array([True, False]), verdicts
+    )
+    return ReportInput(topic=topic, evaluation=evaluation, template=template)
+
+
+def decided(template_id: str, threshold: float = 0.35) -> ScannerSettings:
+    identity = f"decision, decide-1, answered by decide-1-2026-11-01, template {template_id}"
+    return ScannerSettings("decision", identity, threshold, "fitted to 200 labels")
+
+
+def written(given: ReportInput) -> tuple[dict[str, Any], dict[str, Any]]:
+    text = load_writer("litellm")(given)
+    (guardrail,) = YAML(typ="safe").load(text)["guardrails"]
+    params = guardrail["litellm_params"]
+    (check,) = params["checks"]
+    return params, check
+
+
+def test_question_threshold_and_model_are_those_that_were_measured() -> None:
+    params, check = written(report(decided(default_template().id)))
+    assert params["guardrail"] == "decision_model"
+    assert params["mode"] == "pre_call"
+    assert params["decision_model"] == "decide-1"
+    assert check == {
+        "name": TOPIC.name,
+        "instructions": default_template().filled(TOPIC).whole,
+        "action": "block",
+        "threshold": 0.35,
+    }
+
+
+def test_the_question_of_an_own_template_is_the_one_that_was_asked() -> None:
+    given = report(decided(OWN.id), template=OWN.text)
+    _, check = written(given)
+    assert check["instructions"] == OWN.filled(TOPIC).whole
+    with pytest.raises(ReportError, match="is not kept in the session"):
+        written(replace(given, template=""))
+
+
+def test_without_a_decision_model_it_says_what_is_missing() -> None:
+    given = report(ScannerSettings("local", "static-1", 0.5, "shipped"))
+    text = load_writer("litellm")(given)
+    assert "# Not measured by a decision model" in text
+    params, check = written(given)
+    assert params["decision_model"] == "NAME-OF-YOUR-DECISION-MODEL"
+    assert check["threshold"] == 0.7
+
+
+def test_an_allow_topic_cannot_be_written() -> None:
+    allowed = TOPIC.model_copy(update={"intent": Intent.ALLOW})
+    with pytest.raises(ReportError, match="cannot hold an allow topic"):
+        written(report(decided(default_template().id), allowed))
