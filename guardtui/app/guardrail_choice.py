@@ -11,11 +11,10 @@ from typing import Any
 
 from guardtui.app.remote import RemoteOptions
 from guardtui.domain.errors import GuardtuiError
-from guardtui.http.decisions import Api
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import Registry, registry_path
-from guardtui.scanners.decision.options import DecisionOptions
+from guardtui.scanners.decision.options import FORMATS, DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
@@ -293,7 +292,9 @@ def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> Remote
     if len(models) > 1:
         raise GuardrailError("Model: one decision model answers; write one URL#name")
     known = options.decision or DecisionOptions(models[0])
-    decision = replace(known, model=models[0], api=Api(choice.api or known.api))
+    decision = replace(known, model=models[0])
+    if choice.api in FORMATS:
+        decision = decision.with_format(choice.api)
     before = known.template.source if known.template is not None else ""
     if choice.template != before:
         try:

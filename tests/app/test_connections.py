@@ -48,12 +48,12 @@ def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspac
     assert connections.follows(replace(BY_AIRS, identity="airs, profile prod, 3 epochs"))
     assert not connections.follows(BY_ANOTHER)
     chosen(connections, JUDGE)
-    judge = connections.judge
+    judge = connections.model
     assert judge is not None
     assert connections.follows(judge.scanner().settings)
     assert not connections.follows(BY_AIRS)
     chosen(connections, ENGINE, "")
-    assert connections.judge is None
+    assert connections.model is None
     assert connections.agreed_connection() is None
     assert not connections.follows(judge.scanner().settings)
     assert "engine only" in connections.refusal
@@ -62,7 +62,7 @@ def test_verdicts_of_the_chosen_guardrail_alone_are_followed(workspace: Workspac
 def test_what_was_chosen_is_offered_the_next_time_and_flags_win(workspace: Workspace) -> None:
     chosen(connected(workspace, options()), JUDGE)
     again = connected(workspace, options(PANW_AI_SEC_API_KEY="k"))
-    assert again.judge is None  # no prompt goes there before the author agrees
+    assert again.model is None  # no prompt goes there before the author agrees
     assert "judged by a model before" in again.refusal
     flags = replace(options(PANW_AI_SEC_API_KEY="k"), flags={"profile": "prod"})
     assert connected(workspace, flags).refusal == ""

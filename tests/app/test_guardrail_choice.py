@@ -160,6 +160,24 @@ def test_a_model_key_that_belongs_to_no_address_for_certain_is_told() -> None:
         with_choice(options(GUARDTUI_MODEL_KEY="k"), GuardrailRequest(several))
 
 
+def test_a_decision_model_takes_format_and_key_and_a_judge_takes_its_place() -> None:
+    choice = GuardrailChoice(Kind.DECISION, region="us", models=MODEL, api="systemone")
+    chosen = with_choice(options(), GuardrailRequest(choice, "typed-key"))
+    assert chosen.decision is not None
+    assert chosen.model is chosen.decision
+    assert (chosen.decision.api, chosen.decision.model.full) == ("systemone", MODEL)
+    assert "typed-key" in chosen.secrets().values()
+    offer = offer_of(chosen, None, Kind.DECISION)
+    assert offer.choice == choice
+    assert offer.origins["decision_key"] == TYPED
+    assert read_choice(write_choice(choice)[SETTING]) == choice
+    judged = with_choice(chosen, GuardrailRequest(JUDGE))
+    assert judged.model is judged.judge
+    several = GuardrailRequest(replace(choice, models=f"{MODEL} {MODEL}-2"))
+    with pytest.raises(GuardtuiError, match="one decision model answers"):
+        with_choice(options(), several)
+
+
 def test_what_is_remembered_holds_no_address_that_may_hold_a_secret() -> None:
     for choice in (AIRS, JUDGE, GuardrailChoice(Kind.ENGINE)):
         assert read_choice(write_choice(choice)[SETTING]) == choice

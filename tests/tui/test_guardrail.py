@@ -99,7 +99,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_goes_on(
         assert KEY not in frame(app)
         await pilot.press("ctrl+k")
         await until(pilot, lambda: "plain prompts rightly" in result(shown))
-        assert main.services.connections.judge is None  # only looked at
+        assert main.services.connections.model is None  # only looked at
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, ScanDialog))
         assert field.value == ""
@@ -114,7 +114,9 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_goes_on(
         # The engine alone: what the judge said is no longer what is shown.
         shown = await dialog(pilot, app, "alt+shift+g")
         assert "typed in here" in frame(app)
-        await pilot.press("space")
+        for kind in ("a decision model", "embedded engine only"):
+            await pilot.press("space")
+            await until(pilot, lambda kind=kind: kind in frame(app))  # type: ignore[misc]
         await pilot.press("ctrl+s")
         await until(pilot, lambda: main.state.evaluation.settings.name == "local")  # type: ignore[union-attr]
         assert main.state.connection is None
@@ -139,14 +141,14 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
             assert list(backend.kept.values()) == [KEY]
         # The next time the judge is offered, with its key, and not used before the author agrees.
         async with playing(topic_path) as (pilot, app, main):
-            assert main.services.connections.judge is None
+            assert main.services.connections.model is None
             shown = await dialog(pilot, app, "ctrl+r")
             assert "was judged by a model before" in frame(app)
             assert shown.query_one("#models", Input).value == model
             assert "keyring of the system" in frame(app)
             await pilot.press("ctrl+s")
             await until(pilot, lambda: isinstance(app.screen, ScanDialog))
-            assert main.services.connections.judge is not None
+            assert main.services.connections.model is not None
     assert left_behind(topic_path.parent) == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,9 @@ from guardtui.scanners.budget import Budget, Prices
 from guardtui.scanners.decision.scanner import CONCURRENCY, THRESHOLD, DecisionScanner
 from guardtui.scanners.decision.template import Template, load_template
 from guardtui.scanners.model_address import ModelAddress, key_variables
+
+FORMATS = tuple(api.value for api in Api)
+"""Names of the wire formats, the usual one first."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class DecisionOptions:
     threshold: float = THRESHOLD
     threshold_source: str = SHIPPED
     questions: int | None = None
+
+    def with_format(self, name: str) -> DecisionOptions:
+        """Return the options with a wire format of `FORMATS`."""
+        return replace(self, api=Api(name))
 
     @property
     def place(self) -> str:

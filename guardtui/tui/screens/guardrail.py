@@ -28,7 +28,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start, display_text
-from guardtui.http.decisions import Api
+from guardtui.scanners.decision.options import FORMATS
 from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
@@ -54,6 +54,9 @@ class _Turn(Button):
     BINDINGS = [
         Binding("space,right", "press", "Change it", show=False),
     ]
+
+    def on_mount(self) -> None:
+        self.active_effect_duration = 0  # while it lasts, Textual takes no second press
 
 
 class GuardrailDialog(Modal[bool]):
@@ -107,7 +110,7 @@ class GuardrailDialog(Modal[bool]):
             compact=True,
         )
         self._api = _Turn(id="api", compact=True)
-        self._api_chosen = Api(choice.api or Api.DECISIONS)
+        self._format = choice.api if choice.api in FORMATS else FORMATS[0]
         self._key = KeyInput(id="key")
         self._result = Static("", id="guardrail-result", markup=False)
         self._rows: dict[str, Widget] = {}
@@ -163,7 +166,7 @@ class GuardrailDialog(Modal[bool]):
         for name in ("models", "template"):
             self._rows[name].display = asks_model
         self._rows["api"].display = self._kind is Kind.DECISION
-        self._api.label = Content(f"‹ {self._api_chosen.value} ›")
+        self._api.label = Content(f"‹ {self._format} ›")
         self._rows["key"].display = self.query_one("#keeping").display = airs or asks_model
         self._turn.label = Content(f"‹ {_KINDS[self._kind]} ›")
         self._tick.label = Content(
@@ -185,7 +188,7 @@ class GuardrailDialog(Modal[bool]):
             tenant=self._tenant.value.strip(),
             models=self._models.value.strip(),
             template=self._template.value.strip(),
-            api=self._api_chosen.value if self._kind is Kind.DECISION else "",
+            api=self._format if self._kind is Kind.DECISION else "",
         )
         return GuardrailRequest(choice, self._key.value.strip(), self._keep)
 
@@ -217,8 +220,7 @@ class GuardrailDialog(Modal[bool]):
             self._result.update("")
             self._show()
         elif event.button.id == "api":
-            apis = list(Api)
-            self._api_chosen = apis[(apis.index(self._api_chosen) + 1) % len(apis)]
+            self._format = FORMATS[(FORMATS.index(self._format) + 1) % len(FORMATS)]
             self._result.update("")
             self._show()
         elif event.button.id == "keep":

@@ -44,6 +44,9 @@ class _LabelButton(Button):
 
     BINDINGS = [Binding("space", "press", "Turn the label", show=False)]
 
+    def on_mount(self) -> None:
+        self.active_effect_duration = 0  # while it lasts, Textual takes no second press
+
 
 class _LinesArea(TextArea):
     """A text of several lines; one that is not touched is given back exactly as it was."""
