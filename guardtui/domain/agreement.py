@@ -1,4 +1,4 @@
-"""Agreement of two scanners' verdicts on the same prompts: counts, kappa, and who says more."""
+"""Agreement of two scanners' verdicts on the same prompts: counts, kappa and direction."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from guardtui.domain.verdicts import Triggered, is_answered
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Two columns of verdicts held against each other.
+    """The verdicts of two scanners on the same prompts, counted row by row.
 
-    `both`, `first_only`, `second_only` and `neither` count who triggered, among rows where both
-    have a verdict; `left_out` are the others. `differ` are the rows where only one triggered,
-    intp [first_only + second_only], in their order.
+    `both`, `first_only`, `second_only` and `neither` count which scanner triggered, among rows
+    where both have a verdict. `left_out` counts the other rows. `differ` holds the rows where
+    exactly one triggered, intp [first_only + second_only], in row order.
     """
 
     both: int
@@ -29,27 +29,28 @@ class Agreement:
 
     @property
     def total(self) -> int:
-        """Rows where both have a verdict."""
+        """Number of rows where both scanners have a verdict."""
         return self.both + self.first_only + self.second_only + self.neither
 
     @property
     def observed(self) -> float | None:
-        """Share of rows with the same verdict; None when no row has two."""
+        """Share of rows with the same verdict; None if no row has two verdicts."""
         return (self.both + self.neither) / self.total if self.total else None
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval | None:
-        """Wilson's interval of the observed agreement; None when no row has two verdicts."""
+        """Wilson interval of the observed agreement; None if no row has two verdicts."""
         return wilson_interval(self.both + self.neither, self.total, confidence)
 
     @property
     def kappa(self) -> float | None:
         """Cohen's kappa (1960), (observed − by chance) / (1 − by chance), from −1 to 1.
 
-        None when undefined: no row has two verdicts, or both gave one and the same answer to all.
+        None if undefined: no row has two verdicts, or both scanners gave the same answer to every
+        row.
         """
         total = self.total
         first, second = self.both + self.first_only, self.both + self.second_only
-        # In whole numbers, as total²: no rounding decides whether chance alone explains all.
+        # Integers scaled by total², so rounding cannot decide whether chance explains everything.
         chance = first * second + (total - first) * (total - second)
         if chance == total * total:
             return None
@@ -57,7 +58,7 @@ class Agreement:
 
     @property
     def p_value(self) -> float:
-        """McNemar's exact p-value of the direction: does one of the two trigger more often."""
+        """McNemar's exact p-value for one of the two scanners triggering more often."""
         return mcnemar_p_value(self.first_only, self.second_only)
 
 
@@ -68,17 +69,20 @@ def agreement(first: NDArray[np.int8], second: NDArray[np.int8]) -> Agreement:
     """
     if first.shape != second.shape:
         raise ValueError(f"{first.shape} and {second.shape} verdicts")
-    known = is_answered(first) & is_answered(second)
-    one, other = known & (first == Triggered.YES), known & (second == Triggered.YES)
-    both = int(np.count_nonzero(one & other))
-    first_only = int(np.count_nonzero(one)) - both
-    second_only = int(np.count_nonzero(other)) - both
-    total = int(np.count_nonzero(known))
+    answered = is_answered(first) & is_answered(second)
+    first_yes, second_yes = (
+        answered & (first == Triggered.YES),
+        answered & (second == Triggered.YES),
+    )
+    both = int(np.count_nonzero(first_yes & second_yes))
+    first_only = int(np.count_nonzero(first_yes)) - both
+    second_only = int(np.count_nonzero(second_yes)) - both
+    total = int(np.count_nonzero(answered))
     return Agreement(
         both=both,
         first_only=first_only,
         second_only=second_only,
         neither=total - both - first_only - second_only,
         left_out=len(first) - total,
-        differ=np.flatnonzero(one != other),
+        differ=np.flatnonzero(first_yes != second_yes),
     )

@@ -1,4 +1,4 @@
-"""A profile of several topics held against their prompt sets: as a whole, and where they clash."""
+"""Audit of a profile of several topics against their prompt sets: totals and conflicts."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 
 OVERLAP = 0.5
-"""Two topics overlap when of the prompts that either matches, at least this share matches both."""
+"""Two topics overlap if this share of the prompts that either matches is matched by both."""
 
 OVERLAP_AT_LEAST = 5
-"""Prompts that either of two topics must match before it is told that they overlap."""
+"""Minimum number of prompts that either topic must match before an overlap is reported."""
 
 NOT_NAMED = "(no topic is named)"
-"""What stopped a prompt where a service does not say which topic did."""
+"""Shown as the cause of a stop if the service does not name the topic."""
 
 CONTRADICTORY = "contradictory"
-"""In the place of an outcome where the labels allow none."""
+"""Shown instead of an outcome if the labels contradict each other."""
 
 _NONE, _NO, _YES = map(int, (Triggered.NO_VERDICT, Triggered.NO, Triggered.YES))
 
@@ -36,17 +36,17 @@ _Flags: TypeAlias = "NDArray[np.bool_]"
 
 
 class Label(IntEnum):
-    """What a topic's own prompt set says of a prompt: is it about the topic."""
+    """Label of a prompt in a topic's own prompt set: whether the prompt is about the topic."""
 
     UNLABELLED = -1
     NO = 0
     YES = 1
     BOTH = 2
-    """It stands there with both labels."""
+    """The set contains the prompt with both labels."""
 
 
 class Kind(StrEnum):
-    """What sort of conflict it is."""
+    """The kinds of conflict between topics."""
 
     STOPPED = "stopped by another topic"
     BOTH = "matched by an allow and a block topic"
@@ -56,13 +56,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A topic of the profile, its labels and which prompts it matches.
+    """A topic of the profile, its labels, and the prompts it matches.
 
-    `labels` (int8 [N], values of `Label`), `matches` (int8 [N], values of `Triggered`: is the
-    prompt about the topic) and `lines` (int32 [N], 0 for none) are over all N distinct prompts of
-    all sets together. `source` is the file of its prompt set, "" without one; `repeats` counts rows
-    there that repeat an earlier one. `given` says whether it was named, or only found in the
-    profile.
+    All columns are over the N distinct prompts of all sets together. `labels` is int8 [N], values
+    of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
+    `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
+    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row. `given` is
+    False for a topic that was not named by the caller but read from the profile.
     """
 
     topic: Topic
@@ -75,13 +75,13 @@ class Member:
 
     @cached_property
     def own(self) -> NDArray[np.intp]:
-        """Rows that its set labels in one way, intp [k]."""
+        """Rows that its set labels unambiguously, intp [k]."""
         labelled = (self.labels == Label.NO) | (self.labels == Label.YES)
         return np.flatnonzero(labelled)
 
     @cached_property
     def should_trigger(self) -> _Flags:
-        """Whether the topic ought to stop each of its own rows, bool [k]."""
+        """Whether the topic should stop each of its own rows, bool [k]."""
         belongs: _Flags = self.labels[self.own] == Label.YES
         return belongs if self.topic.intent is Intent.BLOCK else ~belongs
 
@@ -95,18 +95,20 @@ class Member:
 
     @property
     def labelled(self) -> bool:
-        """Whether it has a prompt set."""
+        """Whether the topic has a prompt set."""
         return bool(len(self.own))
 
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
-    """Two topics, by their places, that get into each other's way on these rows (intp [k]).
+    """Two topics (indices of members) that conflict on these rows (intp [k]).
 
-    STOPPED: prompts of the first one's set that it lets pass, stopped by the second. BOTH: the
-    first is the allow topic, the second the block topic. LABELS: prompts that belong to the first
-    by its set, which must pass, and to the second by its set, which must be stopped. OVERLAP: rows
-    that both match; `share` of those that either matches.
+    - STOPPED: prompts that should pass according to the first topic's set, but are stopped by the
+      second topic.
+    - BOTH: prompts matched by both; the first is the allow topic, the second the block topic.
+    - LABELS: prompts that belong to both topics according to their sets, although the first topic
+      allows and the second blocks.
+    - OVERLAP: prompts matched by both; `share` is their share of the prompts that either matches.
     """
 
     kind: Kind
@@ -121,7 +123,7 @@ class Conflict:
 class CrossRow:
     """Prompts of one topic's set with one label: how many each topic matches, and are stopped.
 
-    `matched` (int [T]) is in the order of the topics; `missing` prompts have no verdict.
+    `matched` (T counts) is in the order of the topics. `missing` prompts have no verdict.
     """
 
     topic: int
@@ -136,11 +138,11 @@ class CrossRow:
 class Audit:
     """All topics of one profile over the N distinct prompts of all their sets.
 
-    `stopped` (int8 [N], values of `Triggered`) is what the profile did, `errors` says why a row
-    has no verdict or was not asked, `notes` what is doubtful about one. A `closed` profile stops
-    what no topic matches. Of a prompt without a label for a topic nothing is known; the profile as
-    a whole is measured as if it did not belong there, and what that assumption decides is
-    `undecided`.
+    `stopped` (int8 [N], values of `Triggered`) holds the profile's verdicts. `errors` gives the
+    reason why a row has no verdict or was not requested, `notes` why a verdict is doubtful. A
+    `closed` profile stops every prompt that no topic matches. Prompts without a label for a topic
+    are counted as not belonging to it. `undecided` are the rows whose outcome depends on that
+    assumption.
     """
 
     prompts: Sequence[str]
@@ -157,18 +159,18 @@ class Audit:
 
     @cached_property
     def should_stop(self) -> _Flags:
-        """What the labels ask of the profile, bool [N]; no label counts as not belonging."""
-        belongs = [(one.labels == Label.YES).astype(np.int8) for one in self.members]
-        wanted: _Flags = self._decided(belongs) == _YES
-        return wanted
+        """Whether the profile should stop each prompt by the labels, bool [N]; unlabelled: no."""
+        belongs = [(member.labels == Label.YES).astype(np.int8) for member in self.members]
+        should_stop: _Flags = self._decided(belongs) == _YES
+        return should_stop
 
     @cached_property
     def contradictory(self) -> _Flags:
-        """Rows on which no verdict can be right by the labels, bool [N]; in no rate."""
-        found = self._any(Intent.ALLOW, Label.YES) & self._any(Intent.BLOCK, Label.YES)
-        for one in self.members:
-            found |= one.labels == Label.BOTH
-        return found
+        """Rows whose labels contradict each other, bool [N]; no rate counts them."""
+        rows = self._any(Intent.ALLOW, Label.YES) & self._any(Intent.BLOCK, Label.YES)
+        for member in self.members:
+            rows |= member.labels == Label.BOTH
+        return rows
 
     @cached_property
     def codes(self) -> _Codes:
@@ -182,45 +184,45 @@ class Audit:
 
     @cached_property
     def undecided(self) -> _Flags:
-        """Mistakes that would be none if topics rightly matched what their sets do not label.
+        """Wrong rows that could be right if the topics' matches of unlabelled prompts are right.
 
-        Of prompts that belong to a topic by its set it is decided what should happen to them.
+        bool [N]. Prompts that belong to a topic according to its set are never undecided.
         """
         belongs = [
-            np.where(one.labels == Label.UNLABELLED, one.matches, one.labels == Label.YES)
-            for one in self.members
+            np.where(member.labels == Label.UNLABELLED, member.matches, member.labels == Label.YES)
+            for member in self.members
         ]
-        found: _Flags = is_wrong(self.codes) & (self._decided(belongs) == self.stopped)
-        found &= ~self.contradictory
-        return found & ~(self._any(Intent.ALLOW, Label.YES) | self._any(Intent.BLOCK, Label.YES))
+        rows: _Flags = is_wrong(self.codes) & (self._decided(belongs) == self.stopped)
+        rows &= ~self.contradictory
+        return rows & ~(self._any(Intent.ALLOW, Label.YES) | self._any(Intent.BLOCK, Label.YES))
 
     @cached_property
     def metrics_if_right(self) -> Metrics:
-        """Metrics of the profile if all that is undecided were right."""
-        wanted = np.where(self.undecided, self.stopped == _YES, self.should_stop)
-        return metrics_of(outcomes(wanted, self.stopped)[~self.contradictory])
+        """Metrics of the profile if all undecided rows are counted as right."""
+        should_stop = np.where(self.undecided, self.stopped == _YES, self.should_stop)
+        return metrics_of(outcomes(should_stop, self.stopped)[~self.contradictory])
 
     @cached_property
     def against_rule(self) -> NDArray[np.intp]:
-        """Rows where a service did otherwise than the topics that it named explain, intp [k]."""
-        told = self._decided([one.matches for one in self.members])
+        """Rows whose verdict contradicts the topics that the service reported, intp [k]."""
+        explained = self._decided([member.matches for member in self.members])
         return np.flatnonzero(
-            (told != self.stopped) & is_answered(told) & is_answered(self.stopped)
+            (explained != self.stopped) & is_answered(explained) & is_answered(self.stopped)
         )
 
     @property
     def idle(self) -> tuple[int, ...]:
-        """Block topics that change no verdict: a closed profile stops the same without them."""
+        """Block topics without effect: a closed profile stops the same prompts without them."""
         return self._places(Intent.BLOCK) if self.closed and self._places(Intent.ALLOW) else ()
 
     @property
     def error_count(self) -> int:
-        """Rows that were asked and have no verdict of the profile."""
+        """Number of rows that were requested but have no verdict of the profile."""
         return int(np.count_nonzero(self.stopped == _NONE))
 
     @property
     def open_count(self) -> int:
-        """Rows that the profile was not asked about, since the scan ended before them."""
+        """Number of rows not requested because the scan ended before them."""
         return int(np.count_nonzero(self.stopped == Triggered.NOT_ASKED))
 
     # --- one topic ------------------------------------------------------------------------
@@ -231,56 +233,60 @@ class Audit:
         return metrics_of(self.codes[own][~self.contradictory[own]])
 
     def stopped_by(self, row: int) -> tuple[str, ...]:
-        """What stopped a row: block topics, or the default of the profile; empty if nothing did."""
+        """What stopped a row: block topics or the profile's default; empty if the row passed."""
         if self.stopped[row] != _YES:
             return ()
         blocks = self._places(Intent.BLOCK)
-        names = [self.name(place) for place in blocks if self.members[place].matches[row] == _YES]
+        names = [self.name(index) for index in blocks if self.members[index].matches[row] == _YES]
         return tuple(names) or (NO_ALLOW if self.closed else NOT_NAMED,)
 
     def matched(self, row: int) -> tuple[str, ...]:
         """Names of the topics that matched a row."""
-        return tuple(one.topic.name for one in self.members if one.matches[row] == _YES)
+        return tuple(member.topic.name for member in self.members if member.matches[row] == _YES)
 
     def name(self, place: int) -> str:
-        """A topic's name."""
+        """Name of a topic."""
         return self.members[place].topic.name
 
     # --- conflicts ------------------------------------------------------------------------
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """All conflicts: by kind, and in it those with the most rows first."""
-        found = [*self._stopped_by_another(), *self._matched_by_both()]
-        found += [*self._contradicting_labels(), *self._overlaps()]
+        """All conflicts, ordered by kind, then by number of rows, most first."""
+        conflicts = [*self._stopped_by_another(), *self._matched_by_both()]
+        conflicts += [*self._contradicting_labels(), *self._overlaps()]
         kinds = list(Kind)
-        return tuple(sorted(found, key=lambda one: (kinds.index(one.kind), -len(one.rows))))
+        return tuple(
+            sorted(
+                conflicts, key=lambda conflict: (kinds.index(conflict.kind), -len(conflict.rows))
+            )
+        )
 
     @cached_property
     def conflict_rows(self) -> _Flags:
-        """Prompts in a conflict of any kind but overlap, bool [N]."""
-        found = np.zeros(len(self), bool)
-        for one in self.conflicts:
-            if one.kind is not Kind.OVERLAP:
-                found[one.rows] = True
-        return found
+        """Prompts in a conflict of any kind except overlap, bool [N]."""
+        rows = np.zeros(len(self), bool)
+        for conflict in self.conflicts:
+            if conflict.kind is not Kind.OVERLAP:
+                rows[conflict.rows] = True
+        return rows
 
     @property
     def conflict_count(self) -> int:
-        """Prompts in conflict, each counted once, and pairs of topics that overlap."""
-        pairs = sum(one.kind is Kind.OVERLAP for one in self.conflicts)
+        """Number of distinct prompts in conflict, plus the pairs of topics that overlap."""
+        pairs = sum(conflict.kind is Kind.OVERLAP for conflict in self.conflicts)
         return int(np.count_nonzero(self.conflict_rows)) + pairs
 
     def _stopped_by_another(self) -> Iterator[Conflict]:
-        for first, one in enumerate(self.members):
-            passes = Label.NO if one.topic.intent is Intent.BLOCK else Label.YES
-            rows = (one.labels == passes) & (self.stopped == _YES)
-            if one.topic.intent is Intent.BLOCK:
-                rows &= one.matches != _YES  # what it stops itself is its own mistake
+        for first, member in enumerate(self.members):
+            passes = Label.NO if member.topic.intent is Intent.BLOCK else Label.YES
+            rows = (member.labels == passes) & (self.stopped == _YES)
+            if member.topic.intent is Intent.BLOCK:
+                rows &= member.matches != _YES  # prompts that it stops itself are its own mistakes
             for second in self._places(Intent.BLOCK):
                 other = self.members[second]
-                # What the other one's set says to be its own is stopped as it should be, or has
-                # labels that contradict, which is another conflict.
+                # Prompts that belong to the other topic's set are rightly stopped, or have
+                # contradictory labels, which is a conflict of its own.
                 hit = rows & (other.matches == _YES) & (other.labels != Label.YES)
                 if second != first and hit.any():
                     yield Conflict(Kind.STOPPED, first, second, np.flatnonzero(hit))
@@ -293,18 +299,18 @@ class Audit:
 
     def _contradicting_labels(self) -> Iterator[Conflict]:
         for first, second in self._mixed_pairs():
-            one, other = self.members[first].labels, self.members[second].labels
-            hit = (one == Label.YES) & (other == Label.YES)
+            allow, block = self.members[first].labels, self.members[second].labels
+            hit = (allow == Label.YES) & (block == Label.YES)
             if hit.any():
                 yield Conflict(Kind.LABELS, first, second, np.flatnonzero(hit))
 
     def _overlaps(self) -> Iterator[Conflict]:
-        for first, one in enumerate(self.members):
+        for first, member in enumerate(self.members):
             for second in range(first + 1, len(self.members)):
                 other = self.members[second]
-                known = is_answered(one.matches) & is_answered(other.matches)
-                both = known & (one.matches == _YES) & (other.matches == _YES)
-                either = known & ((one.matches == _YES) | (other.matches == _YES))
+                answered = is_answered(member.matches) & is_answered(other.matches)
+                both = answered & (member.matches == _YES) & (other.matches == _YES)
+                either = answered & ((member.matches == _YES) | (other.matches == _YES))
                 shared, total = int(np.count_nonzero(both)), int(np.count_nonzero(either))
                 if total >= OVERLAP_AT_LEAST and shared >= OVERLAP * total:
                     interval = wilson_interval(shared, total)
@@ -317,11 +323,11 @@ class Audit:
 
     @cached_property
     def cross_table(self) -> tuple[CrossRow, ...]:
-        """For each set and label, how many prompts each topic matches and the profile stops."""
-        found = []
-        for place, one in enumerate(self.members):
+        """For each set and label: how many prompts each topic matches and the profile stops."""
+        rows_of_table = []
+        for index, member in enumerate(self.members):
             for label in (Label.YES, Label.NO):
-                rows = one.labels == label
+                rows = member.labels == label
                 count = int(np.count_nonzero(rows))
                 if not count:
                     continue
@@ -329,9 +335,9 @@ class Audit:
                     int(np.count_nonzero(other.matches[rows] == _YES)) for other in self.members
                 )
                 stopped = self.stopped[rows]
-                found.append(
+                rows_of_table.append(
                     CrossRow(
-                        place,
+                        index,
                         label is Label.YES,
                         count,
                         matched,
@@ -339,7 +345,7 @@ class Audit:
                         int(np.count_nonzero(~is_answered(stopped))),
                     )
                 )
-        return tuple(found)
+        return tuple(rows_of_table)
 
     # --- rows -----------------------------------------------------------------------------
 
@@ -348,50 +354,55 @@ class Audit:
         return CONTRADICTORY if self.contradictory[row] else Outcome(int(self.codes[row])).name
 
     def rows_with(self, outcome: Outcome) -> NDArray[np.intp]:
-        """Rows of one outcome whose labels agree, intp [k]."""
+        """Rows of one outcome whose labels do not contradict each other, intp [k]."""
         return np.flatnonzero((self.codes == outcome) & ~self.contradictory)
 
     def places_of(self, row: int) -> tuple[str, ...]:
-        """Where a row stands: `file:line` for each set that labels it."""
+        """Locations of a row: `file:line` for each set that labels it."""
         return tuple(
             dict.fromkeys(
-                f"{one.source}:{int(one.lines[row])}" for one in self.members if one.lines[row]
+                f"{member.source}:{int(member.lines[row])}"
+                for member in self.members
+                if member.lines[row]
             )
         )
 
     def _places(self, intent: Intent) -> tuple[int, ...]:
-        return tuple(k for k, one in enumerate(self.members) if one.topic.intent is intent)
+        return tuple(
+            index for index, member in enumerate(self.members) if member.topic.intent is intent
+        )
 
     def _mixed_pairs(self) -> Iterator[tuple[int, int]]:
         blocks = self._places(Intent.BLOCK)
         return ((first, second) for first in self._places(Intent.ALLOW) for second in blocks)
 
     def _any(self, intent: Intent, label: Label) -> _Flags:
-        found = np.zeros(len(self), bool)
-        for place in self._places(intent):
-            found |= self.members[place].labels == label
-        return found
+        rows = np.zeros(len(self), bool)
+        for index in self._places(intent):
+            rows |= self.members[index].labels == label
+        return rows
 
     def _decided(self, belongs: Sequence[_Codes]) -> _Codes:
-        allows = [belongs[place] for place in self._places(Intent.ALLOW)]
-        blocks = [belongs[place] for place in self._places(Intent.BLOCK)]
+        allows = [belongs[index] for index in self._places(Intent.ALLOW)]
+        blocks = [belongs[index] for index in self._places(Intent.BLOCK)]
         count = len(self)
         return decided(any_of(allows, count), any_of(blocks, count), closed=self.closed)
 
 
 def whole_profile(members: Sequence[Member], *, closed: bool, count: int) -> _Codes:
-    """What a profile does with each of `count` prompts by what its topics match, int8 [N]."""
-    allows = [one.matches for one in members if one.topic.intent is Intent.ALLOW]
-    blocks = [one.matches for one in members if one.topic.intent is Intent.BLOCK]
+    """Verdicts of a profile on `count` prompts, derived from its topics' matches, int8 [count]."""
+    allows = [member.matches for member in members if member.topic.intent is Intent.ALLOW]
+    blocks = [member.matches for member in members if member.topic.intent is Intent.BLOCK]
     return decided(any_of(allows, count), any_of(blocks, count), closed=closed)
 
 
 def labels_over(
     rows: NDArray[np.intp], expected: NDArray[np.bool_], count: int
 ) -> tuple[_Codes, int]:
-    """Labels int8 [count] from those (bool [k]) of a set whose prompts are at `rows` (intp [k]).
+    """Return labels (int8 [count]) for the prompts of one set, and the number of repeated rows.
 
-    Also how many of its rows repeat an earlier one. Raises ValueError when shapes differ.
+    The set's prompts are at `rows` (intp [k]) with labels `expected` (bool [k]). Raises ValueError
+    if the shapes differ.
     """
     if rows.shape != expected.shape:
         raise ValueError(f"{rows.shape} rows, {expected.shape} labels")

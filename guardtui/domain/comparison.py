@@ -1,4 +1,4 @@
-"""Two evaluations held against each other: what the edit fixed, what it broke, and how surely."""
+"""Comparison of two evaluations: what the edit fixed and broke, and how certain that is."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from guardtui.domain.significance import Pairs, Significance
 from guardtui.domain.verdicts import Outcome, Triggered, outcomes
 
 ABSENT = -1
-"""Baseline outcome of a prompt that the baseline did not have."""
+"""Baseline outcome of a prompt that is not in the baseline."""
 
 
 class Change(IntEnum):
-    """What became of one prompt since the baseline."""
+    """How one prompt changed since the baseline."""
 
     SAME = 0
     REGRESSION = 1
@@ -36,7 +36,7 @@ class Change(IntEnum):
 
 @cache
 def _change_table() -> NDArray[np.int8]:
-    """Change by outcome before and now, at index before · 6 + now."""
+    """Return the change for a pair of outcomes, at index before · 6 + now."""
     table = np.full((len(Outcome), len(Outcome)), Change.SAME, dtype=np.int8)
     correct, wrong = (Outcome.TP, Outcome.TN), (Outcome.FP, Outcome.FN)
     for good in correct:
@@ -45,7 +45,7 @@ def _change_table() -> NDArray[np.int8]:
             table[bad, good] = Change.FIX
     table[Outcome.OPEN, :] = Change.OPEN
     table[:, Outcome.OPEN] = Change.OPEN
-    # A call that failed is told even where the other evaluation did not ask.
+    # A failed request counts as such even if the other evaluation did not send the prompt.
     table[Outcome.ERROR, :] = Change.NO_VERDICT
     table[:, Outcome.ERROR] = Change.NO_VERDICT
     return table.ravel()
@@ -53,11 +53,11 @@ def _change_table() -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Where each prompt of one evaluation stands in another, by content.
+    """Positions of the prompts of one evaluation in another, matched by content.
 
-    `index` (intp [N]) holds the row in the baseline or -1; None when the rows are the same in the
-    same order, which is the usual case and costs nothing. `removed` counts prompts that only the
-    baseline has.
+    `index` (intp [N]) holds the row in the baseline, or -1. It is None if both have the same rows
+    in the same order, which is the usual case and costs nothing. `removed` counts prompts that only
+    the baseline has.
     """
 
     index: NDArray[np.intp] | None
@@ -72,23 +72,25 @@ def align(baseline_keys: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Alignm
         return Alignment(np.full(len(keys), -1, dtype=np.intp), 0)
     order = np.argsort(baseline_keys, kind="stable")
     ordered = baseline_keys[order]
-    place = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-    index = np.where(ordered[place] == keys, order[place], -1).astype(np.intp)
+    position = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    index = np.where(ordered[position] == keys, order[position], -1).astype(np.intp)
     return Alignment(index, len(baseline_keys) - int(np.count_nonzero(index >= 0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What changed from a baseline to the evaluation at hand.
+    """Changes from a baseline to the current evaluation.
 
-    `changes` are codes of `Change`, int8 [N]; `before` the baseline's outcomes, int8 [N], ABSENT
-    for prompts it did not have. `deltas` are differences of rates, None where one is undefined;
-    they are of the prompts that both have, with current labels, so that they tell what the edit
-    of the definition did and not what an edit of the prompts did. `caveats` say in a sentence each
-    why the two cannot be compared without care. `no_verdict` counts prompts that got none in one
-    of the two, `open` those that one of them did not ask. `then` and `now` are the outcomes of both
-    with current labels, int8 [N]. `evaluations` are the two, the baseline first, and `alignment`
-    is that of their prompts.
+    - `changes`: codes of `Change`, int8 [N].
+    - `before`: outcomes of the baseline, int8 [N]; ABSENT for prompts it did not have.
+    - `deltas`: differences of rates, None if one of the two is undefined. They cover the prompts in
+      both evaluations, with current labels, so that they show the effect of editing the definition
+      and not of editing the prompts.
+    - `caveats`: sentences on why the two are not fully comparable.
+    - `no_verdict`: number of prompts without a verdict in one of the two.
+    - `open`: number of prompts that one of the two did not request.
+    - `then`, `now`: outcomes of both evaluations with current labels, int8 [N].
+    - `evaluations`: both evaluations, the baseline first; `alignment` aligns their prompts.
     """
 
     changes: NDArray[np.int8]
@@ -109,9 +111,9 @@ class Comparison:
 
     @cached_property
     def separation(self) -> SeparationChange | None:
-        """The change of separation on the prompts of both, with current labels.
+        """Change of separation on the prompts in both evaluations, with current labels.
 
-        None where a scanner has no scores, where the two are not one engine, and for tiny classes.
+        None if a scanner has no scores, if the two engines differ, or if a class is tiny.
         """
         baseline, current = self.evaluations
         old, new = baseline.settings, current.settings
@@ -139,7 +141,7 @@ class Comparison:
 
     @cached_property
     def significance(self) -> Significance:
-        """How sure the difference is; most of it is worked out only when it is asked for."""
+        """Significance of the difference; most of it is computed lazily."""
         missing = self.no_verdict + self.open
         compared = len(self.changes) - missing - self.added - self.relabelled
         return Significance(self.fixes, self.regressions, compared, self._pairs())
@@ -151,15 +153,15 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What the comparison shows about coverage, in one sentence without a full stop."""
+        """One sentence on what the comparison shows about coverage, without a full stop."""
         return self.describe()
 
     def describe(self, than: str = "") -> str:
-        """The sentence with the name of the other evaluation, as in `Significance.describe`."""
+        """Return the sentence with the other evaluation's name; see `Significance.describe`."""
         significance = self.significance
         among = ""
         if self.no_verdict:
-            # The change is of these prompts: that of the rates may differ.
+            # The change covers these prompts only, so it may differ from the change of the rates.
             among = f"among {count_text(significance.compared, 'prompt')} with a verdict in both"
         return significance.describe(than, among)
 
@@ -172,16 +174,17 @@ class Comparison:
             both, broken = int(counts[right, right]), int(counts[right, wrong])
             return both, broken, int(counts[wrong, right]), int(counts[wrong, wrong])
 
-        # With another intent a prompt changes its class: it is in neither table.
+        # If the intent differs, a prompt changes its class and is in neither table.
         return Pairs(cells(Outcome.TP, Outcome.FN), cells(Outcome.TN, Outcome.FP))
 
 
 def compare(
     baseline: Evaluation, current: Evaluation, alignment: Alignment | None = None
 ) -> Comparison:
-    """Compare prompt by prompt, aligned by content; a relabelled one is neither better nor worse.
+    """Compare prompt by prompt, aligned by content.
 
-    `alignment` may be passed in when it was computed before for the same two sets of prompts.
+    A relabelled prompt counts neither as a fix nor as a regression. `alignment` may be passed in if
+    it is already known for these two sets of prompts.
     """
     alignment = alignment or align(baseline.keys, current.keys)
     if alignment.index is None:
@@ -231,10 +234,10 @@ def codes_for(
     expected: NDArray[np.bool_],
     alignment: Alignment | None = None,
 ) -> NDArray[np.int8]:
-    """What an evaluation would say of these prompts, by these labels: outcome codes, int8 [N].
+    """Return the outcome codes (int8 [N]) of an evaluation for these prompts and labels.
 
-    ABSENT for prompts that it did not have. `keys` and `expected` have shape [N]; `alignment` is
-    that of the evaluation's keys and `keys`, when it is known.
+    ABSENT for prompts that it does not have. `keys` and `expected` have shape [N]. `alignment`, if
+    known, aligns the evaluation's keys with `keys`.
     """
     alignment = alignment or align(evaluation.keys, keys)
     if alignment.index is None and np.array_equal(evaluation.expected, expected):
@@ -250,9 +253,9 @@ def codes_for(
 
 
 def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
-    """What a scanner answered on these prompts (keys uint64 [N]): int8 [N] of `Triggered`.
+    """Return the verdicts of an evaluation for these prompts (keys uint64 [N]).
 
-    NOT_ASKED for prompts that it did not have.
+    int8 [N] of `Triggered`; NOT_ASKED for prompts that it does not have.
     """
     alignment = align(evaluation.keys, keys)
     answers = evaluation.verdicts.triggered
@@ -260,10 +263,10 @@ def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.
         return answers
     if not len(answers):
         return np.full(len(keys), Triggered.NOT_ASKED, np.int8)
-    found: NDArray[np.int8] = np.where(
+    aligned: NDArray[np.int8] = np.where(
         alignment.index >= 0, answers[alignment.index], np.int8(Triggered.NOT_ASKED)
     )
-    return found
+    return aligned
 
 
 def _deltas(

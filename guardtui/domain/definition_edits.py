@@ -1,4 +1,4 @@
-"""The fields of a definition beside those of an earlier one."""
+"""Field-by-field differences between two versions of a definition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from guardtui.domain.topic import Topic
 
 
 def definition_edits(before: Topic, after: Topic) -> tuple[tuple[str, str, str], ...]:
-    """Return each field of a definition: its name, its text before and now; "" where none is.
+    """Return (name, text before, text now) for each field; "" for a missing example.
 
     Examples are in the order of `after`; see `paired_examples`.
     """
@@ -22,10 +22,10 @@ def definition_edits(before: Topic, after: Topic) -> tuple[tuple[str, str, str],
 
 
 def paired_examples(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the examples in the order of `after`, each as (before, now).
+    """Pair the examples of two versions as (before, now), in the order of `after`.
 
-    An example that was there at any place is the same; what is left is paired in order, and
-    removed examples that have no partner are at the end.
+    An example in both versions is paired with itself, whatever its position. The remaining ones are
+    paired in order. Removed examples without a partner come last.
     """
     removed = [example for example in before if example not in after]
     added = [example for example in after if example not in before]

@@ -1,7 +1,7 @@
-"""A report before it has a format: a title, sentences, facts, tables, lists and prompts.
+"""Format-neutral reports: a title, sentences, facts, tables, lists and prompts.
 
-A builder makes a `Document` from what was measured; a renderer of `reports` writes it as text,
-Markdown or HTML. Texts that are not ours are `Foreign`, and every renderer makes them inert.
+A builder makes a `Document` from measurements. A renderer in `reports` writes it as text, Markdown
+or HTML. Text from outside is wrapped in `Foreign`, and every renderer makes it inert.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A text that is not ours: a prompt, a name, a path, a message of a service."""
+    """Text from outside: a prompt, a name, a path, or a message of a service."""
 
     text: str
 
 
 Phrase: TypeAlias = "str | Foreign | tuple[str | Foreign, ...]"
-"""A line of text, of our own words and of foreign texts."""
+"""A line of text, made of our own words and of foreign text."""
 
 Quote: TypeAlias = Callable[[str], str]
-"""Stands for a foreign text within a sentence that is being written; see `quoting`."""
+"""Returns a placeholder for a foreign text inside a sentence; see `quoting`."""
 
 _TOKEN = re.compile("\ue000([0-9]+)\ue001")
 
 
 def quoting(write: Callable[[Quote], str]) -> Phrase:
-    """Return a sentence whose writer passes each foreign text through the `Quote` it is given.
+    """Return the sentence built by `write`, which passes each foreign text to the given `Quote`.
 
-    The texts themselves are kept aside, so none of them can pass for our own words.
+    The foreign texts never become part of the string, so none of them can pass for our own words.
     """
     texts: list[str] = []
 
@@ -41,8 +41,8 @@ def quoting(write: Callable[[Quote], str]) -> Phrase:
         return f"\ue000{len(texts) - 1}\ue001"
 
     parts: list[str | Foreign] = []
-    for place, piece in enumerate(_TOKEN.split(write(quote))):
-        if place % 2:
+    for position, piece in enumerate(_TOKEN.split(write(quote))):
+        if position % 2:
             parts.append(Foreign(texts[int(piece)]))
         elif piece:
             parts.append(piece)
@@ -55,7 +55,7 @@ def parts_of(phrase: Phrase) -> tuple[str | Foreign, ...]:
 
 
 class Tone(IntEnum):
-    """How a paragraph is meant: `LEAD` is the result, `CAUTION` a doubt about it."""
+    """Role of a paragraph: `LEAD` is the main result, `CAUTION` a doubt about it."""
 
     PLAIN = 0
     LEAD = 1
@@ -73,14 +73,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names, and what they stand for."""
+    """Pairs of a name and its value."""
 
     pairs: tuple[tuple[Phrase, Phrase], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; `figure` sets it to the right."""
+    """A column of a table; `figure` aligns it to the right."""
 
     title: Phrase
     figure: bool = True
@@ -90,8 +90,8 @@ class Column:
 class Table:
     """A small table; a row has a cell for each column.
 
-    `named` is the name of the table for readers who do not see it. Without `titled` the titles of
-    the columns are left out of plain text, where the rows say what they are.
+    `named` is the table's accessible name. If not `titled`, plain text omits the column titles
+    because the rows explain themselves.
     """
 
     columns: tuple[Column, ...]
@@ -102,9 +102,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines that are made only as far as a format shows them: `line` of each number from 0.
+    """Lazily built lines: `line(number)` for numbers from 0 to `count` - 1.
 
-    There are `count`. With `whole` no format cuts them.
+    If `whole`, no format truncates them.
     """
 
     count: int
@@ -112,13 +112,13 @@ class Lines:
     whole: bool = False
 
     def shown(self, limit: int) -> int:
-        """Return how many lines a format shows that cuts lists after `limit`."""
+        """Return how many lines are shown by a format that truncates lists after `limit`."""
         return self.count if self.whole else min(self.count, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lines with a title, which says how many there are."""
+    """Lines below a title, which states their number."""
 
     title: Phrase
     lines: Lines
@@ -126,7 +126,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A point of a list, and what belongs below it."""
+    """An item of a bullet list, with optional lines below it."""
 
     phrase: Phrase
     below: Lines | None = None
@@ -134,7 +134,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list of points."""
+    """A bullet list."""
 
     items: tuple[Item, ...]
     tone: Tone = Tone.PLAIN
@@ -142,18 +142,18 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Fields of a definition, each with the text before and now; "" where there is none."""
+    """Fields of a definition as (name, text before, text now); "" for a missing text."""
 
     fields: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A column of `Prompts` where they stand in a grid that can be searched.
+    """A column of `Prompts` when shown as a searchable grid.
 
-    `width` is in characters; None takes what the others leave. Columns of `priority` 2 and 3 give
-    way on narrow screens. Numbers show so many `decimals`. A column that is not in the `grid` is
-    shown for the chosen row only, and on paper below the row if it is `printed`.
+    `width` is in characters; None takes the remaining width. Columns of `priority` 2 and 3 are
+    hidden on narrow screens. `decimals` is the number of decimals of a number. A column outside of
+    the `grid` is shown for the selected row only; if `printed`, it appears below the row on paper.
     """
 
     title: str
@@ -169,9 +169,9 @@ Cell: TypeAlias = "str | int | float | None"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Some of the prompts, by their number from 0; None for all.
+    """A selection of prompts, by their number from 0; `rows` None selects all.
 
-    Views that are not `listed` are for grids only. With `always` an empty one is listed too.
+    Views that are not `listed` appear in grids only. With `always`, an empty view is listed too.
     """
 
     title: str
@@ -182,11 +182,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Prompts with their verdicts: views of one grid, or a list for each view.
+    """Prompts with their verdicts: views of one grid, or one list for each view.
 
-    A grid has those with a number from 0 to below `count`, of `of` prompts; `cells` gives the cells
-    of one, as many as `columns`. `line` gives a line about any prompt that a view has. With `whole`
-    no list is cut.
+    The grid holds prompts 0 to `count` - 1 of `of` prompts. `cells` returns the cells of a prompt,
+    one for each column. `line` returns a line about any prompt of a view. If `whole`, no list is
+    truncated.
     """
 
     label: str
@@ -202,14 +202,14 @@ class Prompts:
 def listed(prompts: Prompts, view: View) -> Lines:
     """Return the lines of a view."""
     rows = range(prompts.count) if view.rows is None else view.rows
-    return Lines(len(rows), lambda place: prompts.line(rows[place]), prompts.whole)
+    return Lines(len(rows), lambda index: prompts.line(rows[index]), prompts.whole)
 
 
 Block: TypeAlias = "Paragraph | Facts | Table | Bullets | Listing | Edits | Prompts"
 
 
 class Depth(IntEnum):
-    """How much a reader wants: plain text is `BRIEF`, Markdown `FULL`, a page has everything."""
+    """Level of detail: plain text is `BRIEF`, Markdown `FULL`, an HTML page `PAGE`."""
 
     BRIEF = 0
     FULL = 1
@@ -218,9 +218,9 @@ class Depth(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part with a heading; formats briefer than `depth` leave it out.
+    """A part with a heading; formats briefer than `depth` omit it.
 
-    `anchor` is where a link leads (a-z, 0-9, -). Plain text shows no title that is not `titled`.
+    `anchor` is the link target (a-z, 0-9, -). Plain text omits the title if not `titled`.
     """
 
     title: str
@@ -232,11 +232,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report: the result first, then what it was made with, then the details.
+    """A whole report: the main result first, then how it was made, then the details.
 
-    `lead` are sentences for readers who read no further, `cautions` why the figures may mislead,
-    `made_with` what measured them. `next_step` says what to do, "" where nothing is known, and
-    `glossary` explains terms.
+    - `lead`: sentences for readers who stop there.
+    - `cautions`: why the figures may mislead.
+    - `made_with`: what measured the figures.
+    - `next_step`: a recommendation, or "".
+    - `glossary`: terms and their explanations.
     """
 
     title: Phrase

@@ -1,4 +1,4 @@
-"""Names of edits of a definition by the words that changed, for lists and the line of an edit."""
+"""Short names of definition edits, made from the words that changed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PIECES = 2
 
 
 def edit_names(before: Topic, after: Topic) -> tuple[str, ...]:
-    """What an edit changed, as `describe_changes` says it, but of the description the words.
+    """Return the names of an edit's changes, with the changed words of the description.
 
-    For example `("description +“home office”", "example 2 replaced")`; inert, whatever the texts
-    hold. Empty when nothing changed.
+    Other changes are named as by `describe_changes`, for example `("description +“home office”",
+    "example 2 replaced")`. The names are inert, whatever the texts hold. Empty if nothing changed.
     """
-    others = before.model_copy(update={"description": after.description})
-    names = describe_changes(others, after)
+    same_description = before.model_copy(update={"description": after.description})
+    names = describe_changes(same_description, after)
     if before.description == after.description:
         return names
     return f"description {_changed_words(before.description, after.description)}", *names
@@ -25,22 +25,24 @@ def edit_names(before: Topic, after: Topic) -> tuple[str, ...]:
 
 def _changed_words(before: str, after: str) -> str:
     pieces = [(kind, text.strip()) for kind, text in word_diff(before, after)]
-    told: list[str] = []
-    gone = ""
+    names: list[str] = []
+    removed = ""
     for kind, text in [*pieces, (Kind.SAME, "")]:
         if kind is Kind.REMOVED:
-            gone = text
+            removed = text
             continue
         if kind is Kind.ADDED and text:
-            told.append(f"{_quoted(gone)} → {_quoted(text)}" if gone else f"+{_quoted(text)}")
-        elif gone:
-            told.append(f"−{_quoted(gone)}")
-        gone = ""
-    if not told:
+            names.append(
+                f"{_quoted(removed)} → {_quoted(text)}" if removed else f"+{_quoted(text)}"
+            )
+        elif removed:
+            names.append(f"−{_quoted(removed)}")
+        removed = ""
+    if not names:
         return "with other blanks"
-    return " ".join([*told[:_PIECES], *(["…"] if len(told) > _PIECES else [])])
+    return " ".join([*names[:_PIECES], *(["…"] if len(names) > _PIECES else [])])
 
 
 def _quoted(text: str) -> str:
-    shown = display_start(text, _CHARACTERS)
-    return f"“{shown}{'…' if len(text) > _CHARACTERS else ''}”"
+    start = display_start(text, _CHARACTERS)
+    return f"“{start}{'…' if len(text) > _CHARACTERS else ''}”"

@@ -1,6 +1,6 @@
-"""The base of all errors whose message is meant for the author.
+"""The base class of all errors whose message is meant for the author.
 
-Exit code of the command, where it is not 3 (not completed), in parentheses:
+Exit code of the command in parentheses, unless it is 3 (not completed):
 
     GuardtuiError
     ├── InputError (2)              a command's arguments or files
@@ -29,7 +29,7 @@ Exit code of the command, where it is not 3 (not completed), in parentheses:
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
-`scorer/` stands on its own: its errors are not in this tree.
+The package `scorer` is self-contained: its errors are not in this tree.
 """
 
 from __future__ import annotations
@@ -41,4 +41,4 @@ class GuardtuiError(Exception):
     """An error of guardtui; the message says what happened, where, and what to do."""
 
     exit_code: ClassVar[int] = 3
-    """What a command exits with that ends in this error: 2 bad input, 3 not completed."""
+    """Exit code of a command that ends with this error: 2 bad input, 3 not completed."""

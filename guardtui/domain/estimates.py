@@ -1,4 +1,4 @@
-"""Rates while rows are open or without a verdict: best and worst case, and what they will be."""
+"""Rates while verdicts are missing: their bounds, and estimates of the final values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUNDED_RATES: tuple[str, ...] = (
     "true_negative_rate",
     "accuracy",
 )
-"""The rates of `metrics.RATES` that more verdicts can only move between two known limits."""
+"""Rates of `metrics.RATES` whose final value is bounded while verdicts are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
-    """What a rate will probably be when the open rows are in: low ≤ value ≤ high."""
+    """Estimate of a rate once the open rows have verdicts: low ≤ value ≤ high."""
 
     value: float
     low: float
@@ -39,12 +39,11 @@ class RateEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Rates as they will probably be, by the names of `BOUNDED_RATES`.
+    """Estimated final rates, by the names of `BOUNDED_RATES`.
 
-    A rate is None where nothing speaks for it: its class is missing, or has neither a verdict nor
-    a prediction. `open_rows` counts the rows still to be asked; of `compared` rows that have both
-    a verdict and a prediction, `differing` answered otherwise than was predicted; both are 0 where
-    the rates are forecast.
+    A rate is None if its class has no rows, or neither verdicts nor predictions. `open_rows` counts
+    the rows still to be requested. `compared` counts rows with both a verdict and a prediction; in
+    `differing` of them the two differ. Both are 0 for forecast rates.
     """
 
     rates: Mapping[str, RateEstimate | None]
@@ -56,10 +55,10 @@ class Estimate:
 def rate_bounds(
     codes: NDArray[np.int8], should_trigger: NDArray[np.bool_]
 ) -> dict[str, Bounds | None]:
-    """Bounds of each of `BOUNDED_RATES` from outcome codes (int8 [N]) and labels (bool [N]).
+    """Return the bounds of `BOUNDED_RATES` from outcome codes (int8 [N]) and labels (bool [N]).
 
-    Every row counts, with or without a verdict; None where a rate's class has no row at all.
-    Coverage reaches its bounds where both of its rates do. Raises ValueError when shapes differ.
+    Every row counts, with or without a verdict. None if the class of a rate has no rows. Coverage
+    reaches its bounds when both of its rates do. Raises ValueError if the shapes differ.
     """
     _same_shape(codes, should_trigger)
     correct, missing = is_correct(codes), codes >= Outcome.ERROR
@@ -82,17 +81,17 @@ def rate_bounds(
 
 
 def coverage_bounds(codes: NDArray[np.int8], should_trigger: NDArray[np.bool_]) -> Bounds | None:
-    """Coverage in the worst and in the best case; None when a class is missing altogether."""
+    """Return coverage in the worst and best case; None if a class has no rows."""
     return rate_bounds(codes, should_trigger)["coverage"]
 
 
 def denominators(
     codes: NDArray[np.int8], should_trigger: NDArray[np.bool_]
 ) -> dict[str, tuple[int, int]]:
-    """For TPR and TNR, by name: rows with a verdict, of how many rows of that class.
+    """Return (rows with a verdict, rows of the class) for TPR and TNR, by name.
 
-    Takes outcome codes (int8 [N]) and labels (bool [N]): a row without a verdict has its class
-    from its label alone. Raises ValueError when the shapes differ.
+    Takes outcome codes (int8 [N]) and labels (bool [N]): the class of a row without a verdict comes
+    from its label alone. Raises ValueError if the shapes differ.
     """
     _same_shape(codes, should_trigger)
     answered = codes < Outcome.ERROR
@@ -107,9 +106,9 @@ def denominators(
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Rows of one class: right ones (expected, at least, at most) of how many.
+    """Right rows of one class: expected number, bounds, and the number of rows.
 
-    `unknown` open rows have no prediction: they are in the two extremes only.
+    `unknown` open rows have no prediction: they count in the bounds only.
     """
 
     right: float
@@ -141,27 +140,27 @@ def estimate(
     predicted: NDArray[np.int8],
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Rates as they will probably be when the open rows are in.
+    """Estimate the rates that will result once the open rows have verdicts.
 
-    `codes` are outcomes (int8 [N]), `should_trigger` labels (bool [N]), `predicted` the verdicts
-    expected of the rows (int8 [N] of `Triggered`, negative where nothing is): those of the
-    baseline, or of the embedded engine.
+    `codes` are outcomes (int8 [N]), `should_trigger` labels (bool [N]). `predicted` are expected
+    verdicts (int8 [N] of `Triggered`, negative if unknown), from the baseline or the embedded
+    engine.
 
-    The value takes the answers that came and, for open rows, the predictions corrected by those
-    answers: of the open rows with one label and one prediction, as many differ from it as did of
-    the answered ones. That share is the posterior mean of a binomial share whose prior counts as
-    one answer that came as predicted (Gelman et al., Bayesian Data Analysis, section 2.4), so that
-    the prediction stands until answers contradict it. Open rows without a prediction are left out
-    of the value, and so are rows that were asked and have no verdict, as in the metrics.
+    The value uses the verdicts at hand. For open rows it uses the predictions, corrected by those
+    verdicts: among open rows with one label and one prediction, the share that differs is taken
+    from the answered rows. That share is the posterior mean of a binomial share whose prior counts
+    as one correctly predicted answer (Gelman et al., Bayesian Data Analysis, section 2.4), so the
+    prediction stands until answers contradict it. Open rows without a prediction do not enter the
+    value. Neither do rows that were requested without getting a verdict, as in the metrics.
 
-    The interval covers only what is still open, not the sampling error of the prompt set, which
-    the intervals of the metrics show: when no row is open, low = value = high. It lets as many
-    predicted rows of each label and prediction differ as the answers so far do not rule out, and
-    takes open rows without a prediction for wrong or right. All rates hold at once with at least
-    `confidence` when the open rows are no likelier to differ than those asked: the order "most
-    likely changed first" makes that the safe side.
+    The interval covers the open rows only, not the sampling error of the prompt set, which the
+    intervals of the metrics show: with no open rows, low = value = high. It lets as many predicted
+    rows of each label and prediction differ as the answers so far do not rule out. Open rows
+    without a prediction count as wrong at one bound and right at the other. All rates hold
+    simultaneously with at least `confidence` if open rows are no likelier to differ than requested
+    rows; the order "most likely changed first" makes this conservative.
 
-    Raises ValueError when shapes differ.
+    Raises ValueError if the shapes differ.
     """
     _same_shape(codes, should_trigger)
     _same_shape(codes, predicted)
@@ -172,13 +171,15 @@ def estimate(
     # An answer differs from the prediction exactly when only one of the two is correct.
     compared = answered & has_prediction
     differing = compared & (correct != predicted_correct)
-    tail = (1 - confidence) / 4  # of each label and prediction, so that all hold at once
+    tail = (
+        1 - confidence
+    ) / 4  # per label and prediction, so that all intervals hold simultaneously
 
     def count(rows: NDArray[np.bool_]) -> int:
         return int(np.count_nonzero(rows))
 
     def differences(rows: NDArray[np.bool_]) -> tuple[int, float, int]:
-        """Open rows; of them those that are expected to differ, and may differ at most."""
+        """Return the number of open rows, and how many differ: expected and at most."""
         waiting, asked, differ = (
             count(rows & is_open),
             count(rows & compared),
@@ -207,9 +208,9 @@ def estimate(
             min(first.low, second.low),
             min(first.high, second.high),
         )
-    found = (coverage, first, second, (positive + negative).rate())
+    rates = (coverage, first, second, (positive + negative).rate())
     return Estimate(
-        rates=dict(zip(BOUNDED_RATES, found, strict=True)),
+        rates=dict(zip(BOUNDED_RATES, rates, strict=True)),
         open_rows=count(is_open),
         compared=count(compared),
         differing=count(differing),
@@ -217,12 +218,13 @@ def estimate(
 
 
 def most_differing(differing: int, compared: int, waiting: int, tail: float) -> int:
-    """How many of `waiting` rows may differ, after `differing` of `compared` did.
+    """Return the most of `waiting` rows that may differ, after `differing` of `compared` did.
 
-    The largest count y for which so few differences among those compared are no rarer than `tail`,
-    had these been drawn by lot from all: P(X ≤ differing) > tail, X hypergeometric. That is the
-    exact one-sided limit for a finite population (Buonaccorsi 1987); unlike a limit of a rate it
-    holds for few waiting rows too, and with nothing compared it is all of them.
+    This is the largest count y for which so few differences among the compared rows, drawn at
+    random from all, are no rarer than `tail`: P(X ≤ differing) > tail, X hypergeometric. It is the
+    exact one-sided limit for a finite population (Buonaccorsi 1987). Unlike the limit of a rate, it
+    also holds for few waiting rows. With nothing compared it is `waiting`.
+
     Raises ValueError unless 0 ≤ differing ≤ compared and waiting ≥ 0.
     """
     if not 0 <= differing <= compared or waiting < 0:
@@ -238,7 +240,7 @@ def most_differing(differing: int, compared: int, waiting: int, tail: float) -> 
 
 
 def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
-    """P(X ≤ count) for X hypergeometric: `drawn` of `total` rows, of which `marked` differ."""
+    """Return P(X ≤ count), X hypergeometric: `marked` of `total` rows differ, `drawn` drawn."""
     from scipy import special
 
     hits = np.arange(max(0, drawn - (total - marked)), count + 1, dtype=np.float64)

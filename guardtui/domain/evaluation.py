@@ -1,4 +1,4 @@
-"""One evaluation: a topic, held by a scanner against labelled prompts."""
+"""One evaluation: the verdicts of a scanner for a topic on labelled prompts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ENGINE = "local"
 
 @dataclass(frozen=True, slots=True)
 class ScannerSettings:
-    """What answered, as far as verdicts depend on it.
+    """Everything about a scanner that its verdicts depend on.
 
-    `identity` names engine, model and version: verdicts of different identities cannot be
-    compared without saying so. `threshold` is a score from 0 to 1 (None where the scanner has
-    none) and `threshold_source` is `shipped`, `by hand`, `fitted to …` or empty. `revision` says
-    what of a remote guardrail judged; it changes with every definition and hinders no comparison.
+    `identity` names engine, model and version: a comparison of different identities says so.
+    `threshold` is a score from 0 to 1, None if the scanner has none. `threshold_source` is
+    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
+    guardrail; it changes with every definition and does not prevent comparisons.
     """
 
     name: str
@@ -36,10 +36,10 @@ class ScannerSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationKey:
-    """What an evaluation belongs to: definition, scanner settings and prompt set.
+    """What an evaluation is about: definition, scanner settings and prompt set.
 
-    Whether a result is still about what is being edited is decided by comparing keys.
-    `prompt_set` is `PromptSet.fingerprint`.
+    An evaluation is up to date if its key equals the key of what is being edited. `prompt_set` is
+    `PromptSet.fingerprint`.
     """
 
     topic: Topic
@@ -47,16 +47,16 @@ class EvaluationKey:
     prompt_set: str
 
     def same_subject(self, topic: Topic, prompt_set: str) -> bool:
-        """Whether it is of this definition and these prompts, by whatever scanner."""
+        """Return whether it is about this definition and these prompts, for any scanner."""
         return self.topic == topic and self.prompt_set == prompt_set
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Verdicts for every prompt and what they are worth; all columns have shape [N].
+    """Verdicts for every prompt, with labels and metrics; all columns have shape [N].
 
-    `keys` (uint64) name the prompts by content, `expected` (bool) are the labels as they were
-    when it ran, so that an evaluation can be read and compared without its prompt set.
+    `keys` (uint64) identify the prompts by content. `expected` (bool) are the labels at the time it
+    ran, so that an evaluation can be read and compared without its prompt set.
     """
 
     topic: Topic
@@ -68,12 +68,12 @@ class Evaluation:
 
     @property
     def key(self) -> EvaluationKey:
-        """What it belongs to."""
+        """The key that says what this evaluation is about."""
         return EvaluationKey(self.topic, self.settings, self.prompt_set)
 
     @property
     def should_trigger(self) -> NDArray[np.bool_]:
-        """Labels as the guardrail's duty, bool [N]: `expected`, or its opposite for allow."""
+        """Whether the guardrail should trigger, bool [N]: `expected`, or its opposite for allow."""
         return should_trigger(self.expected, self.topic.intent)
 
     @cached_property
@@ -88,25 +88,25 @@ class Evaluation:
 
     @property
     def is_of_a_part(self) -> bool:
-        """Whether it is of a fair sample only, since the engine has not embedded the other prompts.
+        """Whether it covers a random sample only, because the other prompts are not embedded yet.
 
-        The embedded engine leaves no prompt open otherwise.
+        Only then does the embedded engine leave prompts open.
         """
         return self.settings.name == ENGINE and self.metrics.open > 0
 
     @cached_property
     def placements(self) -> Placements | None:
-        """How the scores place the two classes; None without a threshold, scores or a class."""
+        """Placement of the two classes' scores; None without a threshold, scores or a class."""
         if self.settings.threshold is None:
             return None
         return placements(self.verdicts.score, self.expected)
 
     @cached_property
     def separation(self) -> Separation | None:
-        """How well the scores tell the classes apart, whatever the threshold; None as above."""
+        """How well the scores separate the classes at any threshold; None like `placements`."""
         return None if self.placements is None else separation(self.placements)
 
 
 def should_trigger(expected: NDArray[np.bool_], intent: Intent) -> NDArray[np.bool_]:
-    """Whether the guardrail ought to fire, bool [N], from the labels (bool [N])."""
+    """Return whether the guardrail should trigger, bool [N], from the labels (bool [N])."""
     return expected if intent is Intent.BLOCK else ~expected

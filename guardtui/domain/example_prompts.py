@@ -1,4 +1,4 @@
-"""Examples of a topic that are also prompts of the set it is measured on: they always match."""
+"""Examples of a topic that are also prompts of its measured set: they always match."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class EqualTexts:
-    """Finds the prompts that say the same as a text, by letters and digits alone.
+    """Finds prompts with the same text, comparing letters and digits only.
 
     `prompts` are the texts of a prompt set, String [N].
     """
@@ -27,19 +27,19 @@ class EqualTexts:
         self._normalised = normalised(prompts)
 
     def rows(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows that hold exactly this text, and those that differ by case, blanks and signs."""
-        if _LONE_SURROGATE.search(text):  # which no prompt has: its file is UTF-8
+        """Return the rows with exactly this text, and those differing in case, blanks or signs."""
+        if _LONE_SURROGATE.search(text):  # no prompt has one: prompt files are UTF-8
             return np.zeros(0, np.intp), np.zeros(0, np.intp)
         exact = (self._prompts == text).to_numpy()
         key = normalised(pl.Series([text]))[0]
-        if not key:  # of signs alone
+        if not key:  # only signs
             return np.flatnonzero(exact), np.zeros(0, np.intp)
         alike = (self._normalised == key).to_numpy()
         return np.flatnonzero(exact), np.flatnonzero(alike & ~exact)
 
 
 def normalised(texts: pl.Series) -> pl.Series:
-    """Texts in NFKC and small letters, with a blank for whatever is no letter, mark or digit."""
+    """Return texts in NFKC and lower case, each run of signs replaced by a blank."""
     return (
         texts.str.normalize("NFKC")
         .str.to_lowercase()
@@ -49,12 +49,12 @@ def normalised(texts: pl.Series) -> pl.Series:
 
 
 def given_examples(topic: Topic) -> list[tuple[int, str]]:
-    """Examples that are not blank, with their numbers from 1."""
+    """Return the examples that are not blank, with their numbers from 1."""
     return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
 
 
 def named_examples(numbers: Sequence[int]) -> str:
-    """`example 2`, or `examples 1, 2 and 4`."""
+    """Return `example 2`, or `examples 1, 2 and 4`."""
     if len(numbers) == 1:
         return f"example {numbers[0]}"
     return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
@@ -64,7 +64,7 @@ def named_examples(numbers: Sequence[int]) -> str:
 class ExamplePrompts:
     """The examples (`numbers`, from 1) that are prompts of a set, and those prompts.
 
-    `prompts` is bool [N], in the order of the evaluation; `metrics` are those of all others.
+    `prompts` is bool [N], in the order of the evaluation. `metrics` cover all other prompts.
     """
 
     numbers: tuple[int, ...]
@@ -73,7 +73,7 @@ class ExamplePrompts:
 
     @property
     def sentence(self) -> str:
-        """`examples 1 and 3 are prompts of the set; coverage without them: 0.641`."""
+        """For example `examples 1 and 3 are prompts of the set; coverage without them: 0.641`."""
         many = len(self.numbers) > 1
         are, them = ("are prompts", "them") if many else ("is a prompt", "it")
         coverage = self.metrics.coverage

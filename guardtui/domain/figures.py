@@ -1,4 +1,4 @@
-"""Figures in words: a count with its noun, a change with its sign."""
+"""Text for figures: a count with its noun, a change with its sign, rates and durations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from guardtui.domain.statistics import Interval
 
 UNDEFINED = "n/a"
-"""How a rate without a denominator is shown."""
+"""Text of a rate without a denominator."""
 
 _MOST_DECIMALS = 6
 
@@ -16,30 +16,30 @@ _MOST_DECIMALS = 6
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 error`, `2 errors`, `0 fixes`.
 
-    `plural` is the noun in the plural where that is not formed with "s".
+    `plural` is the plural of the noun unless it is formed with "s".
     """
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def rate_text(value: float | None, decimals: int = 3) -> str:
-    """Return a rate with so many decimals, `n/a` where it is undefined."""
+    """Return a rate with this number of decimals, `n/a` if undefined."""
     return UNDEFINED if value is None else f"{value:.{decimals}f}"
 
 
 def interval_text(interval: Interval | None, decimals: int = 3) -> str:
-    """Return an interval as `0.694 – 0.832`; "" where there is none."""
+    """Return an interval as `0.694 – 0.832`, or ""."""
     if interval is None:
         return ""
     return f"{interval.low:.{decimals}f} – {interval.high:.{decimals}f}"
 
 
 def bracketed(interval: Interval | None, decimals: int = 2) -> str:
-    """Return an interval in brackets, `[0.69 – 0.83]`; "" where there is none."""
+    """Return an interval in brackets, `[0.69 – 0.83]`, or ""."""
     return f"[{interval_text(interval, decimals)}]" if interval is not None else ""
 
 
 def duration_text(seconds: float) -> str:
-    """Return a time to come, roughly: `12 s`, `5 min`, `2.5 h`."""
+    """Return a remaining time, rounded: `12 s`, `5 min`, `2.5 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 90 * 60:
@@ -48,7 +48,7 @@ def duration_text(seconds: float) -> str:
 
 
 def threshold_text(value: float) -> str:
-    """Return a threshold with the decimals it was set with, at least two; of a long one three."""
+    """Return a threshold with the decimals it was set with, at least 2; 3 if it has 10 or more."""
     for decimals in range(2, 10):
         if abs(value - round(value, decimals)) < 1e-10:
             return f"{value:.{decimals}f}"
@@ -56,12 +56,12 @@ def threshold_text(value: float) -> str:
 
 
 def capitalized(sentence: str) -> str:
-    """Return the sentence with its first letter in upper case and the others as they are."""
+    """Return the sentence with its first letter in upper case; the rest is unchanged."""
     return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def change_text(value: float, decimals: int = 3) -> str:
-    """Return a difference of two rates with its sign; what rounds to 0 is `±0.000`."""
+    """Return a difference of two rates with its sign; `±0.000` if it rounds to 0."""
     shown = f"{abs(value):.{decimals}f}"
     if not float(shown):
         return f"±{shown}"
@@ -71,7 +71,7 @@ def change_text(value: float, decimals: int = 3) -> str:
 def change_interval_text(value: float, low: float, high: float) -> str:
     """Return a change with its interval: `+0.140 [+0.062, +0.218]`.
 
-    Has three decimals, and up to six where both bounds would look the same, or one like 0.
+    Three decimals; up to six if both bounds would look the same, or one of them like 0.
     """
     decimals = 3
     while decimals < _MOST_DECIMALS and low < high:
@@ -80,5 +80,5 @@ def change_interval_text(value: float, low: float, high: float) -> str:
         if bounds[0] != bounds[1] and not vanished:
             break
         decimals += 1
-    shown = [change_text(one, decimals) for one in (value, low, high)]
+    shown = [change_text(figure, decimals) for figure in (value, low, high)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"

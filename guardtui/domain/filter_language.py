@@ -1,10 +1,10 @@
-"""The filter language: which rows to look at, in a line of words.
+"""The filter language: select rows with a line of terms.
 
     fn category:euphemism score>0.4 "exact words" -regression
 
-Terms stand side by side and all must hold; a minus in front negates one. Plain words and texts in
-quotes are looked for as text, in any case. What other words and fields mean is a `Language` of
-whoever filters; in quotes they are text.
+All terms must hold; a leading minus negates a term. Plain words and quoted text are searched as
+text, ignoring case. Each caller defines the meaning of special words and fields in a `Language`; in
+quotes they are plain text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from guardtui.domain.errors import GuardtuiError
 
 Rows = TypeVar("Rows", bound=Sized)
-"""What is filtered; its length is the number of rows."""
+"""The table that is filtered; its length is the number of rows."""
 
 Mask: TypeAlias = NDArray[np.bool_]
 Test: TypeAlias = Callable[[Rows], Mask]
-"""Which rows pass, bool [N]."""
+"""Returns which rows pass, bool [N]."""
 
 COMPARISONS: Mapping[str, Callable[[NDArray[np.generic], float], Mask]] = {
     ">=": operator.ge,
@@ -36,7 +36,7 @@ COMPARISONS: Mapping[str, Callable[[NDArray[np.generic], float], Mask]] = {
     "=": operator.eq,
     ":": operator.eq,
 }
-"""Signs of a field that is compared with a number, [N] with one number; NaN passes none."""
+"""Operators of a numeric field: compare [N] with one number; NaN never passes."""
 
 _EQUAL = ("=", ":")
 _TERM = re.compile(
@@ -46,7 +46,7 @@ _TERM = re.compile(
 
 
 class FilterError(GuardtuiError, ValueError):
-    """A term that cannot be understood: it stands at `start` to `end` of the line."""
+    """A term that cannot be understood, from `start` to `end` of the line."""
 
     def __init__(self, message: str, start: int, end: int) -> None:
         self.start, self.end = start, end
@@ -55,10 +55,10 @@ class FilterError(GuardtuiError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[Rows]):
-    """A field such as `score`: `read` makes the test of a sign and a value.
+    """A field such as `score`; `read` makes the test for an operator and a value.
 
-    `read` raises ValueError with what is wrong with the value. `marked` says that its values are
-    marked as text where they are found.
+    `read` raises ValueError with the problem of the value. If `marked`, matches of its values are
+    highlighted.
     """
 
     name: str
@@ -70,17 +70,17 @@ class Field(Generic[Rows]):
 
 @dataclass(frozen=True, slots=True)
 class Language(Generic[Rows]):
-    """What words, texts and fields mean. `word` gives None for a word that is text."""
+    """Meaning of words, texts and fields. `word` returns None for a word that is plain text."""
 
     word: Callable[[str], Test[Rows] | None]
     text: Callable[[str], Test[Rows]]
     fields: Sequence[Field[Rows]]
-    """Found by their names in any case."""
+    """Found by name; the exact case is preferred, any case accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter(Generic[Rows]):
-    """A line that was understood. `texts` are those the rows shown must hold, for marking."""
+    """A parsed line. `texts` are the texts that matching rows contain, for highlighting."""
 
     tests: tuple[Test[Rows], ...]
     texts: tuple[str, ...]
@@ -94,7 +94,7 @@ class RowFilter(Generic[Rows]):
 
 
 def parse_line(line: str, language: Language[Rows]) -> RowFilter[Rows]:
-    """Understand a line. Raises FilterError."""
+    """Parse a line. Raises FilterError."""
     tests: list[Test[Rows]] = []
     texts: list[str] = []
     for term in _terms(line):
@@ -106,16 +106,16 @@ def parse_line(line: str, language: Language[Rows]) -> RowFilter[Rows]:
 
 
 def _terms(line: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while at < len(line):
-        if line[at].isspace():
-            at += 1
+    position = 0
+    while position < len(line):
+        if line[position].isspace():
+            position += 1
             continue
-        term = _TERM.match(line, at)
+        term = _TERM.match(line, position)
         if term is None or not (term["plain"] or term["field"] or term["quoted"] is not None):
-            raise FilterError("nothing follows the minus", at, at + 1)
+            raise FilterError("nothing follows the minus", position, position + 1)
         yield term
-        at = term.end()
+        position = term.end()
 
 
 def _negated(test: Test[Rows]) -> Test[Rows]:
@@ -123,33 +123,33 @@ def _negated(test: Test[Rows]) -> Test[Rows]:
 
 
 def _test_of(term: re.Match[str], language: Language[Rows]) -> tuple[Test[Rows], str]:
-    """Return the test of a term, and the text that it looks for, "" for none."""
+    """Return the test of a term and the text it searches for, or ""."""
     value = term["quoted"] if term["quoted"] is not None else term["plain"]
     name, sign = term["field"], term["sign"]
     if name is None:
         test = language.word(value) if term["quoted"] is None else None
         return (language.text(value), value) if test is None else (test, "")
 
-    def wrong(message: str) -> FilterError:
+    def problem(message: str) -> FilterError:
         return FilterError(message, term.start(), term.end())
 
     field = _field_of(name, language)
     if field is None:
         if sign == ":" and not value:
-            raise wrong("nothing follows the colon")
-        if sign == ":" and "//" in value:  # an address in a text, and no field
+            raise problem("nothing follows the colon")
+        if sign == ":" and "//" in value:  # a URL, not a field
             return language.text(f"{name}{sign}{value}"), f"{name}{sign}{value}"
-        raise wrong(_unknown(name, language))
+        raise problem(_unknown(name, language))
     if not value:
-        raise wrong(f"nothing follows {sign}")
+        raise problem(f"nothing follows {sign}")
     if sign not in field.signs:
-        raise wrong(f"{field.name} is compared with : only")
+        raise problem(f"{field.name} is compared with : only")
     if term["minus"] and not field.negatable:
-        raise wrong(f"{field.name} takes no minus")
+        raise problem(f"{field.name} takes no minus")
     try:
         return field.read(sign, value), value if field.marked else ""
     except ValueError as error:
-        raise wrong(str(error)) from None
+        raise problem(str(error)) from None
 
 
 def _field_of(name: str, language: Language[Rows]) -> Field[Rows] | None:
@@ -159,6 +159,6 @@ def _field_of(name: str, language: Language[Rows]) -> Field[Rows] | None:
 
 def _unknown(name: str, language: Language[Rows]) -> str:
     names = list(dict.fromkeys(field.name for field in language.fields))
-    near = get_close_matches(name.lower(), [known.lower() for known in names], n=1)
-    meant = f"did you mean {near[0]}? " if near else ""
-    return f"no field {name}: {meant}there are {', '.join(names)}; quotes make it a text"
+    similar = get_close_matches(name.lower(), [field.lower() for field in names], n=1)
+    suggestion = f"did you mean {similar[0]}? " if similar else ""
+    return f"no field {name}: {suggestion}there are {', '.join(names)}; quotes make it a text"

@@ -1,4 +1,4 @@
-"""What was forecast of a scan: before it, to be held against it later, and by a check of flips."""
+"""Records of a forecast: made before a scan, to compare it later, and by a check of flips."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from guardtui.domain.figures import count_text
 
 @dataclass(frozen=True, eq=False)
 class ForecastBefore:
-    """A forecast made before a scan, from `scans` earlier ones with `verdicts` verdicts.
+    """A forecast made before a scan, from `verdicts` verdicts of `scans` earlier scans.
 
-    `rates` are by the names of `estimates.BOUNDED_RATES`, None where one has no class. `triggers`
-    is the probability of each prompt to trigger, float32 [N], in the order of the evaluation.
+    `rates` are by the names of `estimates.BOUNDED_RATES`, None if the class has no rows. `triggers`
+    is the trigger probability of each prompt, float32 [N], in the order of the evaluation.
     """
 
     rates: Mapping[str, RateEstimate | None]
@@ -28,10 +28,10 @@ class ForecastBefore:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCoverage:
-    """Coverage as a check of the likely flips leaves it: expected, from all verdicts there are.
+    """Expected coverage after a check of likely flips, computed from all verdicts at hand.
 
-    Half of its 95 % interval was to be at most `within`, with at most `most_calls` calls; `ended`
-    says in words why the check ended.
+    The goal was half a 95 % interval of at most `within`, with at most `most_calls` calls. `ended`
+    says why the check ended.
     """
 
     coverage: RateEstimate
@@ -42,7 +42,7 @@ class CheckedCoverage:
 
     @property
     def text(self) -> str:
-        """All of it in a line."""
+        """The result of the check in one line."""
         rate = self.coverage
         half = (rate.high - rate.low) / 2
         wanted = f" (wanted ±{self.within:g})" if self.within else ""

@@ -1,4 +1,4 @@
-"""Which guardrail a figure is about, in words: the first sentence of every report."""
+"""Names of the guardrail that a figure is about; every report opens with one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from guardtui.domain.evaluation import ScannerSettings
 from guardtui.domain.text import display_start
 
 UNKNOWN = "an unknown scanner"
-"""What measured an evaluation whose scanner is not recorded."""
+"""Shown for an evaluation whose scanner is not recorded."""
 
-_LONGEST = 200  # characters of a text that is not ours
+_LONGEST = 200  # characters of foreign text
 _HERE = " on this machine"
 _NAMES = {"airs": "AIRS", "judge": "Judge", "decision": "Decision model"}
 _SUBJECTS = {"judge": "The judge", "decision": "The decision model"}
@@ -21,7 +21,7 @@ DECISION = "decision"
 """Name of the scanner by decision models, whose scores are the guardrail's own."""
 
 FORECAST = "forecast"
-"""Name of the scanner of an evaluation that holds a forecast of another scanner's verdicts."""
+"""Scanner name of an evaluation that holds a forecast of another scanner's verdicts."""
 
 
 def _shown(text: str) -> str:
@@ -33,7 +33,7 @@ def _short(text: str) -> str:
 
 
 def remote_name(name: str, default: str | None = None) -> str:
-    """Return the display name of a remote scanner; of others the default, or their own name."""
+    """Return the display name of a remote scanner; for others the default, or the name itself."""
     return _NAMES.get(name, name if default is None else default)
 
 
@@ -43,21 +43,21 @@ def remote_subject(name: str) -> str:
 
 
 def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
-    """Return the settings of a forecast of what a remote scanner would answer."""
+    """Return the settings of a forecast of a remote scanner's verdicts."""
     return ScannerSettings(FORECAST, settings.identity, revision=settings.revision)
 
 
 def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
-    """Return the scanner that a forecast is about, by its identity; None where it is none."""
+    """Return the scanner that a forecast is about, from its identity; None if not a forecast."""
     if settings.name != FORECAST:
         return None
-    # Scanners that call a service begin their identity with their own name.
+    # Identities of remote scanners begin with the scanner's name.
     name = settings.identity.partition(",")[0].partition(" ")[0]
     return ScannerSettings(name, settings.identity, revision=settings.revision)
 
 
 def badge(settings: ScannerSettings) -> tuple[str, str]:
-    """Return what a figure is about in a word, and which one: `FORECAST`, `AIRS prod r3`."""
+    """Return the badge of a figure and its detail: (`FORECAST`, ""), (`AIRS`, `prod r3`)."""
     if (forecast := forecast_of(settings)) is not None:
         return "FORECAST", " ".join(filter(None, badge(forecast)))
     if settings.name == "local":
@@ -66,15 +66,15 @@ def badge(settings: ScannerSettings) -> tuple[str, str]:
     if settings.name == "airs":
         number = settings.revision.partition(" ")[0]
         revision = f" r{number}" if number.isdigit() else ""
-        place = settings.identity.rpartition("profile ")[2].partition(", ")[0]
-        return "AIRS", _shown(f"{place}{revision}")
+        profile = settings.identity.rpartition("profile ")[2].partition(", ")[0]
+        return "AIRS", _shown(f"{profile}{revision}")
     return _shown(settings.name).upper(), _short(first.partition(", ")[0])
 
 
 def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
-    """Return the guardrail in a word or two, for the cell or the head of a column.
+    """Return the guardrail in a word or two, for a table cell or column title.
 
-    `quote` makes the name of a scanner that is not ours inert, as the format needs it.
+    `quote` makes foreign scanner names inert, as the format requires.
     """
     if (forecast := forecast_of(settings)) is not None:
         return f"forecast of {guardrail_label(forecast, quote)}"
@@ -84,24 +84,24 @@ def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _sh
 
 
 def guardrail_text(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
-    """Return the guardrail that an evaluation measured, with what its verdicts depend on.
+    """Return the guardrail that an evaluation measured, with all its verdicts depend on.
 
-    `quote` makes text that is not ours inert, as the format needs it: `AIRS, profile prod,
-    revision 3`, or `the embedded engine (a stand-in for the real guardrail), encoder minilm,
-    threshold 0.620 (shipped)`.
+    For example `AIRS, profile prod, revision 3`, or `the embedded engine (a stand-in for the real
+    guardrail), encoder minilm, threshold 0.620 (shipped)`. `quote` makes foreign text inert, as the
+    format requires.
     """
     if (forecast := forecast_of(settings)) is not None:
         return f"a forecast of {guardrail_text(forecast, quote)}"
-    # The sandbox must not pass for AIRS.
-    place = _HERE if settings.identity.startswith(f"airs{_HERE}, ") else ""
-    identity = settings.identity.removeprefix(f"{settings.name}{place}, ")
+    # The sandbox must not be mistaken for AIRS.
+    location = _HERE if settings.identity.startswith(f"airs{_HERE}, ") else ""
+    identity = settings.identity.removeprefix(f"{settings.name}{location}, ")
     first, _, rest = identity.partition(", ")
     if settings.name == "local":
         start = "the embedded engine (a stand-in for the real guardrail)"
         parts = [start, f"encoder {quote(first.partition('-')[0])}"]
     elif settings.name == "airs":
         parts = [
-            f"{remote_name('airs')}{place}",
+            f"{remote_name('airs')}{location}",
             f"profile {quote(first.removeprefix('profile '))}",
         ]
     elif settings.name == "judge":
@@ -124,5 +124,5 @@ def _details(settings: ScannerSettings, rest: str, quote: Callable[[str], str]) 
 
 
 def measured_by(settings: ScannerSettings, quote: Callable[[str], str] = _shown) -> str:
-    """Return the sentence that says which guardrail was measured; `quote` as above."""
+    """Return the sentence that names the measured guardrail; `quote` as in `guardrail_text`."""
     return f"Measured by {guardrail_text(settings, quote)}."

@@ -1,4 +1,4 @@
-"""Which language a text is in, by its script and its function words."""
+"""Language detection of short texts, by script and function words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LANGUAGES = {
     "pt": "Portuguese",
     "thai": "Thai",
 }
-"""Names of what `language` tells apart."""
+"""Display names of the languages and scripts that `language` distinguishes."""
 
 _SCRIPTS = {
     "cyrl": "\u0400-\u052f",
@@ -61,22 +61,25 @@ _FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION.i
 
 
 def language(text: str) -> str | None:
-    """A key of `LANGUAGES`, by script and by function words; None where these do not tell.
+    """Return a key of `LANGUAGES`, detected by script and function words, or None.
 
-    Of a text in Latin letters at least two function words are asked for, and twice as many as of
-    any other language.
+    Text in Latin letters needs at least two function words, and twice as many as of any other
+    language.
     """
     letters = len(_LETTER.findall(text))
     if not letters:
         return None
     if not text.isascii():
         for name, script in _OF_SCRIPT.items():
-            # Foreign names and brands are often left in Latin letters.
+            # Foreign names and brands often stay in Latin letters.
             if len(script.findall(text)) > 0.4 * letters:
                 return name
     words = [match.group().lower() for match in WORD.finditer(text)]
     hits = sorted(
-        ((sum(word in known for word in words), name) for name, known in _FUNCTION_WORDS.items()),
+        (
+            (sum(word in vocabulary for word in words), name)
+            for name, vocabulary in _FUNCTION_WORDS.items()
+        ),
         reverse=True,
     )
     (most, best), (second, _) = hits[0], hits[1]
@@ -84,13 +87,13 @@ def language(text: str) -> str | None:
 
 
 def odd_languages(texts: Sequence[str]) -> tuple[str, dict[int, str]] | None:
-    """The language that most texts are in, and the places of texts in others with theirs.
+    """Return the most frequent language, and the languages of texts in others by index.
 
-    None when all whose language is told agree; of equals the one of the earliest text counts.
+    None if all detected languages agree. Of equally frequent languages the earliest text's counts.
     """
-    told = {place: name for place, text in enumerate(texts) if (name := language(text))}
-    names = list(told.values())
+    detected = {index: name for index, text in enumerate(texts) if (name := language(text))}
+    names = list(detected.values())
     if len(set(names)) < 2:
         return None
     main = max(dict.fromkeys(names), key=names.count)
-    return main, {place: name for place, name in told.items() if name != main}
+    return main, {index: name for index, name in detected.items() if name != main}

@@ -1,4 +1,4 @@
-"""Metrics: from outcomes to counts and rates; an undefined rate is None, never 0."""
+"""Metrics: counts and rates from outcomes; an undefined rate is None, never 0."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def _rate(part: int, whole: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counts of the six outcomes and the rates they give, each from 0 to 1 or None.
+    """Counts of the six outcomes and the resulting rates, each from 0 to 1 or None.
 
-    Formulas: the usual definitions; coverage is the smaller of TPR and TNR. `errors` are prompts
-    that were asked and have no verdict, `open` those that were not asked: both in no rate.
+    Formulas: the usual definitions; coverage is the smaller of TPR and TNR. `errors` counts prompts
+    that were requested without getting a verdict, `open` those not requested. Rates include
+    neither.
     """
 
     tp: int
@@ -32,17 +33,17 @@ class Metrics:
 
     @property
     def missing(self) -> int:
-        """Prompts without a verdict, whether they were asked or not."""
+        """Number of prompts without a verdict, requested or not."""
         return self.errors + self.open
 
     @property
     def prompts(self) -> int:
-        """All prompts, with a verdict or without."""
+        """Number of all prompts, with a verdict or without."""
         return self.total + self.missing
 
     @property
     def total(self) -> int:
-        """Prompts with a verdict."""
+        """Number of prompts with a verdict."""
         return self.tp + self.tn + self.fp + self.fn
 
     @property
@@ -57,7 +58,7 @@ class Metrics:
 
     @property
     def coverage(self) -> float | None:
-        """min(TPR, TNR); None when either is undefined."""
+        """min(TPR, TNR); None if either is undefined."""
         tpr, tnr = self.true_positive_rate, self.true_negative_rate
         return None if tpr is None or tnr is None else min(tpr, tnr)
 
@@ -73,7 +74,7 @@ class Metrics:
 
     @property
     def f1(self) -> float | None:
-        """2·P·R / (P + R), as 2·TP / (2·TP + FP + FN); None when precision or TPR is undefined."""
+        """2·P·R / (P + R), as 2·TP / (2·TP + FP + FN); None if precision or TPR is undefined."""
         if self.precision is None or self.true_positive_rate is None:
             return None
         return 2 * self.tp / (2 * self.tp + self.fp + self.fn)
@@ -87,7 +88,7 @@ RATES: tuple[str, ...] = (
     "precision",
     "f1",
 )
-"""Names of the rates of `Metrics`, in the order in which they are shown."""
+"""Names of the rates of `Metrics`, in display order."""
 
 RATE_TITLES: dict[str, str] = {
     "coverage": "coverage",
@@ -97,16 +98,16 @@ RATE_TITLES: dict[str, str] = {
     "precision": "precision",
     "f1": "F1",
 }
-"""How each rate is called on screens and in reports, in the same order."""
+"""Display name of each rate, in the same order."""
 
 
 def missing_counts(metrics: Metrics) -> str:
-    """The prompts without a verdict, for a line of counts; open ones only where there are any."""
+    """Return the counts of prompts without a verdict; open prompts only if there are any."""
     return (f"open {metrics.open}  " if metrics.open else "") + f"errors {metrics.errors}"
 
 
 def metrics_of(codes: NDArray[np.int8]) -> Metrics:
-    """Metrics of outcome codes (int8 [N])."""
+    """Compute metrics from outcome codes (int8 [N])."""
     # Comparing and counting bytes is several times faster than bincount, which widens to int64.
     tp, tn, fp, fn = (int(np.count_nonzero(codes == code)) for code in range(Outcome.ERROR))
     missing = len(codes) - tp - tn - fp - fn
@@ -117,9 +118,9 @@ def metrics_of(codes: NDArray[np.int8]) -> Metrics:
 def metrics_by_group(
     codes: NDArray[np.int8], groups: NDArray[np.integer], names: Sequence[str]
 ) -> dict[str, Metrics]:
-    """Metrics for each group: `codes` int8 [N], `groups` [N] of indices into `names`.
+    """Compute metrics per group from `codes` (int8 [N]) and `groups` ([N], indices into `names`).
 
-    Returns a dict in the order of `names`; raises ValueError for an index outside of them.
+    Returns a dict in the order of `names`. Raises ValueError if an index is out of range.
     """
     width = len(Outcome)
     counts = np.bincount(groups.astype(np.int64) * width + codes, minlength=len(names) * width)

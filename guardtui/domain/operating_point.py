@@ -1,7 +1,7 @@
-"""The operating point of the embedded engine: its threshold, fitted to the labels of a prompt set.
+"""The operating point of the embedded engine: a threshold fitted to labelled prompts.
 
-Fitted once, for a definition, and kept while the definition is edited: it is then found whether
-another threshold would give significantly more.
+It is fitted once for a definition and stays fixed while the definition is edited.
+`better_threshold` reports whether another threshold would be significantly better.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Verdicts, outcomes
 
 LABELS_AT_LEAST = 10
-"""Labels of each class from which on a threshold is fitted to a prompt set."""
+"""Minimum number of labels of each class for fitting a threshold."""
 
 SHIPPED: Literal["shipped"] = "shipped"
 FITTED: Literal["fitted"] = "fitted"
 BY_HAND = "by hand"
 
 Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
-"""The threshold that is asked for; None: fitted where there are labels enough, else shipped."""
+"""The requested threshold; None: fitted if there are enough labels, otherwise shipped."""
 
 _SEED = 0
 
 SLACK = 0.5
-"""Share of a prompt of the smaller class by which thresholds near the best count as equally good.
+"""Thresholds this close to the best, as a share of a prompt of the smaller class, are equally good.
 
-A fit takes the middle of them, which is nearer to what further prompts ask for than the very best
-on a few labels.
+A fit takes the middle of them, which generalises better than the very best threshold on a few
+labels.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdFit:
-    """A threshold fitted to labels, as it is kept for a session.
+    """A threshold fitted to labels, as stored in a session.
 
-    `coverage` is of the labels that chose it and flatters it; `held_out` is cross-validated. Both
-    are of the definition it was fitted at. `folds` are the thresholds that were fitted without the
-    prompts of each fold. `engine` is the identity of the scanner, `prompt_set` the fingerprint of
-    the prompts, `prompts` the path of their file as the session keeps it, or "".
+    `coverage` is on the labels that chose it and therefore optimistic; `held_out` is
+    cross-validated. Both are for the definition it was fitted to. `folds` are the thresholds fitted
+    without the prompts of each fold. `engine` is the identity of the scanner, `prompt_set` the
+    fingerprint of the prompts, `prompts` the path of their file as stored in the session, or "".
     """
 
     threshold: float
@@ -63,7 +63,7 @@ class ThresholdFit:
 
     @property
     def source(self) -> str:
-        """Where the threshold comes from, as `ScannerSettings.threshold_source` says it."""
+        """Origin of the threshold, as in `ScannerSettings.threshold_source`."""
         return f"fitted to {self.labels} labels"
 
 
@@ -72,46 +72,46 @@ def fit_threshold(
 ) -> ThresholdFit:
     """Return the threshold with the largest coverage on the labels of an evaluation.
 
-    Its verdicts do not matter, only its scores. In the middle of thresholds that are equally good,
-    up to `SLACK`. Prompts without a score count nowhere. Raises ValueError, in words for the
-    author, when a class has fewer than `least` prompts.
+    Only scores matter, not verdicts; prompts without a score are ignored. Returns the middle of the
+    thresholds that are equally good, up to `SLACK`. Raises ValueError with a message for the author
+    if a class has fewer than `least` prompts.
     """
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
-    known = ~np.isnan(scores)
-    for rows, duty in ((known & should, "should"), (known & ~should, "should not")):
+    scored = ~np.isnan(scores)
+    for rows, duty in ((scored & should, "should"), (scored & ~should, "should not")):
         count = int(np.count_nonzero(rows))
         if count < least:
             raise ValueError(
                 f"{count} labelled prompts that {duty} trigger: at least {least} are needed"
             )
-    found = best_threshold(
+    best = best_threshold(
         sweep(scores, should, evaluation.topic.intent, evaluation.keys), seed=_SEED, slack=SLACK
     )
-    assert found is not None  # noqa: S101 - both classes are there
-    assert found.cross_validated is not None  # noqa: S101 - and large enough
+    assert best is not None  # noqa: S101 - both classes have prompts
+    assert best.cross_validated is not None  # noqa: S101 - and large enough
     return ThresholdFit(
-        threshold=found.threshold,
+        threshold=best.threshold,
         shipped=shipped,
-        labels=int(np.count_nonzero(known)),
-        coverage=found.metrics.coverage or 0.0,
-        held_out=found.cross_validated.metrics.coverage or 0.0,
-        folds=found.cross_validated.thresholds,
+        labels=int(np.count_nonzero(scored)),
+        coverage=best.metrics.coverage or 0.0,
+        held_out=best.cross_validated.metrics.coverage or 0.0,
+        folds=best.cross_validated.thresholds,
         engine=evaluation.settings.identity,
         prompt_set=evaluation.prompt_set,
     )
 
 
 def is_fitted_with(evaluation: Evaluation, fit: ThresholdFit) -> bool:
-    """Whether an evaluation has the threshold of this fit."""
+    """Return whether an evaluation uses the threshold of this fit."""
     settings = evaluation.settings
     return (settings.threshold, settings.threshold_source) == (fit.threshold, fit.source)
 
 
 def held_out_metrics(fit: ThresholdFit, evaluation: Evaluation) -> Metrics | None:
-    """Return the metrics with each prompt judged by a threshold that its label had no part in.
+    """Return metrics with each prompt judged by a threshold that its label did not influence.
 
-    Of the definition evaluated, which may have been edited since the fit. None when the labels
-    are not those that were fitted, or the evaluation has another engine or threshold.
+    They are for the evaluated definition, which may have been edited since the fit. None if the
+    labels are not the fitted ones, or if engine or threshold of the evaluation differ.
     """
     if (
         not is_fitted_with(evaluation, fit)
@@ -120,19 +120,19 @@ def held_out_metrics(fit: ThresholdFit, evaluation: Evaluation) -> Metrics | Non
     ):
         return None
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
-    known = ~np.isnan(scores)
-    fold = stratified_folds(should[known], len(fit.folds), _SEED, evaluation.keys[known])
+    scored = ~np.isnan(scores)
+    fold = stratified_folds(should[scored], len(fit.folds), _SEED, evaluation.keys[scored])
     cuts = np.array(fit.folds, np.float32)[fold]
-    triggered = _triggered(scores[known], cuts, evaluation.topic.intent)
-    return metrics_of(outcomes(should[known], triggered.view(np.int8)))
+    triggered = _triggered(scores[scored], cuts, evaluation.topic.intent)
+    return metrics_of(outcomes(should[scored], triggered.view(np.int8)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BetterThreshold:
-    """Another threshold that would give significantly more coverage, and how much.
+    """Another threshold with significantly higher coverage.
 
-    `comparison` is of the verdicts as they are with cross-validated ones, so that no label had a
-    part in what its prompt is judged by.
+    `comparison` compares the current verdicts with cross-validated ones, so no label influences the
+    threshold of its own prompt.
     """
 
     threshold: float
@@ -151,26 +151,26 @@ class BetterThreshold:
 def better_threshold(
     evaluation: Evaluation, *, least: int = LABELS_AT_LEAST
 ) -> BetterThreshold | None:
-    """Return a threshold that gives significantly more coverage than that of the evaluation.
+    """Return a threshold with significantly higher coverage than that of the evaluation, or None.
 
-    By the interval of the change of coverage, as comparisons have it. None when there is none,
-    when there are fewer than `least` labels of a class, and where the verdicts are not those of
-    the engine's threshold alone: other topics or another scanner had a part in them.
+    Significance is judged by the interval of the change of coverage, as in comparisons. None also
+    if a class has fewer than `least` labels, or if other topics or another scanner influenced the
+    verdicts, which then do not follow from the engine's threshold alone.
     """
     settings, intent = evaluation.settings, evaluation.topic.intent
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
     now = evaluation.metrics
     if settings.threshold is None or now.coverage is None or np.isnan(scores).any():
         return None
-    here = _triggered(scores, np.float32(settings.threshold), intent)
-    if not np.array_equal(here.view(np.int8), evaluation.verdicts.triggered):
+    by_threshold = _triggered(scores, np.float32(settings.threshold), intent)
+    if not np.array_equal(by_threshold.view(np.int8), evaluation.verdicts.triggered):
         return None
     if min(now.tp + now.fn, now.tn + now.fp) < least:
         return None
-    found = sweep(scores, should, intent, evaluation.keys)
-    if found.coverage.max() <= now.coverage:
+    curve = sweep(scores, should, intent, evaluation.keys)
+    if curve.coverage.max() <= now.coverage:
         return None
-    best = best_threshold(found, seed=_SEED, slack=SLACK)
+    best = best_threshold(curve, seed=_SEED, slack=SLACK)
     if best is None or best.cross_validated is None:
         return None
     triggered = best.cross_validated.triggered.view(np.int8)
@@ -200,6 +200,6 @@ def at_threshold(evaluation: Evaluation, threshold: float, source: str) -> Evalu
 def _triggered(
     scores: NDArray[np.float32], cuts: NDArray[np.float32] | np.float32, intent: Intent
 ) -> NDArray[np.bool_]:
-    """As the scanner triggers: scores [N] against one threshold, or one for each."""
+    """Apply cuts (one, or one per prompt) to scores [N] as the scanner does, bool [N]."""
     matches: NDArray[np.bool_] = scores >= cuts
     return matches if intent is Intent.BLOCK else ~matches

@@ -1,4 +1,4 @@
-"""What a metric of the user's own says of an evaluation, beside the built-in rates."""
+"""The value of a user-defined metric, shown beside the built-in rates."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _FIXED_BELOW = 1e6
 
 @dataclass(frozen=True, slots=True)
 class OwnFigure:
-    """One number of a metric: `value` is None where it is undefined.
+    """One number of a metric; `value` is None if undefined.
 
-    `problem` says why the metric failed, "" when it did not.
+    `problem` says why the metric failed, or is "".
     """
 
     name: str
@@ -20,7 +20,7 @@ class OwnFigure:
 
     @property
     def text(self) -> str:
-        """The value with three decimals, "n/a" where it is undefined, "error" after a failure."""
+        """The value with three decimals, "n/a" if undefined, "error" after a failure."""
         if self.problem:
             return "error"
         if self.value is None:

@@ -1,4 +1,4 @@
-"""Several scanners' verdicts on the same prompts: how well they agree, and what most say."""
+"""Verdicts of several scanners on the same prompts: agreement and majority."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from guardtui.domain.verdicts import Triggered
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """The answers of S scanners on N prompts, beside the labels.
+    """The answers of S scanners on N prompts, with the labels.
 
-    `names` are those of the scanners, `answers` is int8 [S, N] with the values of `Triggered`,
-    `should_trigger` (bool [N]) are the labels as the guardrail's duty. Raises ValueError when the
-    shapes differ.
+    `names` are the scanners' names. `answers` is int8 [S, N], values of `Triggered`.
+    `should_trigger` (bool [N]) says whether the guardrail should trigger by the labels. Raises
+    ValueError if the shapes differ.
     """
 
     names: tuple[str, ...]
@@ -28,21 +28,21 @@ class Panel:
     should_trigger: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        wanted = (len(self.names), *self.should_trigger.shape)
-        if self.answers.shape != wanted:
-            raise ValueError(f"{self.answers.shape} answers for {wanted}: scanners and labels")
+        shape = (len(self.names), *self.should_trigger.shape)
+        if self.answers.shape != shape:
+            raise ValueError(f"{self.answers.shape} answers for {shape}: scanners and labels")
 
     def __len__(self) -> int:
         return int(self.should_trigger.shape[0])
 
     @cached_property
     def yes(self) -> NDArray[np.intp]:
-        """How many scanners say of each prompt that it triggers, intp [N]."""
+        """Number of scanners that trigger on each prompt, intp [N]."""
         return self._counted(Triggered.YES)
 
     @cached_property
     def no(self) -> NDArray[np.intp]:
-        """How many scanners say of each prompt that it does not trigger, intp [N]."""
+        """Number of scanners that do not trigger on each prompt, intp [N]."""
         return self._counted(Triggered.NO)
 
     def _counted(self, answer: Triggered) -> NDArray[np.intp]:
@@ -51,7 +51,7 @@ class Panel:
 
     @cached_property
     def compared(self) -> NDArray[np.bool_]:
-        """Rows with verdicts of at least two scanners, bool [N]: others tell of no agreement."""
+        """Rows with verdicts of at least two scanners, bool [N]; only these can agree or differ."""
         enough: NDArray[np.bool_] = self.yes + self.no >= 2
         return enough
 
@@ -63,15 +63,15 @@ class Panel:
 
     @cached_property
     def majority(self) -> NDArray[np.int8]:
-        """What more than half of the verdicts on each prompt are, int8 [N] of `Triggered`.
+        """The verdict of more than half of the scanners with a verdict, int8 [N] of `Triggered`.
 
-        NO_VERDICT where they are even, and where fewer than two scanners have a verdict.
+        NO_VERDICT for ties and if fewer than two scanners have a verdict.
         """
-        said = np.sign(self.yes - self.no)
-        triggered = np.where(said > 0, np.int8(Triggered.YES), np.int8(Triggered.NO))
-        decided = self.compared & (said != 0)
-        found: NDArray[np.int8] = np.where(decided, triggered, np.int8(Triggered.NO_VERDICT))
-        return found
+        balance = np.sign(self.yes - self.no)
+        triggered = np.where(balance > 0, np.int8(Triggered.YES), np.int8(Triggered.NO))
+        decided = self.compared & (balance != 0)
+        majority: NDArray[np.int8] = np.where(decided, triggered, np.int8(Triggered.NO_VERDICT))
+        return majority
 
     @cached_property
     def against(self) -> NDArray[np.bool_]:
@@ -84,7 +84,7 @@ class Panel:
 
     @cached_property
     def pairs(self) -> Mapping[tuple[int, int], Agreement]:
-        """The agreement of each two scanners, by their places; with Cohen's kappa."""
+        """Agreement of each pair of scanners, by their indices, with Cohen's kappa."""
         return {
             (first, second): agreement(self.answers[first], self.answers[second])
             for first, second in combinations(range(len(self.names)), 2)
@@ -92,23 +92,23 @@ class Panel:
 
     @cached_property
     def alpha(self) -> float | None:
-        """Krippendorff's alpha for nominal data, over all scanners: 1 always agree, 0 by chance.
+        """Krippendorff's alpha for nominal data over all scanners: 1 full agreement, 0 chance.
 
-        α = 1 − D_o / D_e, each of the verdicts that can be paired: those on prompts that at least
-        two scanners judged. With y and m − y yes and no of the m verdicts on a prompt,
-        D_o = 2/n · Σ y(m − y) / (m − 1), and D_e = 2 n₁ n₀ / (n (n − 1)) over all n = n₁ + n₀ of
-        them. It needs no two scanners to have judged the same prompts, and may be negative.
+        α = 1 − D_o / D_e, over the verdicts that can be paired: those on prompts that at least two
+        scanners judged. With y and m − y yes and no of the m verdicts on a prompt, D_o = 2/n · Σ
+        y(m − y) / (m − 1), and D_e = 2 n₁ n₀ / (n (n − 1)) over all n = n₁ + n₀ of them. No two
+        scanners need to have judged the same prompts. The value may be negative.
 
         Source: Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C for
-        nominal data with missing values. None when undefined: nothing can be paired, or all
-        verdicts that can be are the same.
+        nominal data with missing values. None if undefined: nothing can be paired, or all paired
+        verdicts are the same.
         """
         yes, no = self.yes[self.compared], self.no[self.compared]
         ones, zeros = int(yes.sum()), int(no.sum())
         if not ones or not zeros:
             return None
         judged, unequal = yes + no, yes * no
-        # Whole numbers as long as that goes: the order of prompts then changes no digit.
+        # Integers as far as possible, so that the order of prompts does not change the result.
         disagreeing = sum(
             int(unequal[judged == count].sum()) / (count - 1)
             for count in range(2, len(self.names) + 1)

@@ -1,4 +1,4 @@
-"""Rates of an evaluation that lacks verdicts: their limits, and their probable values."""
+"""Rates of an evaluation with missing verdicts: their bounds and estimated final values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from guardtui.domain.evaluation import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class PartialRates:
-    """Limits of the rates while some prompts have no verdict, and the estimates where there are.
+    """Bounds of the rates while some prompts have no verdict, with estimates if available.
 
-    `answered` are rows with a verdict out of how many, by rate; `waiting` and `failed` count the
-    prompts that were not requested yet, and those without a verdict. With `sampled` the others are
-    a fair sample of all, so that their rates are estimates.
+    `answered` gives (rows with a verdict, rows) by rate. `waiting` counts prompts not requested
+    yet, `failed` those requested without getting a verdict. If `sampled`, the answered prompts are
+    a random sample of all, so their rates are estimates.
     """
 
     bounds: Mapping[str, Bounds | None]
@@ -34,10 +34,10 @@ def partial_rates(
     predicted: NDArray[np.int8] | None,
     forecast: Estimate | None = None,
 ) -> PartialRates | None:
-    """Return the partial rates of an evaluation, or None when every prompt has a verdict.
+    """Return the partial rates of an evaluation, or None if every prompt has a verdict.
 
-    `predicted` are the verdicts expected of its prompts, int8 [N], as in `estimate`; a `forecast`
-    of the rates takes the place of that estimate.
+    `predicted` are the expected verdicts of its prompts, int8 [N], as in `estimate`. A `forecast`
+    of the rates replaces that estimate.
     """
     metrics = evaluation.metrics
     if not metrics.missing:

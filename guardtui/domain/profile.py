@@ -1,4 +1,4 @@
-"""A profile of several topics: which prompts it stops as a whole, and which topics stop them."""
+"""A profile of several topics: which prompts it stops, and which topics stop them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts, is_answered
 
 NO_ALLOW = "(no allow topic matched)"
-"""What stops a prompt where a profile lets only that pass which a topic allows."""
+"""Shown as the cause if a closed profile stops a prompt that no allow topic matches."""
 
 BOTH_MATCHED = "an allow topic and a block topic both match; the allow topic is taken to win"
-"""The note of a prompt whose verdict rests on what services are only reported to do."""
+"""Note of a prompt whose verdict relies on reported, undocumented behaviour of services."""
 
 _NONE, _NO, _YES = map(int, (Triggered.NO_VERDICT, Triggered.NO, Triggered.YES))
 
@@ -26,10 +26,10 @@ _Answers: TypeAlias = "NDArray[np.int8]"
 
 
 class StoppedBy(Mapping[int, tuple[str, ...]]):
-    """Which topics stopped each row, worked out for the rows that are looked at.
+    """Mapping from each stopped row to the topics that stopped it, built lazily.
 
-    `hits` (bool [T, N]) says which of the `names` (T of them, `NO_ALLOW` among them) stopped which
-    row; rows that nothing stopped are not in the mapping.
+    `hits` (bool [T, N]) says which of the T `names` (`NO_ALLOW` may be among them) stopped which
+    row.
     """
 
     def __init__(self, names: Sequence[str], hits: NDArray[np.bool_]) -> None:
@@ -48,31 +48,31 @@ class StoppedBy(Mapping[int, tuple[str, ...]]):
         return int(np.count_nonzero(self._stopped))
 
     def where(self, wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Rows that a topic stopped whose name is wanted, bool [N]."""
-        chosen = [place for place, name in enumerate(self._names) if wanted(name)]
-        found: NDArray[np.bool_] = np.logical_or.reduce(self._hits[chosen], axis=0)
-        return found
+        """Return the rows stopped by a topic whose name satisfies `wanted`, bool [N]."""
+        chosen = [index for index, name in enumerate(self._names) if wanted(name)]
+        stopped: NDArray[np.bool_] = np.logical_or.reduce(self._hits[chosen], axis=0)
+        return stopped
 
 
 def rows_stopped(verdicts: Verdicts, wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Rows that a topic stopped whose name is wanted, bool [N]."""
+    """Return the rows stopped by a topic whose name satisfies `wanted`, bool [N]."""
     stopped_by = verdicts.stopped_by
     if isinstance(stopped_by, StoppedBy):
         return stopped_by.where(wanted)
-    found = np.zeros(len(verdicts), bool)
-    found[[row for row, names in stopped_by.items() if any(map(wanted, names))]] = True
-    return found
+    stopped = np.zeros(len(verdicts), bool)
+    stopped[[row for row, names in stopped_by.items() if any(map(wanted, names))]] = True
+    return stopped
 
 
 def only_others(topic: Topic, names: Sequence[str]) -> tuple[str, ...]:
-    """The topics that stopped a prompt where the one under test had no part in it, else none."""
+    """Return the topics that stopped a prompt, or () if the topic under test is one of them."""
     if topic.name in names or NO_ALLOW in names:
         return ()
     return tuple(names)
 
 
 def stopped_only_by_others(topic: Topic, verdicts: Verdicts) -> NDArray[np.bool_]:
-    """Rows that were stopped, but not by this topic, bool [N]; none where nobody is named."""
+    """Return rows stopped by other topics only, bool [N]; False if no topic is named."""
     stopped = np.zeros(len(verdicts), np.bool_)
     for row, names in verdicts.stopped_by.items():
         stopped[row] = bool(only_others(topic, names))
@@ -80,26 +80,34 @@ def stopped_only_by_others(topic: Topic, verdicts: Verdicts) -> NDArray[np.bool_
 
 
 def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdicts]]) -> Verdicts:
-    """Verdicts of the whole profile on N prompts, from those of its topics each by itself.
+    """Return the verdicts of the whole profile on N prompts, from those of its topics.
 
-    `own` are the verdicts of the topic under test, whose scores and matched parts stay. A prompt
-    that a topic allows is let through. Any other is stopped when it matches a topic to block, and
-    when the topic under test is one to allow: applying that one makes a profile let nothing else
-    through, and applying one to block makes it let through what matches none. That an allow topic
-    wins over a block topic is what services are reported to do; such rows have a note.
+    `own` are the verdicts of the topic under test; its scores and matched parts are kept. A prompt
+    that an allow topic matches is let through. Any other prompt is stopped if a block topic matches
+    it, or if the topic under test is an allow topic: a profile with an allow topic is assumed to be
+    closed. If the topic under test is a block topic, prompts that match no topic pass. That an
+    allow topic wins over a block topic is reported behaviour of services; such rows have a note.
 
-    A topic without a verdict on a prompt leaves the profile without one, unless the others decide
-    already. Without companions `own` is given back. Raises ValueError for verdicts on another
-    number of prompts.
+    If a topic has no verdict on a prompt, neither has the profile, unless the other topics already
+    decide. Without companions, `own` is returned. Raises ValueError if the numbers of prompts
+    differ.
     """
     if not companions:
         return own
-    for _, one in companions:
-        if len(one) != len(own):
-            raise ValueError(f"{len(own)} and {len(one)} prompts")
+    for _, verdicts in companions:
+        if len(verdicts) != len(own):
+            raise ValueError(f"{len(own)} and {len(verdicts)} prompts")
     members = [(topic, own), *companions]
-    blocks = [(one.name, matches_of(one, said)) for one, said in members if one.intent is _BLOCK]
-    allows = [(one.name, matches_of(one, said)) for one, said in members if one.intent is _ALLOW]
+    blocks = [
+        (member.name, matches_of(member, answers))
+        for member, answers in members
+        if member.intent is _BLOCK
+    ]
+    allows = [
+        (member.name, matches_of(member, answers))
+        for member, answers in members
+        if member.intent is _ALLOW
+    ]
     allowed = any_of([matches for _, matches in allows], len(own))
     blocked = any_of([matches for _, matches in blocks], len(own))
     triggered = decided(allowed, blocked, closed=topic.intent is _ALLOW)
@@ -117,13 +125,13 @@ def combine(topic: Topic, own: Verdicts, companions: Sequence[tuple[Topic, Verdi
 
 
 def decided(allowed: _Answers, blocked: _Answers, *, closed: bool) -> _Answers:
-    """What a profile does with each prompt, int8 [N] with the values of `Triggered`.
+    """Return what a profile does with each prompt, int8 [N], values of `Triggered`.
 
-    `allowed` and `blocked` (int8 [N]) say whether an allow topic and whether a block topic matches.
-    What an allow topic matches is let through; any other prompt is stopped when a block topic
-    matches it, and when the profile is `closed`: it then lets nothing else through.
+    `allowed` and `blocked` (int8 [N]) say whether an allow topic and a block topic match. Prompts
+    that an allow topic matches are let through. Any other prompt is stopped if a block topic
+    matches it, or if the profile is `closed`: it then lets nothing else through.
     """
-    # What stays undecided was not asked where one of the two was not.
+    # Undecided rows are NOT_ASKED if one of the two is, otherwise NO_VERDICT.
     triggered = np.minimum(np.minimum(allowed, blocked), np.int8(_NONE))
     triggered[allowed == _YES] = _NO
     if closed:
@@ -135,35 +143,37 @@ def decided(allowed: _Answers, blocked: _Answers, *, closed: bool) -> _Answers:
 
 
 def matches_of(topic: Topic, verdicts: Verdicts) -> _Answers:
-    """Whether each prompt is about the topic, int8 [N] with the values of `Triggered`."""
+    """Return whether each prompt is about the topic, int8 [N], values of `Triggered`."""
     triggered = verdicts.triggered
     if topic.intent is _BLOCK:
         return triggered
-    # What an allow topic does not match is what it stops.
+    # An allow topic stops the prompts that it does not match.
     return np.where(is_answered(triggered), np.int8(1) - triggered, triggered)
 
 
 def any_of(answers: Sequence[_Answers], count: int) -> _Answers:
-    """Whether any says yes, int8 [N]; unknown where none does and one does not know."""
-    found = np.zeros(count, np.int8)
-    for one in answers:
-        found = np.where(~is_answered(one) & (found != _YES), np.minimum(one, found), found)
-        found[one == _YES] = _YES
-    return found
+    """Return whether any answer is yes, int8 [N]; unknown if none is yes and one is unknown."""
+    combined = np.zeros(count, np.int8)
+    for answer in answers:
+        combined = np.where(
+            ~is_answered(answer) & (combined != _YES), np.minimum(answer, combined), combined
+        )
+        combined[answer == _YES] = _YES
+    return combined
 
 
 def _errors(triggered: _Answers, members: Sequence[tuple[Topic, Verdicts]]) -> dict[int, str]:
-    """Why rows have no verdict: the reason of the first topic without one, under its name.
+    """Return why rows have no verdict: the reason of the first topic without one.
 
-    That of the topic under test stands as it is.
+    Its name comes first, except for the topic under test.
     """
     errors: dict[int, str] = {}
     for row in np.flatnonzero(~is_answered(triggered)).tolist():
-        for place, (topic, verdicts) in enumerate(members):
+        for index, (topic, verdicts) in enumerate(members):
             if verdicts.triggered[row] == triggered[row]:
                 reason = verdicts.errors.get(row, "no verdict" if triggered[row] == _NONE else "")
                 if reason:
-                    errors[row] = f"{topic.name}: {reason}" if place else reason
+                    errors[row] = f"{topic.name}: {reason}" if index else reason
                 break
     return errors
 

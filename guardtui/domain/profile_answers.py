@@ -1,4 +1,4 @@
-"""What a service told of a whole profile, read as which topics match which prompts."""
+"""Topic matches derived from a service's verdicts on a whole profile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Names = Mapping[int, tuple[str, ...]]
 
 
 def seems_closed(stopped: NDArray[np.int8], blocked: Names) -> bool:
-    """Whether a prompt was stopped (int8 [N]) though no topic to block is named for it."""
+    """Return whether a prompt was stopped (int8 [N]) without a block topic being named for it."""
     return any(not blocked.get(row) for row in np.flatnonzero(stopped == _YES).tolist())
 
 
@@ -29,20 +29,20 @@ def matches_told(
     *,
     closed: bool,
 ) -> list[NDArray[np.int8]]:
-    """For each topic whether it matches each prompt, int8 [N] with the values of `Triggered`.
+    """Return for each topic whether it matches each prompt, int8 [N], values of `Triggered`.
 
-    `stopped` (int8 [N]) are the verdicts of the profile, `blocked` and `allowed` the topics that
-    the service named. It need not name an allow topic that let a prompt through: then that follows
-    from the verdict where there is one allow topic only, and stays unknown where there are more.
+    `stopped` (int8 [N]) are the verdicts of the profile; `blocked` and `allowed` are the topics
+    that the service named. A service need not name the allow topic that let a prompt through. With
+    a single allow topic its match follows from the verdict; with several it stays unknown.
     """
     answered = is_answered(stopped)
     through = stopped == _NO
     blocks_named, allows_named = _named(blocked, len(stopped)), _named(allowed, len(stopped))
-    allows = [one for one in topics if one.intent is Intent.ALLOW]
-    # What passes although a block topic matches, or although nothing passes by itself.
+    allows = [topic for topic in topics if topic.intent is Intent.ALLOW]
+    # Prompts that pass although a block topic matches, or although the profile is closed.
     let_through = through & ~allows_named & (blocks_named | closed)
     silent = through & ~allows_named & ~let_through & (not allows_named.any())
-    found = []
+    columns = []
     for topic in topics:
         names = blocked if topic.intent is Intent.BLOCK else allowed
         matches = np.where(answered, np.int8(_NO), stopped)
@@ -51,13 +51,13 @@ def matches_told(
         else:
             matches[let_through] = _YES if len(allows) == 1 else _NONE
             matches[silent] = _NONE
-        rows = [row for row, told in names.items() if topic.name in told and answered[row]]
+        rows = [row for row, named in names.items() if topic.name in named and answered[row]]
         matches[rows] = _YES
-        found.append(matches)
-    return found
+        columns.append(matches)
+    return columns
 
 
 def _named(names: Names, count: int) -> NDArray[np.bool_]:
-    found = np.zeros(count, bool)
-    found[[row for row, told in names.items() if told]] = True
-    return found
+    flags = np.zeros(count, bool)
+    flags[[row for row, topics in names.items() if topics]] = True
+    return flags

@@ -1,4 +1,4 @@
-"""What an author can do to the prompts of a prompt set, as values; rows are named by their key."""
+"""Edits of a prompt set as values; rows are identified by their key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guardtui.domain.prompts import PROMPT_BYTES, PromptSet
 
 @dataclass(frozen=True, slots=True)
 class Relabel:
-    """Give rows the label `expected`, or, with None, turn the label of each round."""
+    """Set the label of rows to `expected`; with None, invert each label."""
 
     keys: frozenset[int]
     expected: bool | None = None
@@ -18,21 +18,21 @@ class Relabel:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Take rows out."""
+    """Remove rows."""
 
     keys: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Put a copy of each row after it, with every column as it is."""
+    """Insert a copy of each row after it, with all columns unchanged."""
 
     keys: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Put one more prompt at the end; `others` are values of further columns, by their name."""
+    """Append a prompt; `others` are values of further columns, by name."""
 
     prompt: str
     expected: bool
@@ -41,9 +41,9 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Give a row this text and this label, and `others` to further columns, by their name.
+    """Replace a row's text and label, and set `others` in further columns, by name.
 
-    Columns that are not named stay as they are. Another text gives the row another key.
+    Columns that are not named keep their values. A new text gives the row a new key.
     """
 
     key: int
@@ -56,7 +56,7 @@ PromptEdit: TypeAlias = Relabel | Remove | Duplicate | Add | Rewrite
 
 
 def text_problem(text: str, what: str = "prompt") -> str:
-    """Return why no prompt file can hold a text, and what to do; "" where one can."""
+    """Return why no prompt file can contain a text, and the remedy; "" if it can."""
     if "\0" in text:
         return f"the {what} holds a NUL, which no text file can: remove it"
     try:
@@ -69,16 +69,16 @@ def text_problem(text: str, what: str = "prompt") -> str:
 
 
 def prompt_problem(prompt: str, prompts: PromptSet, key: int | None = None) -> str:
-    """Return why a text cannot be a prompt, and what to do; "" where it can.
+    """Return why a text cannot be a prompt, and the remedy; "" if it can.
 
-    With the `key` of the row that it is for, no other row may have the same text.
+    With the `key` of the edited row, no other row may have the same text.
     """
     if not prompt.strip():
         return "empty prompt: write one, or remove the row"
     if problem := text_problem(prompt):
         return problem
     row = None if key is None else prompts.row_of(key)
-    if row is None or prompts.prompts[row] == prompt:  # a repeat of before may stay one
+    if row is None or prompts.prompts[row] == prompt:  # an existing duplicate may stay
         return ""
     same = prompts.frame["line"].filter(prompts.prompts == prompt)
     if not len(same):

@@ -1,4 +1,4 @@
-"""The prompt set: labelled prompts as columns, what is wrong with them, and keys by content."""
+"""The prompt set: labelled prompts as columns, their validation, and keys by content."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from guardtui.domain.topic import Intent, Topic
 
 REQUIRED = ("prompt", "expected", "intent")
 PROMPT_BYTES = 1024 * 1024
-"""A longer prompt is taken for a broken file."""
+"""A longer prompt indicates a broken file."""
 
 IMBALANCE = 0.8
-"""A class with a greater share than this gives a warning."""
+"""A class with a larger share than this causes a warning."""
 
 LISTED = 20
-"""Errors and lines that are listed one by one; of more there is a count."""
+"""Maximum number of errors and lines that are listed; the rest is only counted."""
 
 SAMPLE = "sample"
-"""Code of the finding that says that prompts are a sample of more."""
+"""Code of the finding that says the prompts are a sample of a larger set."""
 
 HEADER = "the header"
 TRUE = ("true", "yes", "1", "1.0", "t", "y")
@@ -44,7 +44,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about a prompt set that its author should know; at most 20 lines are listed."""
+    """A problem of a prompt set that its author should know; at most 20 lines are listed."""
 
     severity: Severity
     code: str
@@ -53,7 +53,7 @@ class Finding:
 
 
 class PromptSetError(GuardtuiError, ValueError):
-    """A prompt set that cannot be used. `findings` are the first 20 of `total` errors."""
+    """A prompt set that cannot be used; `findings` are the first 20 of `total` errors."""
 
     exit_code = 2
 
@@ -64,7 +64,7 @@ class PromptSetError(GuardtuiError, ValueError):
         super().__init__(self._text())
 
     def __reduce__(self) -> tuple[type[PromptSetError], tuple[str, tuple[Finding, ...], int]]:
-        # An exception is sent to another process as its text alone, of which it cannot be made.
+        # By default, an exception is pickled as its text, from which it cannot be rebuilt.
         return type(self), (self.source, self.findings, self.total)
 
     def _text(self) -> str:
@@ -83,7 +83,7 @@ class PromptSet:
 
     `frame` has the columns key (UInt64), line (UInt32, where the row starts in its file), prompt
     (String), expected (Boolean), then every other column of the file under its own name (String).
-    With `intent_given` the file says the intent, otherwise it is the topic's.
+    `intent_given` says whether the file contains the intent; otherwise it is the topic's.
     """
 
     frame: pl.DataFrame
@@ -97,7 +97,7 @@ class PromptSet:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """What names each prompt by its content, uint64 [N]; unique."""
+        """Keys that identify each prompt by its content, uint64 [N]; unique."""
         return self.frame["key"].to_numpy()
 
     @cached_property
@@ -106,11 +106,11 @@ class PromptSet:
         return self.keys[order], order
 
     def row_of(self, key: int) -> int | None:
-        """The row of a key, found by halving; None when there is none."""
+        """Return the row index of a key (binary search), or None."""
         ordered, rows = self._sorted_keys
-        place = int(np.searchsorted(ordered, np.uint64(key)))
-        found = place < len(ordered) and int(ordered[place]) == key
-        return int(rows[place]) if found else None
+        index = int(np.searchsorted(ordered, np.uint64(key)))
+        known = index < len(ordered) and int(ordered[index]) == key
+        return int(rows[index]) if known else None
 
     @property
     def prompts(self) -> pl.Series:
@@ -119,22 +119,22 @@ class PromptSet:
 
     @cached_property
     def lower_prompts(self) -> pl.Series:
-        """The texts in small letters, String [N], for finding words in them in any case."""
+        """The texts in lower case, String [N], for case-insensitive search."""
         return self.prompts.str.to_lowercase()
 
     @cached_property
     def expected(self) -> NDArray[np.bool_]:
-        """The labels, bool [N]: does the prompt belong to the topic."""
+        """The labels, bool [N]: whether the prompt belongs to the topic."""
         return self.frame["expected"].to_numpy()
 
     def should_trigger(self, intent: Intent | None = None) -> NDArray[np.bool_]:
-        """Whether the guardrail ought to fire, bool [N], under an intent (default: the set's)."""
+        """Return whether the guardrail should trigger, bool [N]; intent by default the set's."""
         block = (intent or self.intent) is Intent.BLOCK
         return self.expected if block else ~self.expected
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sha256 (64 hex digits) of prompts, labels and intent, in order."""
+        """SHA-256 (64 hex digits) of prompts, labels and intent, in order."""
         return fingerprint_of(self.intent, self.keys, self.expected)
 
     @property
@@ -144,11 +144,11 @@ class PromptSet:
 
     @cached_property
     def category_column(self) -> str | None:
-        """The column named category, in whatever case."""
+        """The column named category, ignoring case, or None."""
         return category_of(self.extra_columns)
 
     def groups(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
-        """Group of each row, int32 [N], and the groups' names, sorted; "" is "(none)"."""
+        """Return the group of each row, int32 [N], and the sorted group names; "" is "(none)"."""
         if column not in self._groups:
             values = self.frame[column].fill_null("").replace("", "(none)")
             self._groups[column] = group_codes(values)
@@ -160,7 +160,7 @@ class PromptSet:
 
 
 def fingerprint_of(intent: Intent, keys: NDArray[np.uint64], expected: NDArray[np.bool_]) -> str:
-    """Sha256 (64 hex digits) of an intent, keys (uint64 [N]) and labels (bool [N]), in order."""
+    """Return the SHA-256 (hex) of intent, keys (uint64 [N]) and labels (bool [N]), in order."""
     digest = hashlib.sha256(intent.value.encode())
     digest.update(keys.tobytes())
     digest.update(expected.tobytes())
@@ -168,12 +168,12 @@ def fingerprint_of(intent: Intent, keys: NDArray[np.uint64], expected: NDArray[n
 
 
 def category_of(columns: Iterable[str]) -> str | None:
-    """The column named category, in whatever case."""
+    """Return the column named category, ignoring case, or None."""
     return next((name for name in columns if name.lower() == "category"), None)
 
 
 def group_codes(values: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
-    """Group of each value (String [N], none null), int32 [N], and the groups' names, sorted."""
+    """Return the group of each value (String [N], no nulls), int32 [N], and the sorted names."""
     names = values.unique().sort().to_list()
     if not names:
         return np.zeros(0, np.int32), names
@@ -182,15 +182,15 @@ def group_codes(values: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def prompt_keys(prompts: Sequence[str]) -> NDArray[np.uint64]:
-    """Keys by content, uint64 [N]: a hash of the text and of which occurrence of it this is.
+    """Return keys by content, uint64 [N]: hashes of the text and its occurrence number.
 
-    Stable across runs, so that rows align by content, and repeats pair up in their order.
+    They are stable across runs, so that rows align by content and duplicates pair up in order.
     """
     return keys_of(content_digests(prompts))
 
 
 def content_digests(prompts: Sequence[str]) -> NDArray[np.uint64]:
-    """A hash of each text, uint64 [N]; equal texts have equal ones."""
+    """Return a hash of each text, uint64 [N]; equal texts have equal hashes."""
     digests = bytearray()
     for prompt in prompts:
         text = prompt.encode("utf-8", "surrogatepass")
@@ -199,20 +199,20 @@ def content_digests(prompts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def keys_of(digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keys of prompts whose digests (uint64 [N]) are given in their order; unique."""
+    """Return unique keys of prompts from their digests (uint64 [N], in order)."""
     order = np.argsort(digests, kind="stable")
     ordered = digests[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    if not len(again):
+    repeats = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    if not len(repeats):
         return digests
     keys = digests.copy()
     occurrence, before = 0, -1
-    for place in again.tolist():
-        occurrence = occurrence + 1 if place == before + 1 else 1
-        before = place
-        content = ordered[place].tobytes() + occurrence.to_bytes(4, "little")
+    for position in repeats.tolist():
+        occurrence = occurrence + 1 if position == before + 1 else 1
+        before = position
+        content = ordered[position].tobytes() + occurrence.to_bytes(4, "little")
         repeat = hashlib.blake2b(content, digest_size=8)
-        keys[order[place]] = np.frombuffer(repeat.digest(), np.uint64)[0]
+        keys[order[position]] = np.frombuffer(repeat.digest(), np.uint64)[0]
     return keys
 
 
@@ -223,14 +223,14 @@ def build_prompt_set(
     intent: Intent | None = None,
     header: str = HEADER,
 ) -> PromptSet:
-    """A prompt set from a file's columns, all String [N], and the line of each row (uint32 [N]).
+    """Build a prompt set from a file's columns (String [N]) and line numbers (uint32 [N]).
 
     `intent` holds where the file gives none, which is an error without it; rows that leave it empty
     have that of the others. `header` is what has the columns, for messages. Raises `PromptSetError`
     with all errors of the file together.
     """
-    # What is wrong with the header is told first.
-    known = _known_columns(raw.columns, source, intent, header)
+    # Errors of the header come first.
+    names = _known_columns(raw.columns, source, intent, header)
     if raw.height == 0:
         finding = Finding(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
@@ -253,18 +253,18 @@ def valid_rows(
     intent: Intent | None = None,
     header: str = HEADER,
 ) -> tuple[pl.DataFrame, Intent]:
-    """Rows that passed all checks of single rows, and their intent: a prompt set without keys.
+    """Return the rows if each passes all checks, with their intent: a prompt set without keys.
 
-    Columns are as in `PromptSet.frame`, `intent` and `header` as in `build_prompt_set`. Raises
+    Columns are as in `PromptSet.frame`; `intent` and `header` as in `build_prompt_set`. Raises
     `PromptSetError` with all errors together.
     """
     names = _known_columns(raw.columns, source, intent, header)
-    said = pl.col(names["intent"]) if "intent" in names else pl.lit(str(intent))
+    given_intent = pl.col(names["intent"]) if "intent" in names else pl.lit(str(intent))
     frame = raw.select(
         pl.Series("line", lines, dtype=pl.UInt32),
         pl.col(names["prompt"]).fill_null("").alias("prompt"),
         pl.col(names["expected"]).fill_null("").str.strip_chars().alias("_expected"),
-        said.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
+        given_intent.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
     ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
     frame = frame.with_columns(_filled_intents(frame["_intent"], intent))
     errors = _row_errors(frame)
@@ -297,7 +297,7 @@ def _filled_intents(intents: pl.Series, intent: Intent | None) -> pl.Series:
 
 
 def _own_name(name: str, taken: Sequence[str]) -> str:
-    """The name of an extra column; one that is called like a column of ours gets a suffix."""
+    """Return the name of an extra column, with a suffix if it collides with one of ours."""
     reserved = ("key", "line", "prompt", "expected")
     if name not in reserved:
         return name
@@ -309,16 +309,16 @@ def _own_name(name: str, taken: Sequence[str]) -> str:
 def _known_columns(
     columns: Sequence[str], source: str, intent: Intent | None, header: str
 ) -> dict[str, str]:
-    """The file's name of each required column; header names are trimmed and any case will do.
+    """Map each required column to its name in the file, ignoring case and outer blanks.
 
-    The column `intent` may be missing where the topic's intent is known.
+    The column `intent` may be missing if the topic's intent is known.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     errors: list[Finding] = []
     for name in REQUIRED:
         matches = [column for column in columns if column.strip().lower() == name]
         if len(matches) == 1:
-            found[name] = matches[0]
+            names[name] = matches[0]
         elif matches or name != "intent" or intent is None:
             problem = "missing" if not matches else "there more than once"
             have = ", ".join(columns[:10]) or "no columns"
@@ -328,11 +328,11 @@ def _known_columns(
             errors.append(Finding(Severity.ERROR, "column", message, (1,)))
     if errors:
         raise PromptSetError(source, errors)
-    return found
+    return names
 
 
 def _row_errors(frame: pl.DataFrame) -> list[Finding]:
-    """Every error of every row, in the order of the lines."""
+    """Return every error of every row, in line order."""
     errors: list[tuple[int, Finding]] = []
 
     def add(code: str, rows: pl.DataFrame, message: str, value: str | None = None) -> None:
@@ -380,7 +380,7 @@ def _row_errors(frame: pl.DataFrame) -> list[Finding]:
 
 
 def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
-    """What to add where all labels (Boolean [N]) are the same; None where they differ."""
+    """Return an error that says what to add if all labels (Boolean [N]) are equal, else None."""
     for label, missing in ((True, not expected.any()), (False, bool(expected.all()))):
         if missing:
             triggers = label is (intent is Intent.BLOCK)
@@ -394,7 +394,7 @@ def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
 
 
 def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, ...]:
-    """Warnings: duplicates, contradictions, leakage (with a topic), imbalance and the like."""
+    """Return warnings: duplicates, contradictions, leakage (with a topic), imbalance and others."""
     frame = prompts.frame.select("line", "prompt", "expected").with_columns(
         pl.col("prompt")
         .str.replace_all(_BLANKS, " ")
@@ -428,9 +428,9 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
     return tuple(findings)
 
 
-def _prompts(count: int, one: str, many: str) -> str:
-    """How many prompts do something, with the verb in its form."""
-    return f"1 prompt {one}" if count == 1 else f"{count} prompts {many}"
+def _prompts(count: int, singular: str, plural: str) -> str:
+    """Return the number of prompts with a verb in singular or plural."""
+    return f"1 prompt {singular}" if count == 1 else f"{count} prompts {plural}"
 
 
 def _warning(code: str, message: str, rows: pl.DataFrame) -> Finding:
@@ -440,10 +440,10 @@ def _warning(code: str, message: str, rows: pl.DataFrame) -> Finding:
 
 def _repeats(frame: pl.DataFrame) -> list[Finding]:
     findings = []
-    twice = frame.filter(pl.col("folded").is_duplicated())
-    if not twice.height:
+    repeated = frame.filter(pl.col("folded").is_duplicated())
+    if not repeated.height:
         return []
-    by_text = twice.group_by("folded", maintain_order=True).agg(
+    by_text = repeated.group_by("folded", maintain_order=True).agg(
         pl.col("line"),
         pl.col("prompt").n_unique().alias("spellings"),
         pl.col("expected").n_unique(),
@@ -462,10 +462,12 @@ def _repeats(frame: pl.DataFrame) -> list[Finding]:
         ("duplicate", same, "stands", "stand", "there more than once: each counts"),
         ("near-duplicate", near, "differs", "differ", "from another only by case or blanks"),
     )
-    for code, groups, one, many, what in kinds:
+    for code, groups, singular, plural, what in kinds:
         if groups.height:
             lines = groups.explode("line").select("line")
-            findings.append(_warning(code, f"{_prompts(groups.height, one, many)} {what}", lines))
+            findings.append(
+                _warning(code, f"{_prompts(groups.height, singular, plural)} {what}", lines)
+            )
     return findings
 
 

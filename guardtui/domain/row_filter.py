@@ -1,4 +1,4 @@
-"""The filter language over prompts: which rows of an evaluation to look at."""
+"""The filter language over prompts: which rows of an evaluation to show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "error": Outcome.ERROR,
     "open": Outcome.OPEN,
 }
-"""Words for outcomes, now (`fn`) and in the baseline (`was:fn`)."""
+"""Words for outcomes, of the current evaluation (`fn`) and of the baseline (`was:fn`)."""
 
 CHANGES: Mapping[str, Change] = {
     "regression": Change.REGRESSION,
@@ -39,10 +39,10 @@ CHANGES: Mapping[str, Change] = {
     "added": Change.ADDED,
     "relabelled": Change.RELABELLED,
 }
-"""Words for what became of a prompt since the baseline."""
+"""Words for the change of a prompt since the baseline."""
 
 WORDS = (*OUTCOMES, "mistake", "right", *CHANGES, "flaky", "all")
-"""Words with a meaning of their own; the plural does as well. Epochs of `flaky` rows differ."""
+"""Words with a special meaning, also in the plural. `flaky`: epochs differ."""
 
 FIELDS = ("score", "line", "match", "was", "expected", "stopped")
 """Fields besides the prompt set's own columns. `match` is 0 for the description."""
@@ -52,7 +52,7 @@ _PLURALS = {f"{word}s": word for word in WORDS} | {"fixes": "fix"}
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a filter is applied to; all columns have shape [N]."""
+    """The rows that a filter is applied to; all columns have shape [N]."""
 
     prompts: PromptSet
     evaluation: Evaluation
@@ -66,12 +66,12 @@ _Test: TypeAlias = Callable[[Rows], Mask]
 
 
 def parse_filter(line: str, columns: tuple[str, ...] = ()) -> RowFilter[Rows]:
-    """Understand a line; `columns` are the prompt set's own. Raises `FilterError`."""
+    """Parse a line; `columns` are the prompt set's own. Raises `FilterError`."""
     return parse_line(line, _language(columns))
 
 
 def _language(columns: tuple[str, ...]) -> Language[Rows]:
-    """Return the language with a prompt set's own columns, which come before our fields."""
+    """Return the language; a prompt set's own columns take precedence over our fields."""
     own = {column.lower() for column in columns}
     ours = (
         Field("score", _score, COMPARISONS),
@@ -131,7 +131,7 @@ def _column(name: str) -> Callable[[str, str], _Test]:
 
         def test(rows: Rows) -> Mask:
             groups, names = rows.prompts.groups(name)
-            codes = [code for code, known in enumerate(names) if known.lower() in wanted]
+            codes = [code for code, group in enumerate(names) if group.lower() in wanted]
             return np.isin(groups, codes)
 
         return test
@@ -140,7 +140,7 @@ def _column(name: str) -> Callable[[str, str], _Test]:
 
 
 def _score(sign: str, value: str) -> _Test:
-    # An edge of a score as it is shown must do what its reader expects.
+    # Scores are float32: without rounding the limit, score>=0.7 would miss a score of 0.7.
     limit = float(np.float32(_number("score", value)))
     return lambda rows: COMPARISONS[sign](rows.evaluation.verdicts.score, limit)
 

@@ -1,4 +1,4 @@
-"""Separation: how well scores tell the two classes apart, whatever the threshold."""
+"""Separation: how well scores distinguish the two classes, independent of the threshold."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from guardtui.domain.statistics import CONFIDENCE, Interval, wilson_interval
 
-_LEAST = 2  # prompts of a class, so that there is a variance
+_LEAST = 2  # prompts of a class; fewer have no variance
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Placements:
-    """Where the prompts of each class stand among those of the other.
+    """Position of each prompt's score among the scores of the other class.
 
-    `inside` float64 [m]: for each prompt that belongs to the topic, the share of the others with a
-    lower score, ties a half; `outside` float64 [n]: for each other prompt, the share of those that
-    belong with a higher score. Both in the order of the rows. The mean of either is the area under
-    the ROC curve.
+    `inside` float64 [m]: for each prompt that belongs to the topic, the share of other prompts with
+    a lower score; ties count half. `outside` float64 [n]: for each other prompt, the share of
+    belonging prompts with a higher score. Both are in row order. The mean of either is the area
+    under the ROC curve.
     """
 
     inside: NDArray[np.float64]
@@ -43,9 +43,9 @@ class Placements:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Area under the ROC curve with its 95 % interval, None for fewer than two of a class.
+    """Area under the ROC curve with its 95 % interval (None if a class has fewer than two prompts).
 
-    The chance that a prompt that belongs to the topic scores higher than one that does not.
+    The area is the probability that a prompt of the topic scores higher than another prompt.
     """
 
     area: float
@@ -62,18 +62,18 @@ class SeparationChange:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 def placements(scores: NDArray[np.floating], belongs: NDArray[np.bool_]) -> Placements | None:
-    """Return the placements of prompts by scores [N] and labels bool [N]; NaN rows are left out.
+    """Return the placements of prompts from scores [N] and labels bool [N]; NaN is skipped.
 
-    None when a class has no prompt with a score.
+    None if a class has no prompt with a score.
     """
-    known = ~np.isnan(scores)
-    if not known.all():
-        scores, belongs = scores[known], belongs[known]
+    scored = ~np.isnan(scores)
+    if not scored.all():
+        scores, belongs = scores[scored], belongs[scored]
     inside = int(np.count_nonzero(belongs))
     outside = len(scores) - inside
     if not inside or not outside:
@@ -81,10 +81,10 @@ def placements(scores: NDArray[np.floating], belongs: NDArray[np.bool_]) -> Plac
     order = np.argsort(scores, kind="stable")
     ordered, label = scores[order], belongs[order]
     first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    reached = np.concatenate(([0], np.cumsum(label)))  # of those that belong, below each row
+    reached = np.concatenate(([0], np.cumsum(label)))  # belonging prompts below each row
     last = np.append(first[1:], len(ordered))
     counts = last - first
-    # Below a group of ties, and half of the group itself.
+    # Prompts below a group of ties, plus half of the group itself.
     lower = (reached[first] + reached[last]) / 2
     share = np.empty(len(scores))
     share[order] = np.where(
@@ -98,8 +98,8 @@ def placements(scores: NDArray[np.floating], belongs: NDArray[np.bool_]) -> Plac
 def separation(found: Placements) -> Separation:
     """Return the area with an interval on the logit scale.
 
-    Where the classes are wholly apart the variance is 0 and says nothing: then the interval is
-    Wilson's for as many trials as the smaller class has prompts.
+    If the classes are perfectly separated, the variance is 0 and uninformative. The interval is
+    then Wilson's, with the size of the smaller class as the number of trials.
     """
     area, variance = found.area, found.variance
     if variance is None:
@@ -117,10 +117,10 @@ def separation(found: Placements) -> Separation:
 
 
 def separation_change(before: Placements, after: Placements) -> SeparationChange | None:
-    """Return the change of the area, of the same prompts in the same order.
+    """Return the change of the area for the same prompts in the same order.
 
-    By the paired test of DeLong et al. (1988). None for fewer than two prompts of a class. Raises
-    ValueError when the numbers of prompts differ.
+    Uses the paired test of DeLong et al. (1988). None if a class has fewer than two prompts. Raises
+    ValueError if the numbers of prompts differ.
     """
     pair = (before.inside.shape, before.outside.shape)
     if pair != (after.inside.shape, after.outside.shape):

@@ -1,4 +1,4 @@
-"""How sure a difference is: its interval, how often it would be kept, what would tell."""
+"""Significance of a difference: its interval, p-value, bootstrap share, and prompts needed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SIGNIFICANT = 0.05
 """p-values of McNemar's test below this are significant."""
 
 POWER = 0.8
-"""Probability with which the prompts asked for would tell a difference as large as this one."""
+"""Power with which the required prompts would detect a difference as large as observed."""
 
 MOST_PROMPTS = 10_000
-"""Prompts above which their number is no longer worked out: nobody labels that many."""
+"""Limit for the number of further prompts; beyond it nobody would label that many."""
 
 RESAMPLES = 2_000
 DRAWS = 4_000
@@ -35,12 +35,13 @@ _BOTH_RIGHT, _BROKEN, _FIXED = 0, 1, 2
 
 
 NOTHING_COMPARED = "nothing to compare: no prompt has the same label and a verdict in both"
-"""What there is to say of two evaluations that share no such prompt."""
+"""Sentence for two evaluations that share no such prompt."""
 
 
 class Difference(StrEnum):
-    """What a comparison shows. BETTER and WORSE only where the 95 % interval of the change of
-    coverage excludes 0.
+    """Result of a comparison.
+
+    BETTER and WORSE require that the 95 % interval of the change of coverage excludes 0.
     """
 
     BETTER = "better"
@@ -67,8 +68,10 @@ class ChangeInterval:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Prompts with a verdict in both evaluations, counted: (right twice, broken, fixed, wrong
-    twice) of those that should trigger, and of those that should not.
+    """Counts of prompts with a verdict in both evaluations, by class.
+
+    Each class has four counts: right in both, broken, fixed, wrong in both. `positive` counts
+    prompts that should trigger, `negative` those that should not.
     """
 
     positive: tuple[int, int, int, int]
@@ -76,17 +79,17 @@ class Pairs:
 
     @property
     def total(self) -> int:
-        """Prompts counted."""
+        """Number of prompts counted."""
         return sum(self.positive) + sum(self.negative)
 
     @property
     def discordant(self) -> int:
-        """Prompts that were fixed or broken."""
+        """Number of prompts that were fixed or broken."""
         return sum(cells[_FIXED] + cells[_BROKEN] for cells in (self.positive, self.negative))
 
     @property
     def defined(self) -> bool:
-        """Whether both classes have prompts, so that there is a coverage."""
+        """Whether both classes have prompts, so that coverage is defined."""
         return sum(self.positive) > 0 and sum(self.negative) > 0
 
     @property
@@ -97,9 +100,9 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Significance:
-    """What a comparison is worth. Everything that takes long is worked out when first asked for.
+    """Significance of a comparison; expensive values are computed lazily.
 
-    `fixes` against `regressions` of `compared` prompts with the same label and a verdict in both;
+    `fixes` and `regressions` are of `compared` prompts with the same label and a verdict in both.
     `pairs` counts by class, with current labels.
     """
 
@@ -125,9 +128,9 @@ class Significance:
 
     @cached_property
     def more_prompts(self) -> int | None:
-        """Further prompts after which McNemar's test would tell fixes from regressions.
+        """Number of further prompts after which McNemar's test would be significant.
 
-        0 when it does already, None when no number of prompts up to `MOST_PROMPTS` would do.
+        0 if it already is; None if no number of prompts up to `MOST_PROMPTS` would suffice.
         """
         if self.p_value < SIGNIFICANT:
             return 0
@@ -136,11 +139,11 @@ class Significance:
 
     @cached_property
     def difference(self) -> Difference:
-        """What the comparison shows, decided by the interval of the change of coverage alone."""
+        """Result of the comparison, decided by the interval of the change of coverage alone."""
         if not self.compared:
             return Difference.NOT_COMPARABLE
         if not self.fixes + self.regressions + self.pairs.discordant:
-            # With other intents the prompts change their class, and are in neither table.
+            # If the intents differ, the prompts change their class and are in neither table.
             return Difference.NONE if self.pairs.total else Difference.NOT_COMPARABLE
         interval = self.intervals["coverage"]
         if interval is None:
@@ -151,26 +154,26 @@ class Significance:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether the evidence shows no change: the interval of the change of coverage holds 0."""
+        """Whether there is no demonstrable change: the interval of the change contains 0."""
         return self.difference not in (Difference.BETTER, Difference.WORSE)
 
     @property
     def sentence(self) -> str:
-        """What the comparison shows, without a name of the other evaluation."""
+        """Result of the comparison, without a name of the other evaluation."""
         return self.describe()
 
     def describe(self, than: str = "", among: str = "") -> str:
-        """What the comparison shows in one sentence, without a full stop.
+        """Return the result of the comparison as one sentence without a full stop.
 
-        `than` names the other evaluation, `among` says of which prompts: `better than iteration 2
-        on 98 held-out prompts: coverage +0.140 [+0.062, +0.218], 9 fixes, 0 regressions`.
+        `than` names the other evaluation, `among` the prompts: `better than iteration 2 on 98
+        held-out prompts: coverage +0.140 [+0.062, +0.218], 9 fixes, 0 regressions`.
         """
         if not self.compared:
             return NOTHING_COMPARED
-        found = self.difference
-        link = _LINKS.get(found, "against")
-        start = f"{found}{than and f' {link} {than}'}{among and f' {among}'}"
-        if found is Difference.NONE:
+        difference = self.difference
+        link = _LINKS.get(difference, "against")
+        start = f"{difference}{than and f' {link} {than}'}{among and f' {among}'}"
+        if difference is Difference.NONE:
             return start
         counts = (
             f"{count_text(self.fixes, 'fix', 'fixes')}, "
@@ -186,18 +189,19 @@ class Significance:
 def change_intervals(
     pairs: Pairs, confidence: float = CONFIDENCE, draws: int = DRAWS
 ) -> dict[str, ChangeInterval | None]:
-    """Intervals of the changes of coverage, TPR and TNR, by the rate's name in `Metrics`.
+    """Return intervals of the changes of coverage, TPR and TNR, by the rate's name in `Metrics`.
 
-    Each class's (right twice, broken, fixed, wrong twice) is a multinomial sample, whose
-    probabilities have a Dirichlet posterior; from draws of both classes the rates before and after
-    and the smaller of each follow, and with them their changes, which are correlated as in the
-    data. The interval is equal-tailed, widened to the observed change where that lies outside.
-    Source: Altham (1971) for one matched pair of rates. The prior is Dirichlet(¾, ¾, ¾, ¾),
-    between Jeffreys' ½ and the uniform 1: with it 95 % intervals hold the true change of coverage
-    in at least 93 % of simulated samples also where the two rates are equal, where the classes
-    have 20 and 180 prompts, and where nothing changed. The draws are always the same.
+    The counts of a class (right in both, broken, fixed, wrong in both) are a multinomial sample
+    whose probabilities have a Dirichlet posterior. Each draw of both classes gives the rates before
+    and after, and coverage as the smaller of each; their changes are correlated as in the data. The
+    interval is equal-tailed, and widened to include the observed change.
+
+    Source: Altham (1971) for one matched pair of rates. The prior is Dirichlet(¾, ¾, ¾, ¾), between
+    Jeffreys' ½ and the uniform 1. With it, 95 % intervals contain the true change of coverage in at
+    least 93 % of simulated samples, including equal rates, classes of 20 and 180 prompts, and no
+    change at all. The random seed is fixed.
     """
-    found: dict[str, ChangeInterval | None] = dict.fromkeys(CHANGES)
+    intervals: dict[str, ChangeInterval | None] = dict.fromkeys(CHANGES)
     generator = np.random.default_rng(_SEED)
     table = pairs.table
     shares = generator.standard_gamma(table + _PRIOR, size=(draws, 2, 4))
@@ -213,12 +217,12 @@ def change_intervals(
     for name, observed in observed_changes(pairs).items():
         if observed is not None:
             low, high = np.quantile(drawn[name], tails).tolist()
-            found[name] = ChangeInterval(min(low, observed), max(high, observed))
-    return found
+            intervals[name] = ChangeInterval(min(low, observed), max(high, observed))
+    return intervals
 
 
 def observed_changes(pairs: Pairs) -> dict[str, float | None]:
-    """Changes of coverage, TPR and TNR on the prompts counted, None where one is undefined."""
+    """Return changes of coverage, TPR and TNR on the counted prompts, None if undefined."""
     rates: list[tuple[float, float] | None] = []
     for right, broken, fixed, wrong in (pairs.positive, pairs.negative):
         total = right + broken + fixed + wrong
@@ -232,11 +236,11 @@ def observed_changes(pairs: Pairs) -> dict[str, float | None]:
 
 
 def kept_share(pairs: Pairs, resamples: int = RESAMPLES) -> float | None:
-    """Share of bootstrap resamples in which coverage is strictly greater than before.
+    """Return the share of bootstrap resamples in which coverage is greater than before.
 
     The prompts of each class are drawn with replacement, as many as there are (Efron 1979,
-    stratified by class); only counts matter, so that one multinomial draw makes a resample,
-    whatever the number of prompts. None when a class is empty. The draws are always the same.
+    stratified by class). Only counts matter, so one multinomial draw makes a resample for any
+    number of prompts. None if a class is empty. The random seed is fixed.
     """
     if not pairs.defined:
         return None
@@ -248,7 +252,7 @@ def kept_share(pairs: Pairs, resamples: int = RESAMPLES) -> float | None:
         totals.append(total)
         right = drawn[:, _BOTH_RIGHT]
         sums.append((right + drawn[:, _BROKEN], right + drawn[:, _FIXED]))
-    # Rates with a common denominator, in whole numbers: equal ones must not differ by rounding.
+    # Integers over a common denominator, so that equal rates do not differ by rounding.
     then, now = (
         np.minimum(sums[0][when] * totals[1], sums[1][when] * totals[0]) for when in (0, 1)
     )
@@ -259,12 +263,12 @@ def kept_share(pairs: Pairs, resamples: int = RESAMPLES) -> float | None:
 def prompts_needed(
     fixes: int, regressions: int, compared: int, power: float = POWER, most: int = MOST_PROMPTS
 ) -> int | None:
-    """Prompts of which McNemar's exact test tells such a difference with this power.
+    """Return the number of prompts for which McNemar's exact test has this power.
 
     Assumes that `fixes` and `regressions` of `compared` prompts are the true shares. The power is
-    exact and unconditional: that of the test given the number of discordant prompts, weighted by
-    the binomial distribution of that number (Duffy 1984). None when more than `compared` + `most`
-    were needed, or the two are equal. Raises ValueError for counts that do not fit.
+    exact and unconditional: the power of the test given the number of discordant prompts, weighted
+    by the binomial distribution of that number (Duffy 1984). None if more than `compared` + `most`
+    prompts are needed, or if both counts are equal. Raises ValueError for invalid counts.
     """
     if min(fixes, regressions) < 0 or fixes + regressions > compared:
         raise ValueError(f"{fixes} fixes and {regressions} regressions of {compared} prompts")
@@ -272,7 +276,7 @@ def prompts_needed(
         return None
     discordant = fixes + regressions
     share, leaning = discordant / compared, max(fixes, regressions) / discordant
-    # Connor's (1987) normal approximation says how far one has to look.
+    # Connor's (1987) normal approximation bounds the search.
     near = _approximately_needed(share, abs(fixes - regressions) / compared, power)
     if near > 1.2 * (compared + most):
         return None
@@ -292,26 +296,26 @@ def prompts_needed(
 def _approximately_needed(share: float, difference: float, power: float) -> float:
     from scipy import special
 
-    test, told = float(special.ndtri(1 - SIGNIFICANT / 2)), float(special.ndtri(power))
+    test, detection = float(special.ndtri(1 - SIGNIFICANT / 2)), float(special.ndtri(power))
     spread = float(max(share - difference**2, 0.0) ** 0.5)
-    return float((test * share**0.5 + told * spread) ** 2 / difference**2)
+    return float((test * share**0.5 + detection * spread) ** 2 / difference**2)
 
 
 def _most_discordant(prompts: int, share: float) -> int:
-    """A number of discordant prompts that is practically never exceeded."""
+    """Return a number of discordant prompts that is practically never exceeded."""
     spread = (prompts * share * (1 - share)) ** 0.5
     return min(prompts, int(prompts * share + 8 * spread) + 9)
 
 
 def _conditional_power(most: int, leaning: float) -> NDArray[np.float64]:
-    """Power of the exact test for each number of discordant prompts, float64 [most + 1].
+    """Return the power of the exact test by number of discordant prompts, float64 [most + 1].
 
     `leaning` is the probability that a discordant prompt is of the more frequent kind.
     """
     from scipy import special
 
     count = np.arange(most + 1)
-    # The largest smaller count that the test rejects: near its normal value, found by trying.
+    # Largest smaller count that the test rejects: search near the normal approximation.
     near = np.floor(count / 2 - 0.98 * np.sqrt(count)) - 1
     critical = np.full(most + 1, -1.0)
     for step in range(3):
@@ -320,13 +324,13 @@ def _conditional_power(most: int, leaning: float) -> NDArray[np.float64]:
         critical = np.where(rejected, tried, critical)
     rejects = critical >= 0
     least = np.where(rejects, critical, 0.0)
-    found = special.bdtr(least, count, 1 - leaning) + special.bdtr(least, count, leaning)
-    power: NDArray[np.float64] = np.where(rejects, found, 0.0)
+    rejected_share = special.bdtr(least, count, 1 - leaning) + special.bdtr(least, count, leaning)
+    power: NDArray[np.float64] = np.where(rejects, rejected_share, 0.0)
     return power
 
 
 def _power(prompts: int, share: float, conditional: NDArray[np.float64]) -> float:
-    """Unconditional power with so many prompts, a `share` of which is discordant."""
+    """Return the unconditional power with so many prompts, a `share` of which is discordant."""
     from scipy import special
 
     count = np.arange(min(prompts + 1, len(conditional)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Intervals and tests: how sure a rate is, and whether a difference may be chance."""
+"""Intervals and tests: precision of rates, and whether a difference may be chance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from guardtui.domain.verdicts import Outcome
 
 CONFIDENCE = 0.95
 
-# scipy is imported where it is needed: it takes longer than everything before the first screen.
+# scipy is imported inside functions: importing it takes longer than all of the app's start-up.
 
 
-_HALVINGS = 40  # to 1e-12
+_HALVINGS = 40  # bisection steps, for a precision of 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Interval:
 
 
 def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """Wilson's score interval of a binomial rate; None when `total` is 0.
+    """Return Wilson's score interval of a binomial rate; None if `total` is 0.
 
-    Source: Wilson (1927), without continuity correction. Equal to scipy's
-    `binomtest(hits, total).proportion_ci(confidence, "wilson")`, whose module takes longer to
-    import than one whole turn of the loop. Raises ValueError unless 0 ≤ hits ≤ total.
+    Source: Wilson (1927), without continuity correction. Equal to scipy's `binomtest(hits,
+    total).proportion_ci(confidence, "wilson")`, whose module takes longer to import than one
+    evaluation. Raises ValueError unless 0 ≤ hits ≤ total.
     """
     if not 0 <= hits <= total:
         raise ValueError(f"{hits} hits of {total}")
@@ -50,11 +50,11 @@ def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> In
 
 
 def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Interval | None:
-    """Interval of coverage, the smaller of two independent rates; None when it is undefined.
+    """Return the interval of coverage, the smaller of two independent rates; None if undefined.
 
-    Each rate has the Jeffreys posterior Beta(hits + ½, misses + ½) (Brown, Cai and DasGupta
-    2001); the smaller of two independent values has the distribution function
-    1 − (1 − F₁)(1 − F₂), whose equal-tailed quantiles are returned.
+    Each rate has the Jeffreys posterior Beta(hits + ½, misses + ½) (Brown, Cai and DasGupta 2001).
+    The smaller of two independent values has the distribution function 1 − (1 − F₁)(1 − F₂), whose
+    equal-tailed quantiles are returned.
     """
     if metrics.coverage is None:
         return None
@@ -74,14 +74,14 @@ def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Inter
             low, high = (middle, high) if 1 - survival(middle) < probability else (low, middle)
         return (low + high) / 2
 
-    # A small sample at 0 or 1 would otherwise leave the point estimate outside of its interval.
+    # Without this, a small sample at 0 or 1 would put the estimate outside of its interval.
     low = min(quantile(tail), metrics.coverage)
     high = max(quantile(1 - tail), metrics.coverage)
     return Interval(low, high)
 
 
 def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str, Interval | None]:
-    """Intervals of TPR and TNR (Wilson) and of coverage, by the rate's name in `Metrics`."""
+    """Return intervals of TPR and TNR (Wilson) and of coverage, by the rate's name in `Metrics`."""
     positives, negatives = metrics.tp + metrics.fn, metrics.tn + metrics.fp
     return {
         "coverage": coverage_interval(metrics, confidence),
@@ -93,12 +93,12 @@ def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str
 def standard_error(
     values: NDArray[np.float64], clusters: NDArray[np.integer] | None = None
 ) -> float | None:
-    """Standard error of the mean of values [n], one for each prompt; None for fewer than two.
+    """Return the standard error of the mean of values [n]; None for fewer than two.
 
-    std / sqrt(n) with n − 1 degrees of freedom. With `clusters` (codes [n] from 0) values of one
-    cluster may depend on each other: sqrt(Σ d_c² · C / (C − 1)) / n, d_c the sum of a cluster's
-    deviations from the mean (Cameron and Miller 2015, equation 11 for a mean); None for fewer than
-    two clusters. Raises ValueError when the shapes differ.
+    The formula is std / sqrt(n) with n − 1 degrees of freedom. With `clusters` (codes [n] from 0),
+    values of one cluster may be dependent: sqrt(Σ d_c² · C / (C − 1)) / n, d_c the sum of a
+    cluster's deviations from the mean (Cameron and Miller 2015, equation 11 for a mean); None for
+    fewer than two clusters. Raises ValueError if the shapes differ.
     """
     if clusters is None:
         clusters = np.arange(len(values))
@@ -118,32 +118,32 @@ def rate_errors(
     share: NDArray[np.float32] | None = None,
     clusters: NDArray[np.integer] | None = None,
 ) -> dict[str, float | None]:
-    """Standard errors of TPR, TNR and accuracy over prompts, by the rate's name in `Metrics`.
+    """Return standard errors of TPR, TNR and accuracy, by the rate's name in `Metrics`.
 
-    From outcome codes (int8 [N]) and labels (bool [N]). `share` is how often each prompt triggered
-    over its epochs (float [N], NaN unknown): then a prompt counts by its share of right answers,
-    and the error is that of the mean over prompts. `clusters` as in `standard_error`, codes [N].
+    Takes outcome codes (int8 [N]) and labels (bool [N]). `share` is how often each prompt triggered
+    over its epochs (float [N], NaN unknown): a prompt then counts by its share of right answers,
+    and the error is that of the mean over prompts. `clusters` [N] as in `standard_error`.
     """
     right = (codes == Outcome.TP) | (codes == Outcome.TN)
     values = right.astype(np.float64)
     if share is not None:
         values = np.where(should_trigger, share, 1 - share).astype(np.float64)
     answered = (codes < Outcome.ERROR) & ~np.isnan(values)
-    found: dict[str, float | None] = {}
+    errors: dict[str, float | None] = {}
     for name, rows in (
         ("true_positive_rate", answered & should_trigger),
         ("true_negative_rate", answered & ~should_trigger),
         ("accuracy", answered),
     ):
-        found[name] = standard_error(values[rows], None if clusters is None else clusters[rows])
-    return found
+        errors[name] = standard_error(values[rows], None if clusters is None else clusters[rows])
+    return errors
 
 
 def mcnemar_p_value(regressions: int, fixes: int) -> float:
-    """McNemar's exact two-sided p-value of the discordant pairs; 1.0 when there are none.
+    """Return McNemar's exact two-sided p-value of discordant pairs; 1.0 if there are none.
 
-    Source: McNemar (1947) in its exact binomial form, min(1, 2·P(X ≤ min) with X ~ B(n, ½)).
-    Raises ValueError for negative counts.
+    Source: McNemar (1947) in its exact binomial form, min(1, 2·P(X ≤ min) with X ~ B(n, ½)). Raises
+    ValueError for negative counts.
     """
     if regressions < 0 or fixes < 0:
         raise ValueError(f"{regressions} regressions, {fixes} fixes")

@@ -1,4 +1,4 @@
-"""Labels in doubt, and rows that only the embedded engine gets wrong: its blind spot."""
+"""Doubtful labels, and the embedded engine's blind spot: rows that it alone gets wrong."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from guardtui.domain.verdicts import Triggered, is_answered
 
 LEAST_AGAINST = 2
-"""Independent scanners that must contradict a label: of one alone it may be a weakness."""
+"""Independent scanners that must contradict a label; a single one may simply be weak."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """Labels in doubt, and the engine's blind spot; `rows` and `blind_spot` share no row.
+    """Doubtful labels, and the engine's blind spot; `rows` and `blind_spot` are disjoint.
 
-    `rows` (intp [k]) are in doubt, the most doubtful first; `against` and `agreeing` (intp [k])
+    `rows` (intp [k]) are doubtful, the most doubtful first. `against` and `agreeing` (intp [k])
     count the independent scanners that contradict and confirm each label. `blind_spot` (intp [m],
-    ascending) are rows that the embedded engine alone gets wrong.
+    ascending) are rows that only the embedded engine gets wrong.
     """
 
     rows: NDArray[np.intp]
@@ -40,16 +40,19 @@ def suspects(
     foreign: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None = None,
     distance: NDArray[np.floating] | None = None,
 ) -> Suspects:
-    """Find labels (as duty: bool [N]) that scanners contradict by their answers (int8 [S, N]).
+    """Find labels (bool [N]: should trigger) that scanners contradict (answers int8 [S, N]).
 
-    Each row of `answers` is that of one scanner, independent of the others, with the values of
-    `Triggered`; `engine` is the row of the embedded engine. A label is in doubt when at least two
-    scanners contradict it, and more than confirm it. It is the engine's blind spot when the engine
-    alone contradicts it and another scanner confirms it, or when nobody else was asked and the
-    prompt is in another language than the definition: `foreign` says so (bool [k]) of rows (intp
-    [k]). Labels in doubt are sorted by the scanners against them, then by those for them, then by
-    `distance`, that of the engine's score from its threshold (float [N], NaN: unknown), then by
-    the order of the prompts. Raises ValueError when a shape differs.
+    Each row of `answers` holds the answers of one independent scanner, values of `Triggered`;
+    `engine` is the row of the embedded engine. A label is doubtful if at least two scanners
+    contradict it, and more scanners contradict than confirm it.
+
+    A row is in the engine's blind spot if only the engine contradicts the label and another scanner
+    confirms it. It is also in the blind spot if no other scanner has an answer and the prompt is in
+    another language than the definition: `foreign` tells this (bool [k]) for rows (intp [k]).
+
+    Doubtful labels are sorted by the number of scanners against them (most first), then by those
+    for them (fewest first), then by `distance` of the engine's score from its threshold (largest
+    first; float [N], NaN unknown), then by prompt order. Raises ValueError if a shape differs.
     """
     if answers.shape[1:] != should_trigger.shape:
         raise ValueError(f"{answers.shape} answers for {should_trigger.shape} labels")
@@ -64,7 +67,7 @@ def suspects(
         if distance.shape != should_trigger.shape:
             raise ValueError(f"{distance.shape} distances for {should_trigger.shape} labels")
         far = np.nan_to_num(distance[rows].astype(np.float64), nan=-1.0)
-    # The last key of lexsort is the first to sort by.
+    # lexsort sorts by its last key first.
     rows = rows[np.lexsort((rows, -far, agreeing[rows], -against[rows]))]
     blind = np.zeros(0, np.intp)
     if engine is not None:

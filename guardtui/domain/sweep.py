@@ -1,4 +1,4 @@
-"""Every threshold that differs in effect, what each gives, and the best one held against chance."""
+"""Threshold sweep: counts and rates at every distinct threshold, and the best one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from guardtui.domain.statistics import Interval, coverage_interval
 from guardtui.domain.topic import Intent
 
 LABELS_AT_LEAST = 3
-"""Labels that each class needs to be cross-validated: with fewer there is nothing to hold out."""
+"""Minimum number of labels of each class for cross-validation."""
 
 FOLDS_AT_MOST = 10
 
 _DECIMALS = range(2, 10)
 
-_ROUNDING = 1e-9  # of rates that are equal as fractions
+_ROUNDING = 1e-9  # tolerance for rates that are equal as fractions
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """Counts at every threshold; made by `sweep`.
 
-    `cuts` are float32 [K + 1], ascending: every distinct score, and at the end the next number
-    above the largest, from which on no prompt matches. At cut k the prompts with score ≥ cuts[k]
-    match; all thresholds above cuts[k − 1] and up to cuts[k] give the same verdicts. `belonging`
-    and `others` are int64 [K + 1]: how many prompts that belong to the topic match, and how many
-    that do not. `scores` float32 [N], `should_trigger` bool [N] and `keys` uint64 [N] are what it
-    was made from, `unscored` the prompts without a score, which count nowhere.
+    `cuts` are float32 [K + 1], ascending: every distinct score, then the next number above the
+    largest, which no prompt reaches. At cut k the prompts with score ≥ cuts[k] match. All
+    thresholds above cuts[k − 1] and up to cuts[k] give the same verdicts. `belonging` and `others`
+    are int64 [K + 1]: the matching prompts that belong to the topic, and those that do not.
+    `scores` float32 [N], `should_trigger` bool [N] and `keys` uint64 [N] are the input; `unscored`
+    counts the prompts without a score, which are ignored.
     """
 
     cuts: NDArray[np.float32]
@@ -50,12 +50,12 @@ class Sweep:
 
     @property
     def positives(self) -> int:
-        """Prompts that should trigger."""
+        """Number of prompts that should trigger."""
         return int(self.belonging[0] if self.intent is Intent.BLOCK else self.others[0])
 
     @property
     def negatives(self) -> int:
-        """Prompts that should not trigger."""
+        """Number of prompts that should not trigger."""
         return len(self.scores) - self.positives
 
     @cached_property
@@ -86,7 +86,7 @@ class Sweep:
 
     @cached_property
     def coverage(self) -> NDArray[np.float64]:
-        """min(TPR, TNR), float64 [K + 1]; NaN where either is."""
+        """min(TPR, TNR), float64 [K + 1]; NaN if either is."""
         return np.minimum(self.true_positive_rate, self.true_negative_rate)
 
     @cached_property
@@ -96,12 +96,12 @@ class Sweep:
 
     @cached_property
     def precision(self) -> NDArray[np.float64]:
-        """TP / (TP + FP), float64 [K + 1]; NaN where nothing triggers."""
+        """TP / (TP + FP), float64 [K + 1]; NaN if nothing triggers."""
         return _ratio(self.tp, self.tp + self.fp)
 
     @cached_property
     def f1(self) -> NDArray[np.float64]:
-        """2·TP / (2·TP + FP + FN), float64 [K + 1]; NaN where precision or TPR is."""
+        """2·TP / (2·TP + FP + FN), float64 [K + 1]; NaN if precision or TPR is."""
         both = _ratio(2 * self.tp, self.tp + self.fp + self.positives)
         if not self.positives:
             return np.full(len(self), np.nan)
@@ -109,22 +109,22 @@ class Sweep:
         return both
 
     def metrics(self, place: int) -> Metrics:
-        """Counts and rates at one cut; prompts without a score are its errors."""
+        """Return counts and rates at one cut; prompts without a score are its errors."""
         tp, fp = int(self.tp[place]), int(self.fp[place])
         return Metrics(tp, self.negatives - fp, fp, self.positives - tp, self.unscored)
 
     # --- thresholds -----------------------------------------------------------------------
 
     def place(self, threshold: float) -> int:
-        """The cut whose verdicts a threshold gives, as a scan has them (compared as float32)."""
-        found = int(np.searchsorted(self.cuts, np.float32(threshold)))
-        return min(found, len(self.cuts) - 1)
+        """Return the cut whose verdicts a threshold gives, compared as float32 like in a scan."""
+        index = int(np.searchsorted(self.cuts, np.float32(threshold)))
+        return min(index, len(self.cuts) - 1)
 
     def setting(self, place: int) -> float:
-        """A threshold to set for a cut: in the middle of those with the same verdicts.
+        """Return a threshold for a cut: the middle of those with the same verdicts.
 
-        With as few decimals as that allows, at least two, so that what is shown of it can be
-        typed. Between 0 and 1, unless scores are 0 or 1 themselves.
+        It has as few decimals as possible, at least two, so that it can be typed as displayed. It
+        lies between 0 and 1, unless scores are 0 or 1 themselves.
         """
         return _between(self._below(place), self._top(place))
 
@@ -132,7 +132,7 @@ class Sweep:
         return self.cuts[place - 1] if place else np.float32(0)
 
     def _top(self, place: int) -> np.float32:
-        """The largest threshold with the verdicts of a cut: of the last one all up to 1."""
+        """Return the largest threshold with the verdicts of a cut; at least 1 for the last cut."""
         last = place == len(self.cuts) - 1
         return max(self.cuts[place], np.float32(1)) if last else self.cuts[place]
 
@@ -140,10 +140,10 @@ class Sweep:
 
     @cached_property
     def roc_area(self) -> float | None:
-        """Area under the ROC curve (TPR over 1 − TNR, trapezoids); None when a class is missing.
+        """Area under the ROC curve (TPR over 1 − TNR, trapezoids); None if a class is missing.
 
-        The chance that a prompt that should trigger scores beyond one that should not, ties
-        counting a half (Hanley and McNeil 1982).
+        This is the probability that a prompt that should trigger scores beyond one that should not;
+        ties count half (Hanley and McNeil 1982).
         """
         if not self.positives or not self.negatives:
             return None
@@ -155,7 +155,7 @@ class Sweep:
     def average_precision(self) -> float | None:
         """Area under the precision-recall curve as Σ (Rₙ − Rₙ₋₁)·Pₙ; None without positives.
 
-        Steps, not trapezoids, which would flatter (Davis and Goadrich 2006).
+        Steps, not trapezoids, which would be optimistic (Davis and Goadrich 2006).
         """
         if not self.positives:
             return None
@@ -165,7 +165,7 @@ class Sweep:
 
     @property
     def _outward(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """TP and FP from where nothing triggers to where everything does."""
+        """TP and FP, from the cut where nothing triggers to the cut where everything does."""
         step = -1 if self.intent is Intent.BLOCK else 1
         return self.tp[::step], self.fp[::step]
 
@@ -174,18 +174,18 @@ class Sweep:
     def best(
         self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, slack: float = 0.0
     ) -> float | None:
-        """The threshold with the largest coverage among those with both rates at their floors.
+        """Return the threshold with the largest coverage whose rates both reach their minimum.
 
-        In the middle of those that are equally good, which are neighbours: TPR goes one way along
-        the thresholds and TNR the other. With `slack`, a share of a prompt of the smaller class,
-        those count as equally good that lack so much of the largest coverage. None when no
-        threshold meets the floors, or a class is missing.
+        It is the middle of equally good thresholds. These are neighbours, because TPR and TNR are
+        monotone along the thresholds, in opposite directions. `slack` is a share of a prompt of the
+        smaller class: thresholds that miss the largest coverage by no more are equally good. None
+        if no threshold reaches the minimums, or if a class is missing.
         """
         run = self._best_run(self.tp, self.fp, min_tpr, min_tnr, slack)
         return self._middle(run) if run.meets_floors else None
 
     def nearest(self, *, min_tpr: float, min_tnr: float) -> float:
-        """As `best`; where no threshold meets the floors, the one that misses them by the least."""
+        """As `best`; if no threshold reaches the minimums, the one that misses them least."""
         return self._middle(self._best_run(self.tp, self.fp, min_tpr, min_tnr))
 
     def _best_run(
@@ -196,7 +196,7 @@ class Sweep:
         min_tnr: float,
         slack: float = 0.0,
     ) -> _Run:
-        """The best run of cuts by counts [K + 1] of some of the prompts."""
+        """Return the best run of cuts by counts [K + 1] of some of the prompts."""
         positives, negatives = int(tp.max()), int(fp.max())
         if not positives or not negatives:
             return _Run(0, 0, meets_floors=False)
@@ -214,25 +214,25 @@ class Sweep:
         return _Run(int(equal[0]), int(equal[-1]), meets_floors=met)
 
     def _middle(self, run: _Run) -> float:
-        """A threshold in the middle of a run, short as in `setting`."""
+        """Return a threshold in the middle of a run, short as in `setting`."""
         return _between(self._below(run.first), self._top(run.last))
 
     def cross_validated(
         self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0, slack: float = 0.0
     ) -> CrossValidated | None:
-        """What `best` reaches on prompts that had no part in choosing it.
+        """Evaluate `best` on prompts that were not used for choosing the threshold.
 
-        Stratified folds by prompt, drawn with `seed`, at most 10 and no more than the smaller class
-        has prompts. The prompts of each fold are judged by the threshold that is best for all
-        others, and the verdicts are pooled. A fold in which the others cannot meet the floors takes
-        the threshold that misses them by the least, and is counted. None when a class has fewer
-        than three prompts.
+        The folds are stratified by class and drawn with `seed`: at most 10, and no more than the
+        smaller class has prompts. The prompts of each fold are judged by the threshold that is best
+        for all others, and the verdicts are pooled. If the others cannot reach the minimums, the
+        fold takes the threshold that misses them least, and is counted in `unmet`. None if a class
+        has fewer than three prompts.
         """
         if min(self.positives, self.negatives) < LABELS_AT_LEAST:
             return None
         count = min(FOLDS_AT_MOST, self.positives, self.negatives)
         fold = stratified_folds(self.should_trigger, count, seed, self.keys)
-        # Places in one class and fold, sorted: their histogram is what a fold takes away.
+        # Cuts sorted by fold and class: leaving out a fold subtracts the histogram of its slice.
         places = np.searchsorted(self.cuts, self.scores)
         group = fold * 2 + self.should_trigger
         order = np.argsort(group, kind="stable")
@@ -248,15 +248,15 @@ class Sweep:
             threshold = self._middle(run)
             unmet += not run.meets_floors
             thresholds.append(threshold)
-            held = order[start:stop]
-            matches = self.scores[held] >= np.float32(threshold)
-            triggered[held] = matches if self.intent is Intent.BLOCK else ~matches
+            rows = order[start:stop]
+            matches = self.scores[rows] >= np.float32(threshold)
+            triggered[rows] = matches if self.intent is Intent.BLOCK else ~matches
         return CrossValidated(
             _counted(triggered, self.should_trigger), tuple(thresholds), triggered, unmet
         )
 
     def _triggering(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
-        """How many prompts whose scores are at these cuts trigger at each cut, int64 [K + 1]."""
+        """Return how many of the prompts at these cuts trigger at each cut, int64 [K + 1]."""
         counts = np.bincount(places, minlength=len(self.cuts))
         below = np.cumsum(counts) - counts
         return below if self.intent is Intent.ALLOW else len(places) - below
@@ -264,7 +264,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring cuts that are equally good, from `first` to `last`."""
+    """Neighbouring, equally good cuts from `first` to `last`."""
 
     first: int
     last: int
@@ -273,7 +273,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CrossValidated:
-    """Verdicts pooled over folds, the threshold of each fold, and folds that missed the floors.
+    """Verdicts pooled over folds, the threshold of each fold, and folds below the minimums.
 
     `triggered` are the verdicts, bool [N], of the prompts with a score.
     """
@@ -286,10 +286,10 @@ class CrossValidated:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best threshold: as it looks in sample, and on prompts that did not choose it.
+    """The best threshold, with its metrics in sample and cross-validated.
 
-    `place` is its cut and `threshold` what to set. In-sample figures flatter; `cross_validated` is
-    None when a class has fewer than three prompts.
+    `place` is its cut and `threshold` the value to set. In-sample metrics are optimistic.
+    `cross_validated` is None if a class has fewer than three prompts.
     """
 
     place: int
@@ -322,12 +322,12 @@ def sweep(
     intent: Intent = Intent.BLOCK,
     keys: NDArray[np.uint64] | None = None,
 ) -> Sweep:
-    """Every distinct score as a threshold, from scores float32 [N] and duties bool [N].
+    """Compute counts at every distinct score, from scores float32 [N] and duties bool [N].
 
-    A prompt triggers when its score reaches the threshold (block), or does not (allow). Rows whose
-    score is NaN are left out and counted. `keys` (uint64 [N]) name the prompts: they decide which
-    fold a prompt is in, whatever the order of the rows; without them the rows do. Raises ValueError
-    when lengths differ, no row has a score, or a score is not from 0 to 1.
+    With intent block, a prompt triggers if its score reaches the threshold; with allow, if it does
+    not. Rows whose score is NaN are skipped and counted. `keys` (uint64 [N]) identify the prompts
+    and decide their folds, independent of row order; by default row numbers do. Raises ValueError
+    if lengths differ, if no row has a score, or if a score is outside of 0 to 1.
     """
     if len(scores) != len(should_trigger):
         raise ValueError(f"{len(scores)} scores but {len(should_trigger)} labels")
@@ -335,25 +335,27 @@ def sweep(
     should_trigger = np.asarray(should_trigger, bool)
     if keys is None:
         keys = np.arange(len(scores), dtype=np.uint64)
-    known = ~np.isnan(scores)
-    unscored = len(scores) - int(np.count_nonzero(known))
+    scored = ~np.isnan(scores)
+    unscored = len(scores) - int(np.count_nonzero(scored))
     if unscored:
-        scores, should_trigger, keys = scores[known], should_trigger[known], keys[known]
+        scores, should_trigger, keys = scores[scored], should_trigger[scored], keys[scored]
     if not len(scores):
         raise ValueError("no prompt has a score")
     if scores.min() < 0 or scores.max() > 1:
         raise ValueError("a score is not a number from 0 to 1")
     belongs = should_trigger if intent is Intent.BLOCK else ~should_trigger
-    # The bits of numbers from 0 on order as the numbers do: one sort of whole numbers that carry
-    # their label is several times faster than one of places.
-    packed = np.left_shift(scores.view(np.uint32), np.uint32(1))  # the sign's bit is free
+    # Non-negative floats order like their bits. Sorting integers that carry the label in their
+    # lowest bit is several times faster than sorting indices.
+    packed = np.left_shift(scores.view(np.uint32), np.uint32(1))  # the sign bit is 0
     packed |= belongs
     packed.sort()
     labels = (packed & np.uint32(1)).astype(bool)
     packed >>= np.uint32(1)
     ordered = packed.view(np.float32)
     first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    reached = np.concatenate(([0], np.cumsum(labels, dtype=np.int64)))  # belonging below each row
+    reached = np.concatenate(
+        ([0], np.cumsum(labels, dtype=np.int64))
+    )  # belonging prompts below each row
     first = np.append(first, len(ordered))
     belonging = reached[-1] - reached[first]
     beyond = np.nextafter(ordered[-1], np.float32(np.inf))
@@ -377,22 +379,22 @@ def best_threshold(
     seed: int = 0,
     slack: float = 0.0,
 ) -> Best | None:
-    """The best threshold with these floors, in sample and cross-validated; None as `Sweep.best`."""
+    """Return the best threshold, in sample and cross-validated; None as in `Sweep.best`."""
     threshold = found.best(min_tpr=min_tpr, min_tnr=min_tnr, slack=slack)
     if threshold is None:
         return None
     validated = found.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
-    place = found.place(threshold)
-    return Best(place, threshold, found.metrics(place), validated)
+    index = found.place(threshold)
+    return Best(index, threshold, found.metrics(index), validated)
 
 
 def stratified_folds(
     label: NDArray[np.bool_], count: int, seed: int, keys: NDArray[np.uint64]
 ) -> NDArray[np.intp]:
-    """A fold from 0 to count − 1 for each prompt, intp [N]; each class spread evenly.
+    """Return a fold from 0 to count − 1 for each prompt, intp [N]; each class is spread evenly.
 
-    Dealt out in an order that keys (uint64 [N]) and `seed` decide, by the mixing function of
-    splitmix64 (Steele, Lea and Flood 2014), and not the order of the rows.
+    The order of dealing depends on keys (uint64 [N]) and `seed`, by the mixing function of
+    splitmix64 (Steele, Lea and Flood 2014), and not on the order of the rows.
     """
     mixed = keys + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -419,8 +421,8 @@ def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64] | int) -> NDArray[n
 
 
 def _between(low: np.float32, high: np.float32) -> float:
-    """A number above `low` and up to `high`, both as float32, near the middle and short."""
-    middle = (float(low) + min(float(high), 1.0)) / 2  # beyond 1 stands the cut that none reaches
+    """Return a short number near the middle, above `low` and up to `high` as float32."""
+    middle = (float(low) + min(float(high), 1.0)) / 2  # the last cut may lie beyond 1
     for decimals in _DECIMALS:
         short = round(middle, decimals)
         if low < np.float32(short) <= high and short < 1:

@@ -1,4 +1,4 @@
-"""The one way for text that is not ours to reach a screen or a log: made inert and visible."""
+"""The one way to show foreign text on a screen or in a log: inert, with visible controls."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ _UNNAMED = (
     (0x1BCA0, 0x1BCA4),  # shorthand controls
     (0x1D173, 0x1D17B),  # musical beams and slurs
 )
-"""More characters that draw nothing, as ranges without their end."""
+"""Further invisible characters, as half-open ranges."""
 
 
 def _table() -> dict[int, str]:
     table = dict(_NAMED)
-    # The control pictures of Unicode stand exactly 0x2400 above the C0 controls.
+    # The control pictures of Unicode are exactly 0x2400 above the C0 controls.
     table.update({code: chr(0x2400 + code) for code in range(0x20)})
     table[0x7F] = "␡"
     table[0x0A] = "↵"
     table[0x09] = "⇥"
     table.update({code: f"⟪{code:02X}⟫" for code in range(0x80, 0xA0)})
     table.update({code: f"⟪{code:04X}⟫" for first, last in _UNNAMED for code in range(first, last)})
-    # Noncharacters: XML and some spreadsheets refuse a file that holds one.
+    # Noncharacters: XML and some spreadsheets reject a file that contains one.
     for plane in range(0, 0x110000, 0x10000):
         table.update({plane + code: f"⟪{plane + code:04X}⟫" for code in (0xFFFE, 0xFFFF)})
     table.update(dict.fromkeys(range(0xE0000, 0xE0080), "⟪TAG⟫"))
@@ -72,7 +72,7 @@ _BLANKS = {0x0A, 0x09}
 
 
 def _ranges(codes: Iterable[int]) -> str:
-    """The characters as ranges of a class: one by one they make it twenty times slower."""
+    """Return the characters as ranges of a character class, which makes it 20 times faster."""
     parts: list[list[int]] = []
     for code in sorted(codes):
         if parts and code == parts[-1][1] + 1:
@@ -83,18 +83,18 @@ def _ranges(codes: Iterable[int]) -> str:
 
 
 HIDDEN = re.compile(f"[{_ranges(_SIGNS.keys() - _BLANKS)}]")
-"""One character that `display_text` makes visible, but for line feed and tab."""
+"""A character that `display_text` makes visible, except line feed and tab."""
 
 _PICTOGRAPH = "\u2600-\u27bf\U0001f300-\U0001faff"
 _EMOJI_JOINER = re.compile(f"(?<=[\ufe0f{_PICTOGRAPH}])\u200d(?=[{_PICTOGRAPH}])")
 
 
 def display_text(text: str, *, newlines: bool = False) -> str:
-    """The text with control, bidi, zero-width and tag characters turned into visible signs.
+    """Return the text with control, bidi, zero-width and tag characters as visible signs.
 
-    With `newlines` line feeds stay (for a pane that draws several lines); otherwise they become
-    "↵" and the result has one line. No character below 0x20 (but such a line feed), none from
-    0x7f to 0x9f and no surrogate is left, so the result can be written to any terminal.
+    With `newlines`, line feeds stay, for a widget with several lines; otherwise they become "↵" and
+    the result is one line. The result has no characters below 0x20 (except such line feeds), none
+    from 0x7f to 0x9f and no surrogates, so it can be written to any terminal.
     """
     if newlines:
         text = text.replace("\r\n", "\n")
@@ -103,15 +103,15 @@ def display_text(text: str, *, newlines: bool = False) -> str:
 
 
 def display_start(text: str, characters: int) -> str:
-    """`display_text` of the first characters only, for a table cell: cost is bound by the cell."""
+    """Return `display_text` of the first characters only, at a cost bounded by their number."""
     return display_text(text[:characters])
 
 
 @lru_cache(maxsize=4096)
 def hidden_characters(text: str) -> int:
-    """How many invisible or controlling characters the text holds (line feeds and tabs are not).
+    """Count invisible and control characters of the text, without line feeds and tabs.
 
-    A joiner between two emoji is how many emoji are spelt, and is not counted.
+    A joiner between two emoji is part of their spelling and is not counted.
     """
     return len(HIDDEN.findall(_EMOJI_JOINER.sub("", text)))
 
@@ -122,19 +122,20 @@ _INNER_FORMULA = re.compile(rf"([,;|\t\r\n\"]\s*)(?={_FORMULA})")
 
 
 def spreadsheet_text(text: str) -> str:
-    """The text made safe for a spreadsheet cell: what would start a formula gets a "'" before it.
+    """Return the text safe for a spreadsheet cell: a "'" precedes whatever starts a formula.
 
-    Source: OWASP, "CSV Injection": a cell starting with = + - @ (also full-width), tab or a line
-    end, and the same signs behind a separator, a quote or a line end, where a spreadsheet that
-    takes another separator (as many languages' do) begins a cell. Blanks in between do not help.
+    Source: OWASP, "CSV Injection": a cell that starts with = + - @ (also full-width), tab or a line
+    end. The same signs are escaped after a separator, a quote or a line end, because a spreadsheet
+    with another separator, as in many locales, starts a cell there. Blanks before the sign do not
+    make it safe.
     """
     text = _INNER_FORMULA.sub(r"\1'", text)
     return f"'{text}" if starts_formula(text) else text
 
 
 def starts_formula(text: str) -> bool:
-    """Whether a spreadsheet that is given this cell would take it for a formula, or skip its start.
+    """Return whether a spreadsheet would read this cell as a formula, or skip its start.
 
-    Source: as of `spreadsheet_text`; full-width signs and blanks in front of a sign count too.
+    Source: as for `spreadsheet_text`; full-width signs and blanks before a sign count too.
     """
     return _STARTS_FORMULA.match(text) is not None

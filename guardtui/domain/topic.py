@@ -1,4 +1,4 @@
-"""The topic: what a guardrail author edits, its byte limits, and what changed between two."""
+"""The topic that an author edits: its byte limits, and what changed between two versions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TOTAL_BYTES = 1000
 
 
 class Intent(StrEnum):
-    """Whether a profile stops what matches the topic (block) or what does not (allow)."""
+    """Whether a profile stops prompts that match the topic (block), or all others (allow)."""
 
     BLOCK = "block"
     ALLOW = "allow"
 
 
 class Topic(BaseModel):
-    """One definition. It may break the limits: an author in mid-sentence always does.
+    """A topic definition, which may exceed the limits while it is being edited.
 
-    Texts are kept as typed; `violations` says which limits they break.
+    Texts are kept as typed; `violations` lists the exceeded limits.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,17 +41,17 @@ class Topic(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """Sha256 (64 hex digits) of the whole definition; equal exactly when the topics are."""
+        """SHA-256 (64 hex digits) of the whole definition; equal only for equal topics."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One limit that a definition breaks.
+    """A limit that a definition violates.
 
-    `field` is `name`, `description`, `examples`, `examples.1` (counted from 1) or `total`;
-    `used` and `limit` are bytes, or a count of examples for the field `examples`.
+    `field` is `name`, `description`, `examples`, `examples.1` (counted from 1) or `total`. `used`
+    and `limit` are bytes; for the field `examples` they are numbers of examples.
     """
 
     field: str
@@ -61,36 +61,36 @@ class Violation:
 
 
 def byte_length(text: str) -> int:
-    """Length in UTF-8 bytes; a lone surrogate counts as the three bytes it would take."""
+    """Return the length in UTF-8 bytes; a lone surrogate counts as three bytes."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def total_bytes(topic: Topic) -> int:
-    """Bytes of name, description and all examples together."""
+    """Return the bytes of name, description and all examples together."""
     return sum(map(byte_length, (topic.name, topic.description, *topic.examples)))
 
 
 def violations(topic: Topic) -> tuple[Violation, ...]:
-    """All limits that the definition breaks, in the order of its fields; empty when none."""
-    found: list[Violation] = []
+    """Return all limits that the definition violates, in the order of its fields."""
+    problems: list[Violation] = []
 
     def check(field: str, label: str, text: str, limit: int) -> None:
         used = byte_length(text)
         if not text.strip():
-            found.append(Violation(field, f"{label} is empty", used, limit))
+            problems.append(Violation(field, f"{label} is empty", used, limit))
         elif used > limit:
             message = f"{label} has {used} bytes, {used - limit} more than the {limit} allowed"
-            found.append(Violation(field, message, used, limit))
+            problems.append(Violation(field, message, used, limit))
 
     check("name", "name", topic.name, NAME_BYTES)
     check("description", "description", topic.description, DESCRIPTION_BYTES)
     count = len(topic.examples)
     if count < EXAMPLES_AT_LEAST:
         message = f"{count} example{'s' * (count != 1)}: at least {EXAMPLES_AT_LEAST} are needed"
-        found.append(Violation("examples", message, count, EXAMPLES_AT_LEAST))
+        problems.append(Violation("examples", message, count, EXAMPLES_AT_LEAST))
     elif count > EXAMPLES_AT_MOST:
         message = f"{count} examples: at most {EXAMPLES_AT_MOST} are allowed"
-        found.append(Violation("examples", message, count, EXAMPLES_AT_MOST))
+        problems.append(Violation("examples", message, count, EXAMPLES_AT_MOST))
     for number, example in enumerate(topic.examples, start=1):
         check(f"examples.{number}", f"example {number}", example, EXAMPLE_BYTES)
     total = total_bytes(topic)
@@ -99,28 +99,28 @@ def violations(topic: Topic) -> tuple[Violation, ...]:
             f"name, description and examples have {total} bytes together, "
             f"{total - TOTAL_BYTES} more than the {TOTAL_BYTES} allowed"
         )
-        found.append(Violation("total", message, total, TOTAL_BYTES))
-    return tuple(found)
+        problems.append(Violation("total", message, total, TOTAL_BYTES))
+    return tuple(problems)
 
 
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def line_breaks(topic: Topic) -> tuple[Violation, ...]:
-    """Fields whose text has a line break of any kind, which an editor of one line cannot hold.
+    """Return fields whose text has a line break, which a single-line editor cannot hold.
 
-    No limit of a definition, so they are not among its violations. `used` is the number of line
+    These are not among the violations because they exceed no limit. `used` is the number of line
     breaks, `limit` is 0.
     """
     texts = [("name", "name", topic.name), ("description", "description", topic.description)]
     texts += [(f"examples.{k}", f"example {k}", text) for k, text in enumerate(topic.examples, 1)]
-    found = []
+    problems = []
     for field, label, text in texts:
         if breaks := _LINE_BREAKS.findall(text):
-            kinds = ", ".join(dict.fromkeys(_break_name(one) for one in breaks))
+            kinds = ", ".join(dict.fromkeys(_break_name(line_break) for line_break in breaks))
             message = f"{label} holds a line break ({kinds}): write it in one line"
-            found.append(Violation(field, message, len(breaks), 0))
-    return tuple(found)
+            problems.append(Violation(field, message, len(breaks), 0))
+    return tuple(problems)
 
 
 def _break_name(text: str) -> str:
@@ -128,9 +128,9 @@ def _break_name(text: str) -> str:
 
 
 def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:
-    """What changed from one definition to another, in the words an author uses.
+    """Return what changed from one definition to another, in the words of an author.
 
-    For example `("example 2 replaced", "description −14 bytes")`; empty when nothing changed.
+    For example `("example 2 replaced", "description −14 bytes")`; empty if nothing changed.
     """
     changes: list[str] = []
     if before.name != after.name:

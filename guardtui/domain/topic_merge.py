@@ -1,4 +1,4 @@
-"""Two people's edits of one definition put together, field by field."""
+"""Three-way merge of two people's edits of one definition, field by field."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ FIELDS = ("name", "description", "examples", "intent")
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """`topic` holds both edits, and mine where both changed a field; `conflicts` names those."""
+    """The merged `topic`; on `conflicts` (names of fields changed by both) it has my version."""
 
     topic: Topic
     conflicts: tuple[str, ...]
 
 
 def merge_topics(base: Topic, mine: Topic, theirs: Topic) -> Merge:
-    """Put together what `mine` and `theirs` made of `base` (three-way, whole fields)."""
+    """Merge the changes of `mine` and `theirs` relative to `base` (three-way, whole fields)."""
     taken: dict[str, object] = {}
     conflicts: list[str] = []
     for name in FIELDS:

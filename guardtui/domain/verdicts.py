@@ -1,4 +1,4 @@
-"""Verdicts: what a scanner answered for every prompt, as columns, and the outcomes they give."""
+"""Verdicts of a scanner for every prompt as columns, and the resulting outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 class Triggered(IntEnum):
     """The scanner's answer for one prompt.
 
-    NO_VERDICT: the scanner was asked and gave none. NOT_ASKED: nobody asked it about this prompt.
+    NO_VERDICT: the scanner was asked without result. NOT_ASKED: the prompt was not requested.
     """
 
     NOT_ASKED = -2
@@ -25,7 +25,7 @@ class Triggered(IntEnum):
 
 
 class Outcome(IntEnum):
-    """A verdict compared with its label; ERROR (no verdict) and OPEN (not asked) are in no rate."""
+    """A verdict compared with its label; no rate counts ERROR (no verdict) and OPEN (not asked)."""
 
     TP = 0
     TN = 1
@@ -37,9 +37,10 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a model used: calls, tokens, and money in the currency of the author's prices.
+    """Usage of a model: calls, tokens, and cost in the currency of the author's prices.
 
-    Of `uncounted` calls the service did not tell the tokens: they count by their upper limit.
+    `uncounted` is the number of calls for which the service reported no tokens; they count with
+    their upper limit.
     """
 
     calls: int = 0
@@ -68,23 +69,23 @@ class Usage:
 
 
 class Failure(Enum):
-    """What went wrong where a prompt got no verdict, as far as a scan acts on it."""
+    """Why a prompt got no verdict, as far as a scan distinguishes it."""
 
     FAILED = auto()
-    """The call failed, or its answer cannot be used."""
+    """The request failed, or its response cannot be used."""
     UNSENT = auto()
     """The prompt was never sent, which says nothing about the service."""
     UNREACHABLE = auto()
-    """There was no connection."""
+    """The connection failed."""
     BUDGET = auto()
-    """The author's budget had no room for the call, which was not made."""
+    """The request was not made because it would exceed the author's budget."""
     REFUSED = auto()
-    """The credential was refused."""
+    """The credential was rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a scanner answered for one prompt.
+    """A scanner's answer for one prompt.
 
     Without a verdict `problem` says why, and `failure` what went wrong: None where the scanner
     answered as it should and could not decide. `note` is what an author should know of the verdict,
@@ -116,15 +117,18 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """The verdicts of one evaluation; all columns have shape [N], in the prompt set's order.
+    """The verdicts of one evaluation; all columns have shape [N], in prompt set order.
 
-    `triggered` is int8 with the values of `Triggered`. `score` is float32 from 0 to 1, NaN where
-    there is none. `matched` is int16: 0 the description, k example k, -1 unknown. `errors` tells
-    for single rows why there is no verdict (for an open row only where the scan ended before it),
-    `notes` what is doubtful about one, `stopped_by` which topics of a profile stopped it, where
-    that is known, `reasons` what a judge gave as its reason, `used` what asking for these cost,
-    now. `repeats` are the answers of K epochs, int8 [K, N], that these were made from. For the rows
-    `beyond_budget` there is no verdict since the author's budget was spent.
+    - `triggered`: int8, values of `Triggered`.
+    - `score`: float32 from 0 to 1, NaN if unknown.
+    - `matched`: int16; 0 the description, k example k, -1 unknown.
+    - `errors`: why a row has no verdict; for an open row only if the scan ended before it.
+    - `notes`: why a verdict is doubtful.
+    - `stopped_by`: which topics of a profile stopped a row, if known.
+    - `reasons`: the reasons given by a judge.
+    - `used`: cost of requesting these verdicts now.
+    - `repeats`: answers of the K epochs behind the verdicts, int8 [K, N].
+    - `beyond_budget`: rows without a verdict because the author's budget was spent.
     """
 
     triggered: NDArray[np.int8]
@@ -143,7 +147,7 @@ class Verdicts:
 
     @cached_property
     def open_rows(self) -> NDArray[np.intp]:
-        """Rows that nobody asked for a verdict yet, intp [k], in their order."""
+        """Rows whose verdict has not been requested yet, intp [k], in order."""
         return np.flatnonzero(self.triggered == Triggered.NOT_ASKED)
 
     @cached_property
@@ -151,21 +155,21 @@ class Verdicts:
         """Prompts whose verdicts differ between epochs, bool [N]."""
         if self.repeats is None:
             return np.zeros(len(self), bool)
-        some: NDArray[np.bool_] = (self.repeats == Triggered.YES).any(axis=0)
-        some &= (self.repeats == Triggered.NO).any(axis=0)
-        return some
+        flaky: NDArray[np.bool_] = (self.repeats == Triggered.YES).any(axis=0)
+        flaky &= (self.repeats == Triggered.NO).any(axis=0)
+        return flaky
 
     def merged(self, newer: Verdicts) -> Verdicts:
-        """These, and in their place the newer ones wherever those were asked for.
+        """Return these verdicts, replaced by newer ones for all rows that those requested.
 
-        Raises ValueError when the two are not of as many prompts.
+        Raises ValueError if the numbers of prompts differ.
         """
         if len(self) != len(newer):
             raise ValueError(f"{len(self)} and {len(newer)} prompts")
-        # An open row of both takes the newer reason, if the newer scan ended before it.
-        asked = newer.triggered != Triggered.NOT_ASKED
-        asked |= self.triggered == Triggered.NOT_ASKED
-        later = set(np.flatnonzero(asked).tolist())
+        # Rows open in both take the reason of the newer scan, if it ended before them.
+        requested = newer.triggered != Triggered.NOT_ASKED
+        requested |= self.triggered == Triggered.NOT_ASKED
+        later = set(np.flatnonzero(requested).tolist())
 
         def texts(old: Mapping[int, Any], new: Mapping[int, Any]) -> dict[int, Any]:
             both = {row: value for row, value in old.items() if row not in later}
@@ -173,30 +177,30 @@ class Verdicts:
             return both
 
         return Verdicts(
-            triggered=np.where(asked, newer.triggered, self.triggered),
-            score=np.where(asked, newer.score, self.score),
-            matched=np.where(asked, newer.matched, self.matched),
+            triggered=np.where(requested, newer.triggered, self.triggered),
+            score=np.where(requested, newer.score, self.score),
+            matched=np.where(requested, newer.matched, self.matched),
             errors=texts(self.errors, newer.errors),
             notes=texts(self.notes, newer.notes),
             stopped_by=texts(self.stopped_by, newer.stopped_by),
             reasons=texts(self.reasons, newer.reasons),
             used=newer.used if self.used is None else self.used + (newer.used or Usage()),
-            repeats=_merged_repeats(self.repeats, newer.repeats, asked),
+            repeats=_merged_repeats(self.repeats, newer.repeats, requested),
             beyond_budget=(self.beyond_budget - later) | (newer.beyond_budget & later),
         )
 
 
 def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:
-    """Return verdicts of `count` prompts: those of a part in its rows (intp [n]), others not asked.
+    """Return verdicts of `count` prompts from those of some rows (intp [n]); others NOT_ASKED.
 
-    What is told of single rows is told of them there; epochs and costs are left out.
+    Messages of single rows move along; epochs and costs are left out.
     """
     triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
     score, matched = np.full(count, np.nan, np.float32), np.full(count, -1, np.int16)
     triggered[rows], score[rows], matched[rows] = part.triggered, part.score, part.matched
 
-    def moved(told: Mapping[int, Any]) -> dict[int, Any]:
-        return {int(rows[row]): value for row, value in told.items()}
+    def moved(texts: Mapping[int, Any]) -> dict[int, Any]:
+        return {int(rows[row]): value for row, value in texts.items()}
 
     return Verdicts(
         triggered,
@@ -210,7 +214,7 @@ def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:
 
 
 class VerdictColumns:
-    """Verdicts of a scan under way, collected by rows; at first every row is NOT_ASKED."""
+    """Verdicts of a running scan, collected by row; initially every row is NOT_ASKED."""
 
     def __init__(self, count: int) -> None:
         self._triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
@@ -224,7 +228,7 @@ class VerdictColumns:
 
     @property
     def errors(self) -> int:
-        """Number of rows without a verdict; those that were not asked do not count."""
+        """Number of rows without a verdict, except rows that were not requested."""
         return len(self._errors)
 
     @property
@@ -234,7 +238,7 @@ class VerdictColumns:
         return rows
 
     def put(self, rows: Sequence[int], verdict: Verdict, note: str = "") -> None:
-        """Set the verdict of rows, and what an author should know of it."""
+        """Set the verdict of rows, and an optional note for the author."""
         self._triggered[rows] = verdict.triggered
         self._score[rows] = np.nan if verdict.score is None else verdict.score
         for row in rows:
@@ -255,11 +259,11 @@ class VerdictColumns:
             self._reasons.update(dict.fromkeys(rows, verdict.reason))
 
     def explain_not_asked(self, row: int, problem: str) -> None:
-        """Say why a row was not asked, unless that is known."""
+        """Set the reason why a row was not requested, unless it already has one."""
         self._not_asked.setdefault(row, problem)
 
     def verdicts(self, used: Usage | None = None) -> Verdicts:
-        """The verdicts so far; later ones do not change them."""
+        """Return the verdicts so far as a copy."""
         count = len(self._triggered)
         return Verdicts(
             triggered=self._triggered.copy(),
@@ -275,24 +279,24 @@ class VerdictColumns:
 
 
 def _merged_repeats(
-    old: NDArray[np.int8] | None, new: NDArray[np.int8] | None, asked: NDArray[np.bool_]
+    old: NDArray[np.int8] | None, new: NDArray[np.int8] | None, requested: NDArray[np.bool_]
 ) -> NDArray[np.int8] | None:
-    """Answers of epochs, newer ones where those were asked for; rows without some have none."""
+    """Return the answers of epochs, newer ones for requested rows; missing ones NOT_ASKED."""
     if old is None and new is None:
         return None
-    count = max(0 if one is None else len(one) for one in (old, new))
-    answers = np.full((count, len(asked)), Triggered.NOT_ASKED, np.int8)
+    count = max(0 if repeats is None else len(repeats) for repeats in (old, new))
+    answers = np.full((count, len(requested)), Triggered.NOT_ASKED, np.int8)
     if old is not None:
-        answers[: len(old), ~asked] = old[:, ~asked]
+        answers[: len(old), ~requested] = old[:, ~requested]
     if new is not None:
-        answers[: len(new), asked] = new[:, asked]
+        answers[: len(new), requested] = new[:, requested]
     return answers
 
 
 def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Outcome codes, int8 [N], from labels (bool [N]) and answers (int8 [N]).
+    """Return outcome codes, int8 [N], from labels (bool [N]) and answers (int8 [N]).
 
-    Raises ValueError when the shapes differ.
+    Raises ValueError if the shapes differ.
     """
     if should_trigger.shape != triggered.shape:
         raise ValueError(f"{should_trigger.shape} labels, {triggered.shape} verdicts")
@@ -305,19 +309,19 @@ def outcomes(should_trigger: NDArray[np.bool_], triggered: NDArray[np.int8]) -> 
 
 
 def is_answered(triggered: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """True where there is a verdict: `triggered` has values of `Triggered` and any shape."""
+    """Return True for verdicts; `triggered` has values of `Triggered` and any shape."""
     answered: NDArray[np.bool_] = triggered >= Triggered.NO
     return answered
 
 
 def is_correct(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """True, bool [N], where the outcome is TP or TN."""
+    """Return True, bool [N], for TP and TN."""
     correct: NDArray[np.bool_] = codes <= Outcome.TN
     return correct
 
 
 def is_wrong(codes: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """True, bool [N], where the outcome is FP or FN; ERROR and OPEN are neither."""
+    """Return True, bool [N], for FP and FN; ERROR and OPEN are neither."""
     # FP and FN are neighbours: one comparison instead of two and their union.
     wrong: NDArray[np.bool_] = (codes.view(np.uint8) - np.uint8(Outcome.FP)) <= np.uint8(1)
     return wrong

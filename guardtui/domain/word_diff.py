@@ -1,4 +1,4 @@
-"""The difference of two texts word by word, as an author reads it."""
+"""Word-by-word difference of two texts, as shown to the author."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class Kind(StrEnum):
-    """What became of a piece of text."""
+    """What happened to a piece of text."""
 
     SAME = "same"
     ADDED = "added"
@@ -19,14 +19,14 @@ class Kind(StrEnum):
 
 
 def word_diff(old: str, new: str) -> list[tuple[Kind, str]]:
-    """Pieces in reading order: those not removed make up `new`, those not added `old`.
+    """Return pieces in reading order; kept and added ones form `new`, kept and removed ones `old`.
 
-    Words, runs of blanks and single signs are the smallest pieces; neighbours of one kind are
-    joined, and what was removed stands before what came in its place. Texts that share less than
-    a third of their words are shown as replaced: single words in common mean nothing then.
+    Words, runs of blanks and single signs are the smallest pieces. Neighbours of one kind are
+    joined, and removed text precedes its replacement. Texts that share less than a third of their
+    words are shown as replaced as a whole, because single common words mean nothing then.
     """
     before, after = _PIECES.findall(old), _PIECES.findall(new)
-    found: list[tuple[Kind, str]] = []
+    diff: list[tuple[Kind, str]] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     common = sum(
         piece.isalnum()
@@ -37,9 +37,9 @@ def word_diff(old: str, new: str) -> list[tuple[Kind, str]]:
     if old and new and most and common < _SHARED * most:
         return [(Kind.REMOVED, old), (Kind.ADDED, new)]
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
-        gone, come = "".join(before[start:stop]), "".join(after[other_start:other_stop])
+        removed, added = "".join(before[start:stop]), "".join(after[other_start:other_stop])
         if kind == "equal":
-            found.append((Kind.SAME, gone))
+            diff.append((Kind.SAME, removed))
             continue
-        found += [piece for piece in ((Kind.REMOVED, gone), (Kind.ADDED, come)) if piece[1]]
-    return found
+        diff += [piece for piece in ((Kind.REMOVED, removed), (Kind.ADDED, added)) if piece[1]]
+    return diff
