@@ -1,4 +1,4 @@
-"""Writing a file so that it is whole at every moment, with the old content kept as a backup."""
+"""Atomic writing of files, with the old content kept as a backup."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ BACKUPS_KEPT = 10
 
 
 def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = None) -> None:
-    """Replace the content of a file, or make it; links are followed, and its mode stays.
+    """Replace the content of a file, or create it; links are followed, and its mode is kept.
 
-    The new content is complete on disk before it takes the old one's place. With `backup_folder`
-    the old content is copied there first (the last 10 are kept). Raises FileError, and then the
-    file is as it was. A device, a pipe or an open descriptor (/dev/stdout) is written into; there,
-    a reader that stops early is no error.
+    The new content is complete on disk before it replaces the old one. With `backup_folder`, the
+    old content is copied there first (the last 10 are kept). A device, a pipe or an open descriptor
+    (/dev/stdout) is written to directly; a reader that stops early is no error there.
+
+    Raises FileError; the file is then unchanged.
     """
     temporary: Path | None = None
     try:
@@ -32,11 +33,11 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
         if target.is_dir():
             raise FileError(path, "this is a folder", "name a file in it")
         if (number := descriptor_of(path)) is not None:
-            # Even a file that stands behind it: it goes on where its owner has got to.
+            # Even if it is a file: write at the current position of its owner.
             _write_into(os.dup(number), data)
             return
         if path.exists() and not path.is_file():
-            # A device or a pipe takes what it is given; it must not be replaced by a file.
+            # Write to a device or pipe; it must not be replaced by a file.
             _write_into(_open_for_writing(path), data)
             return
         if target.exists():
@@ -44,7 +45,7 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
                 raise FileError(path, "the file is read-only", "make it writable and try again")
             if backup_folder is not None:
                 _back_up(target, backup_folder)
-        # Known before it exists, so that a signal in between leaves none behind.
+        # Named before it exists, so that `finally` removes it after a signal too.
         temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "wb") as file:
@@ -71,7 +72,7 @@ _LINKS_AT_MOST = 40
 
 
 def descriptor_of(path: Path) -> int | None:
-    """Number of the open descriptor of this process that a path names, also through links."""
+    """Return the open descriptor of this process that a path names, also through links."""
     name = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow the link to the end
     for _ in range(_LINKS_AT_MOST):
         if name in _STREAMS:
@@ -79,7 +80,7 @@ def descriptor_of(path: Path) -> int | None:
         if match := _DESCRIPTORS.fullmatch(name):
             own = name.startswith(("/dev/", "/proc/self/", f"/proc/{os.getpid()}/"))
             return int(match[1]) if own else None
-        if not os.path.islink(name):  # noqa: PTH114 - names, not paths, are at work here
+        if not os.path.islink(name):  # noqa: PTH114 - this works on names, not paths
             return None
         folder = os.path.dirname(name)  # noqa: PTH120
         name = os.path.normpath(os.path.join(folder, os.readlink(name)))  # noqa: PTH115, PTH118
@@ -87,7 +88,7 @@ def descriptor_of(path: Path) -> int | None:
 
 
 def _open_for_writing(path: Path) -> int:
-    """A handle of a device or pipe. Waits for a pipe's reader, and hears an interrupt meanwhile."""
+    """Open a device or pipe for writing; waits for a pipe's reader, and can be interrupted."""
     while True:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | getattr(os, "O_NOCTTY", 0))
@@ -101,24 +102,24 @@ def _open_for_writing(path: Path) -> int:
 
 
 _STEP = 0.1  # seconds
-_PIECE = 4096  # bytes that a pipe takes at once when it says that it takes any
+_PIECE = 4096  # bytes that a writable pipe accepts without blocking
 
 
 def _write_into(handle: int, data: bytes) -> None:
-    """Write all and close. Waits in short steps, so that an interrupt is heard."""
-    rest = memoryview(data)
+    """Write all data and close; waits in short steps, so that it can be interrupted."""
+    remaining = memoryview(data)
     try:
-        while rest:
+        while remaining:
             if select.select([], [handle], [], _STEP)[1]:
-                rest = rest[os.write(handle, rest[:_PIECE]) :]
+                remaining = remaining[os.write(handle, remaining[:_PIECE]) :]
     except BrokenPipeError:
-        return  # who reads has seen enough
+        return  # the reader has stopped reading
     finally:
         os.close(handle)
 
 
 def refuse_overwriting(output: Path, *inputs: Path) -> None:
-    """Raise FileError when `output` is one of the files that a command reads."""
+    """Raise FileError if `output` is one of the files that a command reads."""
     for path in inputs:
         with contextlib.suppress(OSError, ValueError):
             if (path.is_file() or path.is_fifo()) and path.samefile(output):
@@ -141,7 +142,7 @@ def _back_up(target: Path, folder: Path) -> None:
     content = target.read_bytes()
     if numbers and (folder / f"{target.name}.{numbers[-1]}.bak").read_bytes() == content:
         return
-    # Whole or not at all: half a backup would later push a good one out.
+    # Atomic: an incomplete backup would later displace a good one.
     temporary = folder / f".{target.name[:100]}.{secrets.token_hex(8)}"
     try:
         with temporary.open("xb") as file:

@@ -1,4 +1,4 @@
-"""Conversations in files: lists of messages as chat services and inspect_ai write them."""
+"""Conversations in files: message lists as written by chat services and inspect_ai."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLE = '[{"role": "user", "content": "…"}]'
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for."""
+    """A tool call in an assistant's message."""
 
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -32,10 +32,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message: `text` joins its text parts with line feeds.
+    """One message; `text` joins its text parts with line feeds.
 
     `media` are the types of its other parts, such as image. `function` and `error` belong to the
-    answer of a tool.
+    result of a tool.
     """
 
     role: Role
@@ -51,28 +51,31 @@ def read_chat(
 ) -> tuple[ChatMessage, ...]:
     """Return the messages of a list of objects with `role` and `content`.
 
-    `resolve` turns a text as it is written into the text it stands for. Raises ValueError with what
-    is wrong, such as "message 2 has no role".
+    `resolve` maps a text as written to the text it refers to. Raises ValueError with the problem,
+    such as "message 2 has no role".
     """
     if not isinstance(value, list):
         raise ValueError("this is not a list of messages")
     if not value:
         raise ValueError("there is no message in it")
-    return tuple(_message(number, one, resolve) for number, one in enumerate(value, start=1))
+    return tuple(
+        _message(number, message, resolve) for number, message in enumerate(value, start=1)
+    )
 
 
 def read_question(
     value: object, resolve: Callable[[str], str] = lambda text: text
 ) -> tuple[ChatMessage, ...]:
-    """Return the messages of an input: as `read_chat`, but a user's picture without words is told.
+    """Return the messages of an input: as `read_chat`, but images without text get a text.
 
-    As in inspect_ai, its text is then "[image]", one such word for each part.
+    As in inspect_ai, the text of a user's message without words is then "[image]", once for each
+    part.
     """
     return tuple(
-        replace(one, text=" ".join(f"[{part}]" for part in one.media))
-        if one.role == "user" and not one.text
-        else one
-        for one in read_chat(value, resolve)
+        replace(message, text=" ".join(f"[{part}]" for part in message.media))
+        if message.role == "user" and not message.text
+        else message
+        for message in read_chat(value, resolve)
     )
 
 
@@ -81,13 +84,13 @@ def looks_like_chat(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, dict) and isinstance(one.get("role"), str) for one in value)
+        and all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in value)
     )
 
 
 def last_user_text(messages: tuple[ChatMessage, ...]) -> str | None:
     """Return the text of the user's last message, or None if no message is the user's."""
-    return next((one.text for one in reversed(messages) if one.role == "user"), None)
+    return next((message.text for message in reversed(messages) if message.role == "user"), None)
 
 
 def _message(number: int, value: object, resolve: Callable[[str], str]) -> ChatMessage:
@@ -118,9 +121,9 @@ def _content(name: str, content: object, resolve: Callable[[str], str], *, requi
         if required:
             raise ValueError(f"{name} has no content")
         return ""
-    if not isinstance(content, list) or not all(isinstance(one, str | dict) for one in content):
+    if not isinstance(content, list) or not all(isinstance(part, str | dict) for part in content):
         raise ValueError(f"{name} has a content that is neither text nor a list of parts")
-    texts = [one if isinstance(one, str) else _part(one) for one in content]
+    texts = [part if isinstance(part, str) else _part(part) for part in content]
     return "\n".join(resolve(text) for text in texts if text is not None)
 
 
@@ -132,8 +135,8 @@ def _part(part: Mapping[str, Any]) -> str | None:
 
 def _media(content: object) -> tuple[str, ...]:
     parts = content if isinstance(content, list) else []
-    types = [one.get("type") for one in parts if isinstance(one, dict)]
-    return tuple(one for one in types if isinstance(one, str) and one != "text")
+    types = [part.get("type") for part in parts if isinstance(part, dict)]
+    return tuple(kind for kind in types if isinstance(kind, str) and kind != "text")
 
 
 def _tool_calls(name: str, calls: object) -> tuple[ToolCall, ...]:
@@ -141,12 +144,12 @@ def _tool_calls(name: str, calls: object) -> tuple[ToolCall, ...]:
         return ()
     if not isinstance(calls, list):
         raise ValueError(f"{name} has tool calls that are not a list")
-    return tuple(_tool_call(name, one) for one in calls)
+    return tuple(_tool_call(name, call) for call in calls)
 
 
 def _tool_call(name: str, call: object) -> ToolCall:
     function = call.get("function") if isinstance(call, dict) else None
-    # Services nest the name and write the arguments as a text, inspect_ai does neither.
+    # Services nest the name and encode the arguments as text; inspect_ai does neither.
     named = function if isinstance(function, dict) else call
     title = function.get("name") if isinstance(function, dict) else function
     if not isinstance(named, dict) or not isinstance(title, str):

@@ -1,4 +1,4 @@
-"""Names of files that do not stand in a folder yet, so that nothing is written over."""
+"""Unused file names, so that no existing file is overwritten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def names_in(folder: Path) -> frozenset[str]:
-    """Names of all that stands in a folder, as `free_name` takes them; none if it is unreadable."""
+    """Return the names in a folder for `free_name`, in folded case; empty if it is unreadable."""
     try:
         return frozenset(name.casefold() for name in os.listdir(folder))  # noqa: PTH208
     except (OSError, ValueError):
@@ -16,9 +16,9 @@ def names_in(folder: Path) -> frozenset[str]:
 
 
 def free_name(stem: str, ending: str, taken: Collection[str]) -> str:
-    """`stem.ending`, or the first of `stem-2.ending`, `stem-3.ending` … that is not taken.
+    """Return `stem.ending`, or the first of `stem-2.ending`, `stem-3.ending` … that is not taken.
 
-    `taken` are names from `names_in`: file systems differ in whether letters' case counts.
+    `taken` are names from `names_in`. The comparison ignores case, as some file systems do.
     """
     name, number = f"{stem}.{ending}", 1
     while name.casefold() in taken:

@@ -26,17 +26,17 @@ _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _HEADERS = ("header.json", "_journal/start.json")
 _PROTOCOL = "attachment://"
 _AT_ONCE = 500
-"""Samples that are unpacked together."""
+"""Number of samples unpacked together."""
 
 _UNREADABLE = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError)
-"""What `zipfile` raises on damage; NotImplementedError where a version or a method is damaged."""
+"""Errors of `zipfile` on damaged files; NotImplementedError for a damaged version or method."""
 _WRITE_AGAIN = "copy it again, or write it anew with 'inspect log convert'"
 _NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
 
 
 @dataclass(frozen=True, slots=True)
 class LogSample:
-    """One sample of a log: `value` as the log has it, `place` where it stands, for a message.
+    """One sample of a log: `value` as in the log, `place` its location for messages.
 
     `number` counts from 1 in the order of the log; `line` is the line in a JSON log, else None.
     """
@@ -47,30 +47,30 @@ class LogSample:
     line: int | None = None
 
     def text(self, value: object) -> str:
-        """A text with what it refers to in the sample's attachments put in."""
+        """Return a text, with a reference to the sample's attachments resolved."""
         text = value if isinstance(value, str) else ""
         if text.startswith(_PROTOCOL):
             attachments = self.value.get("attachments")
             if isinstance(attachments, dict):
-                found = attachments.get(text.removeprefix(_PROTOCOL))
-                return found if isinstance(found, str) else text
+                attachment = attachments.get(text.removeprefix(_PROTOCOL))
+                return attachment if isinstance(attachment, str) else text
         return text
 
     def input(self) -> tuple[str, str]:
-        """Return the text of the input, and what is wrong with it; of messages the user's last."""
+        """Return the text of the input (the last user message), and its problem, or ""."""
         given = self.value.get("input")
         if isinstance(given, str):
             return self.text(given), ""
-        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
             return "", "has no input that is a text or messages"
-        asked = [message for message in given if message.get("role") == "user"]
-        text = self._content(asked[-1].get("content")) if asked else None
+        by_user = [message for message in given if message.get("role") == "user"]
+        text = self._content(by_user[-1].get("content")) if by_user else None
         return ("", "has an input that is not only text") if text is None else (text, "")
 
     def question(self) -> tuple[str, tuple[ChatMessage, ...]]:
-        """Return the input as scorers see it: its text, and its messages where it has them.
+        """Return the input as scorers see it: its text, and its messages if it has any.
 
-        Of messages the text is the user's last one. Raises ValueError with what is wrong.
+        For messages, the text is the user's last one. Raises ValueError with the problem.
         """
         given = self.value.get("input")
         if isinstance(given, str):
@@ -82,7 +82,7 @@ class LogSample:
         return last_user_text(chat) or "", chat
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return the whole conversation; raises ValueError with what is wrong."""
+        """Return the whole conversation. Raises ValueError with the problem."""
         given = self.value.get("messages")
         try:
             return read_chat(given, self.text) if given else ()
@@ -90,7 +90,7 @@ class LogSample:
             raise ValueError(f"has bad messages: {error}") from error
 
     def _content(self, content: object) -> str | None:
-        """The text of a message; None when there is anything else in it."""
+        """Return the text of a message; None if it contains anything else."""
         if isinstance(content, str):
             return self.text(content)
         if not isinstance(content, list):
@@ -106,7 +106,7 @@ class LogSample:
         return "\n".join(parts)
 
     def output(self) -> str | None:
-        """What the model answered; None when it gave no answer."""
+        """Return the model's answer; None if it gave none."""
         output = self.value.get("output")
         if not isinstance(output, dict):
             return None
@@ -115,21 +115,21 @@ class LogSample:
             message = choices[0].get("message")
             if isinstance(message, dict):
                 parts = message.get("content")
-                if isinstance(parts, list):  # reasoning and the like are no part of the answer
+                if isinstance(parts, list):  # reasoning and such are not part of the answer
                     parts = [
                         part
                         for part in parts
                         if isinstance(part, str)
                         or (isinstance(part, dict) and part.get("type") == "text")
                     ]
-                found = self._content(parts)
-                if found is not None:
-                    return found
+                text = self._content(parts)
+                if text is not None:
+                    return text
         completion = output.get("completion")
         return self.text(completion) if isinstance(completion, str) and completion else None
 
     def error(self) -> str:
-        """Why the sample has no result, or ""."""
+        """Return why the sample has no result, or ""."""
         error = self.value.get("error")
         if isinstance(error, dict):
             return str(error.get("message") or "an error without a message")
@@ -145,14 +145,14 @@ class InspectLog:
 
 
 def is_inspect_log(path: Path, content: bytes) -> bool:
-    """Whether a file holds a log, told from its content."""
+    """Return whether a file is a log of inspect_ai, judged by its content."""
     if content.startswith(_ZIP):
         try:
             names = zipfile.ZipFile(io.BytesIO(content)).namelist()
         except _UNREADABLE:
             return path.suffix.lower() == ".eval"
         return any(name in names for name in _HEADERS)
-    # Version, status and eval stand first, so that a reader of headers finds them.
+    # Version, status and eval come first, so that header readers find them.
     head = content[:2000].removeprefix(b"\xef\xbb\xbf").lstrip()
     return re.match(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"', head) is not None
 
@@ -160,12 +160,14 @@ def is_inspect_log(path: Path, content: bytes) -> bool:
 def read_inspect_log(path: Path, content: bytes) -> InspectLog:
     """Read a log from the content of a file called `path`.
 
-    A `.eval` is a zip of `header.json` (`_journal/start.json` while it is written) and
-    `samples/ID_epoch_N.json`, of several members with one name the last; compressed with zstandard
-    by releases of now, with deflate by older ones. A `.json` is one object with a list `samples`.
+    A `.eval` file is a zip archive of `header.json` (`_journal/start.json` while it is being
+    written) and `samples/ID_epoch_N.json`. Of several members with one name the last counts.
+    Current releases compress with zstandard, older ones with deflate. A `.json` file is one object
+    with a list `samples`.
+
     Source: inspect_ai 0.3.285, `inspect_ai.log._recorders.eval` and `.json`.
 
-    Raises FileError telling file and place.
+    Raises FileError with file and place.
     """
     if content.startswith(_ZIP):
         header, samples = _zipped(path, content)
@@ -186,14 +188,14 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
         raise FileError(path, problem, "run the evaluation with samples logged")
     samples.sort(key=_order)
     numbered = (
-        LogSample(number, one.value, one.place, one.line)
-        for number, one in enumerate(samples, start=1)
+        LogSample(number, sample.value, sample.place, sample.line)
+        for number, sample in enumerate(samples, start=1)
     )
     return InspectLog(tuple(numbered), str(header.get("status", "")))
 
 
 def _order(sample: LogSample) -> tuple[int, int, int, str]:
-    """By epoch, then by id: numbers before names, as numbers."""
+    """Return the sort key: by epoch, then by id; numbers first, in numeric order."""
     epoch, name = sample.value["epoch"], sample.value["id"]
     if isinstance(name, int):
         return epoch, 0, name, ""
@@ -201,7 +203,7 @@ def _order(sample: LogSample) -> tuple[int, int, int, str]:
 
 
 def _checked(path: Path, value: object, place: str, line: int | None = None) -> LogSample:
-    """A sample with an id and an epoch. Raises FileError."""
+    """Return a sample that has an id and an epoch. Raises FileError."""
     problem = ""
     if not isinstance(value, dict):
         problem = "is no JSON object"
@@ -215,29 +217,29 @@ def _checked(path: Path, value: object, place: str, line: int | None = None) -> 
 
 
 def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
-    """Header and samples of a JSON log."""
+    """Return header and samples of a JSON log."""
     text = decode(path, content)
     try:
-        header, found = json_members(text, "samples")
+        header, elements = json_members(text, "samples")
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         problem = "this is no JSON, or half of it"
         raise FileError(path, problem, _WRITE_AGAIN, line) from error
     samples = []
-    for number, (line, value) in enumerate(found, start=1):
+    for number, (line, value) in enumerate(elements, start=1):
         _require_whole_characters(path, value, f"sample {number}", line)
         samples.append(_checked(path, value, f"sample {number}", line))
     return header, samples
 
 
 def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]]:
-    """Header and samples of a zip of JSON files."""
+    """Return header and samples of a zip archive of JSON files."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _UNREADABLE as error:
         problem = "this is no zip archive, or half of one"
         raise FileError(path, problem, _WRITE_AGAIN) from error
-    members = archive.NameToInfo  # of several with one name the last
+    members = archive.NameToInfo  # of several members with one name the last
     total = sum(member.file_size for member in members.values())
     if total > SIZE_LIMIT:
         problem = f"unpacked it has {total / 1024**3:.1f} GiB, more than the 1 GiB allowed"
@@ -248,23 +250,23 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
             header = _object(path, content, members[name], None)
             header.setdefault("status", "started")
             break
-    wanted = [member for name, member in members.items() if _SAMPLE.fullmatch(name)]
+    sample_members = [member for name, member in members.items() if _SAMPLE.fullmatch(name)]
     samples = []
-    for at in range(0, len(wanted), _AT_ONCE):
-        part = wanted[at : at + _AT_ONCE]
-        for member, known in zip(part, _unpacked_at_once(content, part), strict=True):
-            value = _object(path, content, member, known)
+    for start in range(0, len(sample_members), _AT_ONCE):
+        part = sample_members[start : start + _AT_ONCE]
+        for member, data in zip(part, _unpacked_at_once(content, part), strict=True):
+            value = _object(path, content, member, data)
             samples.append(_checked(path, value, member.filename))
     return header, samples
 
 
 def _object(
-    path: Path, content: bytes, member: zipfile.ZipInfo, known: bytes | None
+    path: Path, content: bytes, member: zipfile.ZipInfo, data: bytes | None
 ) -> dict[str, Any]:
-    """What is in a member, whose bytes may be known. Raises FileError."""
+    """Return the JSON object of a member, from `data` if already unpacked. Raises FileError."""
     place = f"{member.filename!r:.200} in it"
     try:
-        value = json.loads(_unpacked(content, member) if known is None else known)
+        value = json.loads(_unpacked(content, member) if data is None else data)
     except _UnknownMethodError as error:
         problem = f"{place} is compressed by a method that is not known ({member.compress_type})"
         raise FileError(path, problem, "convert it: inspect log convert --to json") from error
@@ -278,7 +280,7 @@ def _object(
 
 
 def _require_whole_characters(path: Path, value: object, place: str, line: int | None) -> None:
-    """Raise FileError for half of a surrogate pair, which can stand in JSON as an escape."""
+    """Raise FileError for half of a surrogate pair, which JSON can contain as an escape."""
     try:
         for text in _texts(value):
             text.encode()
@@ -293,17 +295,17 @@ _READ = (
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts in the parts of a sample that are read."""
-    rest = [value.get(name) for name in _READ] if isinstance(value, dict) else []
-    while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            rest += one.keys()
-            rest += one.values()
-        elif isinstance(one, list):
-            rest += one
+    """Yield all texts in the parts of a sample that are read."""
+    pending = [value.get(name) for name in _READ] if isinstance(value, dict) else []
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending += item.keys()
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
 
 
 # --- from a member of the archive to its bytes -------------------------------------------------
@@ -314,7 +316,7 @@ class _UnknownMethodError(Exception):
 
 
 def _packed(content: bytes, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member as they stand in the archive. Raises ValueError."""
+    """Return the compressed bytes of a member. Raises ValueError."""
     start = member.header_offset
     if start < 0 or content[start : start + 4] != _ZIP or start + 30 > len(content):
         raise ValueError("no member begins here")
@@ -324,35 +326,35 @@ def _packed(content: bytes, member: zipfile.ZipInfo) -> bytes:
 
 
 def _unpacked_at_once(content: bytes, members: Sequence[zipfile.ZipInfo]) -> Sequence[bytes | None]:
-    """The bytes of each member, None where it must be looked at by itself.
+    """Return the bytes of each member; None if it has to be unpacked separately.
 
-    Frames of zstandard that follow each other unpack to what they hold, one after the other: once
-    for hundreds of samples is fifty times as fast.
+    Concatenated zstandard frames unpack to the concatenation of their contents. Unpacking hundreds
+    of samples at once is fifty times as fast.
     """
     nothing = [None] * len(members)
-    if any(one.compress_type != _ZSTANDARD or one.flag_bits & 1 for one in members):
+    if any(member.compress_type != _ZSTANDARD or member.flag_bits & 1 for member in members):
         return nothing
     try:
-        packed = [_packed(content, one) for one in members]
-        for part, one in zip(packed, members, strict=True):
-            _require_size(part, one.file_size)
+        packed = [_packed(content, member) for member in members]
+        for part, member in zip(packed, members, strict=True):
+            _require_size(part, member.file_size)
         whole = _zstandard(b"".join(packed))
     except ValueError:
         return nothing
     unpacked: list[bytes | None] = []
-    at = 0
-    for one in members:
-        part = whole[at : at + one.file_size]
-        at += one.file_size
-        sound = len(part) == one.file_size and zlib.crc32(part) == one.CRC
+    offset = 0
+    for member in members:
+        part = whole[offset : offset + member.file_size]
+        offset += member.file_size
+        sound = len(part) == member.file_size and zlib.crc32(part) == member.CRC
         unpacked.append(part if sound else None)
     return unpacked
 
 
 def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member, held against its checksum. Raises ValueError when it is damaged.
+    """Return the bytes of a member, verified by its checksum. Raises ValueError if damaged.
 
-    Not by `zipfile`, which knows zstandard from Python 3.14 on only.
+    `zipfile` is not used because it supports zstandard only from Python 3.14 on.
     """
     packed = _packed(content, member)
     if member.flag_bits & 1:
@@ -361,7 +363,7 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
         unpacked = packed
     elif member.compress_type == _DEFLATED:
         try:
-            # One byte more than is told, so that a longer one is noticed.
+            # One byte more than declared, so that a longer content is noticed.
             unpacked = zlib.decompressobj(-15).decompress(packed, member.file_size + 1)
         except zlib.error as error:
             raise ValueError("no deflate") from error
@@ -370,7 +372,7 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
         unpacked = _zstandard(packed)
     else:
         raise _UnknownMethodError
-    for ending in (b"", b"\n"):  # the reader of lines drops the last line's end
+    for ending in (b"", b"\n"):  # reading lines drops the last line end
         whole = unpacked + ending
         if len(whole) == member.file_size and zlib.crc32(whole) == member.CRC:
             return whole
@@ -380,25 +382,25 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
 _FRAME, _SKIPPED = 0xFD2FB528, 0x184D2A5
 _BLOCK_AT_MOST = 128 * 1024
 _FILLED_LEAST = 32
-"""An honest block holds at least one part in so many of what it could: encoders split them."""
+"""An honest block holds at least 1/32 of its capacity, because encoders split blocks."""
 
 
 def _require_size(packed: bytes, size: int) -> None:
-    """Raise ValueError when zstandard may unpack to far more than `size` bytes, before it does.
+    """Raise ValueError before unpacking, if zstandard may unpack to far more than `size` bytes.
 
-    Adds up what the blocks of all frames can hold: RFC 8878, 3.1.1.
+    Adds up the capacity of the blocks of all frames: RFC 8878, 3.1.1.
     """
     allowed = max(2 * size, min(_FILLED_LEAST * size + 1024**2, SIZE_LIMIT))
-    most = at = 0
+    most = position = 0
 
     def number(length: int) -> int:
-        nonlocal at
-        at += length
-        if at > len(packed):
+        nonlocal position
+        position += length
+        if position > len(packed):
             raise ValueError("half a frame")
-        return int.from_bytes(packed[at - length : at], "little")
+        return int.from_bytes(packed[position - length : position], "little")
 
-    while at < len(packed):
+    while position < len(packed):
         magic = number(4)
         if magic >> 4 == _SKIPPED:
             number(number(4))
@@ -408,7 +410,7 @@ def _require_size(packed: bytes, size: int) -> None:
         described = number(1)
         single = described >> 5 & 1
         number((1 - single) + (0, 1, 2, 4)[described & 3])  # window, dictionary
-        number((single, 2, 4, 8)[described >> 6])  # size of the content, which may be a lie too
+        number((single, 2, 4, 8)[described >> 6])  # content size, which cannot be trusted either
         last = False
         while not last:
             block = number(3)
@@ -423,8 +425,8 @@ def _require_size(packed: bytes, size: int) -> None:
 def _zstandard(packed: bytes) -> bytes:
     """Unpack JSON from zstandard.
 
-    Polars unpacks what it reads as CSV: with a separator and quotes that JSON does not have, each
-    line is one cell. Raises ValueError.
+    Polars unpacks files that it reads as CSV. With a separator and quotes that do not occur in
+    JSON, each line is one cell. Raises ValueError.
     """
     try:
         lines = pl.read_csv(

@@ -1,4 +1,4 @@
-"""JSON and YAML read with the lines on which things stand, for messages that name them."""
+"""JSON and YAML with the line numbers of their entries, for messages."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from guardtui.files.problems import FileError
 _DECODER = json.JSONDecoder()
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NESTED_AT_MOST = 10_000
-"""Values inside of one entry; more come from aliases that multiply."""
+"""Maximum number of nested values in one entry; more come from aliases that multiply."""
 
 
 def json_members(text: str, wanted: str) -> tuple[dict[str, Any], list[tuple[int, Any]]]:
-    """An object without one of its members, and that one's elements with the line of each.
+    """Return an object without one member, and the elements of that member with their lines.
 
-    When that is missing or no list, it is a member like the others and there are no elements; of
-    several with the name the last counts. Raises ValueError (json.JSONDecodeError has the line)
-    and RecursionError.
+    If the member is missing or no list, it stays with the others and there are no elements. Of
+    several members with one name the last counts. Raises ValueError (json.JSONDecodeError has the
+    line) and RecursionError.
     """
     members: dict[str, Any] = {}
     elements: list[tuple[int, Any]] = []
-    place = _behind(text, _skip(text, 0), "{")
-    if text[place : place + 1] == "}":
-        _require_end(text, place + 1)
+    position = _behind(text, _skip(text, 0), "{")
+    if text[position : position + 1] == "}":
+        _require_end(text, position + 1)
         return members, elements
     while True:
-        key, place = _DECODER.raw_decode(text, place)
+        key, position = _DECODER.raw_decode(text, position)
         if not isinstance(key, str):
-            raise json.JSONDecodeError("a key must be a text", text, place)
-        place = _behind(text, _skip(text, place), ":")
-        if key == wanted and text[place : place + 1] == "[":
-            elements, place = json_elements(text, place)
+            raise json.JSONDecodeError("a key must be a text", text, position)
+        position = _behind(text, _skip(text, position), ":")
+        if key == wanted and text[position : position + 1] == "[":
+            elements, position = json_elements(text, position)
         else:
-            members[key], place = _DECODER.raw_decode(text, place)
-        place = _skip(text, place)
-        if text[place : place + 1] == "}":
-            _require_end(text, place + 1)
+            members[key], position = _DECODER.raw_decode(text, position)
+        position = _skip(text, position)
+        if text[position : position + 1] == "}":
+            _require_end(text, position + 1)
             return members, elements
-        place = _behind(text, place, ",")
+        position = _behind(text, position, ",")
 
 
 def json_list(text: str) -> list[tuple[int, Any]]:
-    """The elements of a JSON array with the line of each. Raises as `json_members`."""
-    elements, place = json_elements(text, _skip(text, 0))
-    _require_end(text, place)
+    """Return the elements of a JSON array with the line of each. Raises like `json_members`."""
+    elements, position = json_elements(text, _skip(text, 0))
+    _require_end(text, position)
     return elements
 
 
 def json_elements(text: str, place: int) -> tuple[list[tuple[int, Any]], int]:
-    """The elements of the array that begins at `place` with their lines, and where it ends."""
+    """Return the elements of the array at `place` with their lines, and the position of its end."""
     place = _behind(text, place, "[")
     elements: list[tuple[int, Any]] = []
     if text[place : place + 1] == "]":
@@ -72,12 +72,12 @@ def json_elements(text: str, place: int) -> tuple[list[tuple[int, Any]], int]:
 
 
 def _skip(text: str, place: int) -> int:
-    found = _BLANKS.match(text, place)
-    return found.end() if found else place
+    blanks = _BLANKS.match(text, place)
+    return blanks.end() if blanks else place
 
 
 def _behind(text: str, place: int, sign: str) -> int:
-    """The next place behind a sign that must stand here, blanks passed over."""
+    """Return the position after a required sign and the blanks that follow it."""
     if text[place : place + 1] != sign:
         raise json.JSONDecodeError(f"{sign!r} is missing", text, place)
     return _skip(text, place + 1)
@@ -89,7 +89,7 @@ def _require_end(text: str, place: int) -> None:
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """The value of each line that is not blank with its number; ValueError in its place."""
+    """Yield the number and value of each non-blank line; a ValueError in place of bad JSON."""
     # Only a line feed ends a line: str.splitlines would also split at odd separators in texts.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -100,7 +100,7 @@ def json_lines(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def load_yaml(path: Path, text: str) -> Any:
-    """A YAML document, read safely: tags make no objects; mappings and lists know their lines.
+    """Load a YAML document safely: tags create no objects, and entries know their lines.
 
     Raises FileError.
     """
@@ -108,14 +108,14 @@ def load_yaml(path: Path, text: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # an anchor that stands twice
+        with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
-    except Exception as error:  # its reader raises many kinds for odd tags, dates and characters
+    except Exception as error:  # ruamel raises many kinds for odd tags, dates and characters
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
         problem = "this YAML holds something that cannot be read"
@@ -123,7 +123,7 @@ def load_yaml(path: Path, text: str) -> Any:
 
 
 def line_of(parent: Any, place: Any, otherwise: int = 1) -> int:
-    """The line of an entry of a mapping or list that `load_yaml` read."""
+    """Return the line of an entry of a mapping or list that `load_yaml` read."""
     try:
         position = parent.lc.data[place]
         return int(position[0]) + 1
@@ -132,34 +132,34 @@ def line_of(parent: Any, place: Any, otherwise: int = 1) -> int:
 
 
 def plain(value: Any) -> Any:
-    """A value of YAML or JSON as plain dicts, lists, texts, numbers. Raises ValueError.
+    """Return a YAML or JSON value as plain dicts, lists, texts and numbers. Raises ValueError.
 
-    Too many nested values (an alias that multiplies) and cycles are refused.
+    Cycles and too many nested values (an alias that multiplies) are rejected.
     """
-    left = _NESTED_AT_MOST
+    remaining = _NESTED_AT_MOST
 
-    def made(one: Any, depth: int) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0 or depth > 50:
+    def converted(item: Any, depth: int) -> Any:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0 or depth > 50:
             raise ValueError("too many values are nested in it")
-        if isinstance(one, dict):
-            return {text_of(key): made(inner, depth + 1) for key, inner in one.items()}
-        if isinstance(one, list | tuple | set):
-            return [made(inner, depth + 1) for inner in one]
-        if one is None or isinstance(one, bool):
-            return one
-        if isinstance(one, int):
-            return int(one)
-        if isinstance(one, float):
-            return float(one)
-        return str(one)
+        if isinstance(item, dict):
+            return {text_of(key): converted(inner, depth + 1) for key, inner in item.items()}
+        if isinstance(item, list | tuple | set):
+            return [converted(inner, depth + 1) for inner in item]
+        if item is None or isinstance(item, bool):
+            return item
+        if isinstance(item, int):
+            return int(item)
+        if isinstance(item, float):
+            return float(item)
+        return str(item)
 
-    return made(value, 0)
+    return converted(value, 0)
 
 
 def text_of(value: Any) -> str:
-    """A plain value as the text of a cell: a text as it is, nothing for None, else as JSON."""
+    """Return a plain value as the text of a cell: text unchanged, "" for None, else JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Rows written as JSON: an object in each line, or an array of objects."""
+"""Rows written as JSON: one object per line, or an array of objects."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _REMEDY = "write an array of objects, or an object in each line (JSON Lines)"
 def json_rows(path: Path, text: str) -> Iterator[tuple[int, object]]:
     """Yield the line and the value of each row; None for a line that is not JSON.
 
-    An array must be read as a whole: FileError tells where it is damaged.
+    An array must be read as a whole: FileError says where it is damaged.
     """
     yield from _array(path, text) if text.lstrip().startswith("[") else _lines(path, text)
 
 
 def holds_lone_surrogate(text: str) -> bool:
-    """Return whether a text holds half of a surrogate pair, which UTF-8 cannot carry."""
+    """Return whether a text contains half of a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Outputs of a model with their targets, to be scored: tables, and logs of inspect_ai."""
+"""Outputs of a model with their targets, for scoring: tables, and logs of inspect_ai."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from guardtui.files.table_formats import Format, detect_format, unpack
 
 REQUIRED = ("input", "target", "output")
 KNOWN = (*REQUIRED, "id", "choices", "epoch")
-"""Columns with a meaning; every other one is metadata."""
+"""Columns with a meaning; all others are metadata."""
 
 MESSAGES = "messages"
-"""A column of conversations; it stays among the metadata."""
+"""Name of a column of conversations; it stays part of the metadata."""
 
 _IF_EMPTY = "write the columns input, target and output"
 _ARRAY = "a JSON array of texts"
@@ -38,21 +38,21 @@ _LARGEST_EPOCH = 2**31
 
 
 class OutputFileError(PromptSetError):
-    """An output file that cannot be used. `findings` are the first 20 of `total` errors."""
+    """An output file that cannot be used; `findings` are the first 20 of `total` errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class OutputSet:
-    """Rows of outputs, column by column; every list has one entry for each row.
+    """Rows of outputs as columns; every list has one entry per row.
 
-    `lines` are the lines on which rows begin (rows of a Parquet file, from 1); `ids` are texts,
-    the row's number where the file has none; `epochs` count from 1; `choices` are empty for rows
-    without. `metadata` are the other columns by the names they have in the file: texts and None
-    from CSV, whatever JSON or Parquet hold otherwise.
+    `lines` are the lines on which rows begin (rows of a Parquet file, from 1). `ids` are texts, the
+    row's number if the file has none. `epochs` count from 1. `choices` are empty for rows without.
+    `metadata` are the other columns by their names in the file: texts and None from CSV, any value
+    from JSON or Parquet.
 
-    `input_messages` and `messages` are empty when the file has no conversations. Otherwise they
-    have one conversation for each row, empty for rows without: the input, and the whole of it up to
-    the output. Where an input is a conversation, `inputs` has the last message of the user.
+    `input_messages` and `messages` are empty if the file has no conversations. Otherwise they have
+    one conversation per row, empty for rows without: the input, and the whole conversation up to
+    the output. For an input that is a conversation, `inputs` has the last message of the user.
     """
 
     source: str
@@ -73,22 +73,23 @@ class OutputSet:
 
     @cached_property
     def most_epochs(self) -> int:
-        """Return the number of rows of the sample that has most of them; 0 without rows."""
+        """The largest number of rows of one sample; 0 without rows."""
         return max(Counter(self.ids).values(), default=0)
 
     @cached_property
     def samples(self) -> int:
-        """How many different samples there are, whatever their epochs."""
+        """Number of distinct samples, regardless of epochs."""
         return len(set(self.ids))
 
     def metadata_of(self, row: int) -> dict[str, Any]:
-        """The metadata of one row, a dict of its own."""
+        """Return the metadata of one row as a new dict."""
         return {name: values[row] for name, values in self.metadata.items()}
 
     def column(self, name: str) -> tuple[str, Sequence[Any]] | None:
-        """A column's name as it is in the file, and its values; None when there is none.
+        """Return a column's name as in the file, and its values; None if missing.
 
-        Also `id`, `input` and `epoch`. The case counts only when two names differ by nothing else.
+        This includes `id`, `input` and `epoch`. Case matters only if two names differ by nothing
+        else.
         """
         own: dict[str, Sequence[Any]] = {
             "id": self.ids, "input": self.inputs, "epoch": self.epochs,
@@ -97,24 +98,24 @@ class OutputSet:
         if name in columns:
             return name, columns[name]
         wanted = name.strip().lower()
-        return next(((one, columns[one]) for one in columns if one.lower() == wanted), None)
+        return next(((key, columns[key]) for key in columns if key.lower() == wanted), None)
 
     def place(self, row: int) -> str:
-        """Where a row stands, for a message."""
+        """Return the location of a row, for messages."""
         return f"{self.source}:{self.lines[row]}"
 
 
 def load_outputs(path: Path) -> OutputSet:
-    """Read and check outputs; the file's ending tells its format, CSV without one.
+    """Read and check outputs; the file extension gives the format, CSV by default.
 
-    A log of inspect_ai is known by its content. Raises FileError when it cannot be read,
-    OutputFileError for its rows, all errors together.
+    A log of inspect_ai is recognised by its content. Raises FileError if the file cannot be read,
+    and OutputFileError with all errors of its rows together.
     """
     return parse_outputs(path, read_bytes(path, pipes=True, if_empty=_IF_EMPTY))
 
 
 def parse_outputs(path: Path, content: bytes) -> OutputSet:
-    """The same from the content of a file called `path`, which is not read."""
+    """Parse outputs as `load_outputs`, from the content of a file called `path`."""
     content = unpack(path, content)
     if path.suffix.lower() == ".eval" or is_inspect_log(path, content):
         return _logged(path, read_inspect_log(path, content))
@@ -134,7 +135,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     errors: list[Finding] = []
     unanswered: list[int] = []
     failed = 0
-    asked: list[tuple[ChatMessage, ...]] = []
+    input_chats: list[tuple[ChatMessage, ...]] = []
     messages: list[tuple[ChatMessage, ...]] = []
     for sample in log.samples:
         line = sample.line or sample.number
@@ -149,7 +150,7 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
             unanswered.append(line)
             failed += bool(sample.error())
             output = ""
-        asked.append(input_chat)
+        input_chats.append(input_chat)
         messages.append(chat)
         target, choices = sample.value.get("target"), sample.value.get("choices")
         values = (text, sample.text(target) if isinstance(target, str) else target, output)
@@ -159,10 +160,10 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
         more = sample.value.get("metadata")
         metadata.append(more if isinstance(more, dict) else {})
         lines.append(line)
-    for name in dict.fromkeys(name for one in metadata for name in one):
-        # What a column has a meaning for is not what the metadata call so.
+    for name in dict.fromkeys(name for entry in metadata for name in entry):
+        # Metadata with the name of a column that has a meaning get a prefix.
         taken = name.lower() in (*KNOWN, MESSAGES) or not name.strip()
-        columns[f"metadata.{name}" if taken else name] = [one.get(name) for one in metadata]
+        columns[f"metadata.{name}" if taken else name] = [entry.get(name) for entry in metadata]
     outputs = _Checked(path, columns, lines, errors, delimited=False).output_set()
     findings = list(outputs.findings)
     if unanswered:
@@ -179,14 +180,14 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     if log.status != "success":
         message = f"the status of the log is {_shown(log.status)}: it may lack samples"
         findings.append(Finding(Severity.WARNING, "status", message))
-    return replace(outputs, findings=tuple(findings), input_messages=asked, messages=messages)
+    return replace(outputs, findings=tuple(findings), input_messages=input_chats, messages=messages)
 
 
 # --- from columns to what they mean -----------------------------------------------------------
 
 
 class _Checked:
-    """Reads the columns that have a meaning and collects what is wrong with them."""
+    """Reads the columns that have a meaning and collects their errors."""
 
     def __init__(
         self,
@@ -203,17 +204,17 @@ class _Checked:
         self.delimited = delimited
         self.found: dict[str, list[Any]] = {}
         self.metadata: Columns = {}
-        # A line that cannot be read may be the one that has a column.
+        # An unreadable line may contain the missing column.
         self.whole = not errors
         for name, values in columns.items():
-            known = name.lower() if name.lower() in KNOWN else None
-            if known is None:
+            meaning = name.lower() if name.lower() in KNOWN else None
+            if meaning is None:
                 self.metadata[name] = values
-            elif known in self.found:
-                message = f"there are two columns called {known}: rename one of them"
+            elif meaning in self.found:
+                message = f"there are two columns called {meaning}: rename one of them"
                 self.errors.append(row_error("column", message))
             else:
-                self.found[known] = values
+                self.found[meaning] = values
 
     def output_set(self) -> OutputSet:
         count = len(self.lines)
@@ -233,7 +234,7 @@ class _Checked:
         epochs = self._epochs()
         ids = self._ids(epochs)
         if self.errors:
-            self.errors.sort(key=lambda one: one.lines[:1])
+            self.errors.sort(key=lambda finding: finding.lines[:1])
             raise OutputFileError(str(self.path), self.errors[:LISTED], len(self.errors))
         return OutputSet(
             source=str(self.path),
@@ -251,7 +252,7 @@ class _Checked:
         )
 
     def _input_messages(self) -> list[tuple[ChatMessage, ...]]:
-        """Return the inputs that are conversations, and leave the text of each in its place."""
+        """Return the inputs that are conversations, and replace each by its text in the column."""
         values = list(self.found.get("input", []))
         chats: dict[int, tuple[ChatMessage, ...]] = {}
         for row, (line, value) in enumerate(zip(self.lines, values, strict=False)):
@@ -265,13 +266,13 @@ class _Checked:
         return [chats.get(row, ()) for row in range(len(values))]
 
     def _messages(self, outputs: Sequence[str]) -> list[tuple[ChatMessage, ...]]:
-        """Return the conversations of the column `messages`; of none where it holds anything else.
+        """Return the conversations of the column `messages`; empty if it contains anything else.
 
-        What ends with somebody else's turn lacks the output, which is added.
+        If the last message is not the assistant's, the output is appended.
         """
-        column = next((one for one in self.metadata if one.lower() == MESSAGES), None)
-        values = [] if column is None else [_decoded(one) for one in self.metadata[column]]
-        if not any(isinstance(one, list) or _begins_list(one) for one in values):
+        column = next((item for item in self.metadata if item.lower() == MESSAGES), None)
+        values = [] if column is None else [_decoded(item) for item in self.metadata[column]]
+        if not any(isinstance(item, list) or _begins_list(item) for item in values):
             return []
         chats: list[tuple[ChatMessage, ...]] = []
         for line, value, output in zip(self.lines, values, outputs, strict=False):
@@ -308,7 +309,7 @@ class _Checked:
         return texts
 
     def _several(self, name: str) -> list[tuple[str, ...]]:
-        """One text or several; what is missing is one empty text as a target, and no choices."""
+        """Return one text or several per row; a missing target is one empty text."""
         parsed: list[tuple[str, ...]] = []
         nothing = ("",) if name == "target" else ()
         for line, value in zip(self.lines, self.found.get(name, []), strict=False):
@@ -386,7 +387,7 @@ def _missing(missing: Sequence[str], present: Sequence[str]) -> str:
 
 
 def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
-    """The texts of an array, or of a single value, and what is wrong with it."""
+    """Return the texts of an array or a single value, and its problem or ""."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -397,9 +398,9 @@ def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
         return (), f"is an object: write a text or {_ARRAY}"
     if not isinstance(value, list):
         return (_text(value),), ""
-    for one in value:
-        if one is None or isinstance(one, list | dict):
-            return (), f"holds {_shown(one)}, which is no text: write {_ARRAY}"
+    for item in value:
+        if item is None or isinstance(item, list | dict):
+            return (), f"holds {_shown(item)}, which is no text: write {_ARRAY}"
     return tuple(map(_text, value)), ""
 
 
@@ -408,7 +409,7 @@ def _begins_list(value: object) -> bool:
 
 
 def _decoded(value: Any) -> Any:
-    """Return what a text that is a JSON array stands for; any other value as it is."""
+    """Return the decoded value of a text that is a JSON array; other values unchanged."""
     if not _begins_list(value):
         return value
     try:
@@ -418,7 +419,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A single value as JSON writes it, nothing for what is missing."""
+    """Return a single value as JSON writes it, "" if missing."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Tables as columns of values: CSV, JSON lines with values as they are, Parquet."""
+"""Tables as columns of values: CSV, JSON lines with typed values, Parquet."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from guardtui.files.prompt_files import read_rows
 from guardtui.files.table_formats import Format, detect_format, unpack
 
 Columns: TypeAlias = dict[str, list[Any]]
-"""Values by the name of the column, in the order of the file."""
+"""Values by column name, in the order of the file."""
 
 
 def row_error(code: str, message: str, line: int | None = None) -> Finding:
-    """Return an error of a row, or without a line one of the whole file."""
+    """Return an error of a row, or of the whole file without a line."""
     return Finding(Severity.ERROR, code, message, () if line is None else (line,))
 
 
 def read_table(
     path: Path, content: bytes, needed: Collection[str] = ()
 ) -> tuple[Columns, list[int], list[Finding]]:
-    """Return the columns, the line of each row, and the errors of rows that cannot be read.
+    """Return the columns, the line of each row, and the errors of unreadable rows.
 
-    `needed` are columns that tell the delimiter, as in `read_rows`. Raises FileError when the
+    `needed` are columns for detecting the delimiter, as in `read_rows`. Raises FileError if the
     file cannot be read at all.
     """
     content = unpack(path, content)
@@ -50,16 +50,16 @@ def read_table(
 
 
 def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
-    """Rows of JSON objects, values as they are.
+    """Read rows of JSON objects with typed values.
 
-    Not by `read_rows`, which makes texts of everything: a list and a text that looks like one
-    are two things here.
+    `read_rows` is not used because it turns everything into text, while here a list and a text that
+    looks like one differ.
     """
     columns: Columns = {}
     lines: list[int] = []
     errors: list[Finding] = []
     no_object = NO_OBJECT_IN_ARRAY if text.lstrip().startswith("[") else NO_OBJECT
-    # Only written as an escape half a surrogate pair can stand in UTF-8.
+    # UTF-8 can contain half a surrogate pair only as an escape.
     escapes = "\\u" in text
     for number, value in json_rows(path, text):
         if not isinstance(value, dict):
@@ -79,7 +79,7 @@ def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
 
 
 def _named(row: dict[str, Any], *, escapes: bool) -> tuple[dict[str, Any], str]:
-    """Return the values by their names without blanks around them, and what is wrong or ""."""
+    """Return the values by their stripped names, and the problem or ""."""
     if escapes and holds_lone_surrogate(json.dumps(row, ensure_ascii=False)):
         return {}, "a text holds half of a surrogate pair, which is no character: remove it"
     named: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Parquet files: a damaged one is an error with its name, whatever Polars does about it."""
+"""Parquet files; a damaged file gives an error with its name, even if Polars crashes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from guardtui.files.problems import ContentError, FileError
 from guardtui.files.trial_read import PARQUET, PARQUET_FILE, remember_sound, survives
 
 MAGIC = b"PAR1"
-"""The first and the last four bytes of every Parquet file."""
+"""First and last four bytes of every Parquet file."""
 
 
 def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
     """Return the rows of a Parquet file called `path` with this content. Raises FileError."""
-    # Without its last bytes it was cut off, and no process is needed to tell.
+    # If the last bytes are missing, the file is truncated; that needs no trial in a process.
     if not (content.startswith(MAGIC) and content.endswith(MAGIC) and survives(PARQUET, content)):
         raise _damaged(path)
     try:
@@ -27,7 +27,7 @@ def parse_parquet(path: Path, content: bytes) -> pl.DataFrame:
 
 
 def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return all columns as String [N]. Raises FileError for those that have no text form."""
+    """Return all columns as String [N]. Raises FileError if a column has no text form."""
     try:
         return frame.select(pl.all().cast(pl.String))
     except pl.exceptions.PolarsError as error:
@@ -37,7 +37,7 @@ def as_text(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a file of any size, so many at a time, all columns String.
+    """Yield the rows of a file of any size in blocks of `rows`, all columns String.
 
     Raises FileError.
     """
@@ -68,9 +68,9 @@ def parquet_bytes(frame: pl.DataFrame, notes: Mapping[str, str] | None = None) -
 
 
 def parquet_notes(content: bytes) -> dict[str, str]:
-    """Return the key-value metadata of a sound Parquet file, without the schema of Arrow."""
-    known = pl.read_parquet_metadata(io.BytesIO(content))
-    return {name: text for name, text in known.items() if name != "ARROW:schema"}
+    """Return the key-value metadata of a valid Parquet file, without the Arrow schema."""
+    metadata = pl.read_parquet_metadata(io.BytesIO(content))
+    return {name: text for name, text in metadata.items() if name != "ARROW:schema"}
 
 
 def _damaged(path: Path) -> FileError:

@@ -1,4 +1,4 @@
-"""What is wrong with a file, where, and what to do: the one error of reading and writing."""
+"""Errors of reading and writing files, with place, problem and remedy."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 from guardtui.domain.errors import GuardtuiError
 
 SIZE_LIMIT = 1024**3
-"""Bytes from which on a file is refused before it is read."""
+"""Files larger than this number of bytes are rejected before they are read."""
 
 
 class FileError(GuardtuiError):
-    """A file cannot be used. The text names file, line (from 1) and remedy."""
+    """A file that cannot be used; the text names file, line (from 1) and remedy."""
 
     exit_code = 2
 
     can_force = False
-    """Whether writing over the file all the same can help."""
+    """Whether overwriting the file anyway can help."""
 
     def __init__(
         self, path: Path | str, problem: str, remedy: str = "", line: int | None = None
@@ -33,18 +33,20 @@ class FileError(GuardtuiError):
         super().__init__(f"{where}: {problem}" + (f"\n  {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[Callable[..., FileError], tuple[Any, ...]]:
-        # An exception is sent to another process as its text alone, of which it cannot be made.
+        # By default, an exception is pickled as its text, from which it cannot be rebuilt.
         return _made_again, (type(self), self.args, dict(vars(self)))
 
 
-def _made_again(kind: type[FileError], text: tuple[Any, ...], told: Mapping[str, Any]) -> FileError:
+def _made_again(
+    kind: type[FileError], text: tuple[Any, ...], attributes: Mapping[str, Any]
+) -> FileError:
     problem = kind.__new__(kind, *text)
-    vars(problem).update(told)
+    vars(problem).update(attributes)
     return problem
 
 
 class ContentError(FileError):
-    """The file can be read, but what is in it cannot be used."""
+    """A readable file whose content cannot be used."""
 
     can_force = True
 
@@ -62,7 +64,7 @@ _REMEDIES = {
 
 
 def from_os_error(path: Path | str, error: OSError) -> FileError:
-    """The problem behind an error of the operating system."""
+    """Return the FileError for an error of the operating system."""
     problem, remedy = _REMEDIES.get(
         error.errno or 0, (error.strerror or type(error).__name__, "see whether it is accessible")
     )
@@ -72,10 +74,10 @@ def from_os_error(path: Path | str, error: OSError) -> FileError:
 def read_bytes(
     path: Path, *, pipes: bool = False, if_empty: str = "", limit: int = SIZE_LIMIT
 ) -> bytes:
-    """Content of a file that exists, is no folder, not empty, and not larger than `limit` bytes.
+    """Return the content of a regular file: not empty, and at most `limit` bytes.
 
-    With `pipes` also what a pipe brings until its writer closes it. `if_empty` is the remedy for
-    an empty one. Raises FileError.
+    With `pipes`, a pipe is read until its writer closes it. `if_empty` is the remedy for an empty
+    file. Raises FileError.
     """
     try:
         if path.is_dir():
@@ -97,7 +99,7 @@ def read_bytes(
 
 
 def read_standard_input(name: Path, *, if_empty: str = "", limit: int = SIZE_LIMIT) -> bytes:
-    """Content of standard input until its end, called `name` in messages. Raises FileError."""
+    """Return all of standard input, called `name` in messages. Raises FileError."""
     if sys.stdin is None or sys.stdin.closed:
         raise FileError(name, "it is closed", "pipe a file into the command")
     try:
@@ -121,7 +123,7 @@ def _too_large(path: Path, size: int, limit: int) -> FileError:
 
 
 def _piped(path: Path, limit: int) -> bytes:
-    """All that comes through a pipe. Waits in short steps, so that an interrupt is heard."""
+    """Return all data of a pipe; waits in short steps, so that it can be interrupted."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     parts: list[bytes] = []
     size = 0
@@ -141,7 +143,7 @@ def _piped(path: Path, limit: int) -> bytes:
 
 
 def decode(path: Path, content: bytes) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark. Raises FileError."""
+    """Return the text of a UTF-8 file, with or without a byte order mark. Raises FileError."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ContentError(path, "this is UTF-16", "save it as UTF-8")
     zero = content.find(b"\0")

@@ -1,4 +1,4 @@
-"""A profile file: a YAML list of topic files with their prompt sets, paths beside the file."""
+"""Profile files: a YAML list of topic files with their prompt sets, relative to the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOPICS = re.compile(r"^topics\s*:", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProfileTopic:
-    """A topic file of a profile, and its prompt file if one is named; `line` is from 1."""
+    """A topic file of a profile, with its prompt file if named; `line` counts from 1."""
 
     topic: Path
     prompts: Path | None
@@ -31,7 +31,7 @@ class ProfileTopic:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFile:
-    """What a profile file says. `closed` is None where it does not name a default.
+    """Content of a profile file; `closed` is None if it names no default.
 
     `prompts` is a prompt set that all topics share, by its column `topic`.
     """
@@ -44,7 +44,7 @@ class ProfileFile:
 
 
 def is_profile(path: Path) -> bool:
-    """Whether a file is a profile file and no topic file; False when it cannot be read."""
+    """Return whether a file is a profile file; False for a topic file or an unreadable file."""
     if path.suffix.lower() not in (".yaml", ".yml"):
         return False
     try:
@@ -58,9 +58,9 @@ def load_profile(path: Path) -> ProfileFile:
     document = _parse(path, decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST)))
     for key in document:
         if key not in _KEYS:
-            known = ", ".join(_KEYS)
+            allowed = ", ".join(_KEYS)
             raise FileError(
-                path, f"unknown key {str(key)[:40]!r}", f"known are {known}", _line(document, key)
+                path, f"unknown key {str(key)[:40]!r}", f"known are {allowed}", _line(document, key)
             )
     entries = document.get("topics")
     if not isinstance(entries, list) or not entries:
@@ -78,16 +78,16 @@ def load_profile(path: Path) -> ProfileFile:
         raise FileError(path, "name is no text", "put it in quotes", _line(document, "name"))
     return ProfileFile(
         path,
-        tuple(_entry(path, entries, place) for place in range(len(entries))),
+        tuple(_entry(path, entries, index) for index in range(len(entries))),
         name or "",
         None if default is None else default == "block",
         _path(path, document.get("prompts"), _line(document, "prompts")),
     )
 
 
-def _entry(path: Path, entries: Any, place: int) -> ProfileTopic:
-    entry = entries[place]
-    line = int(entries.lc.item(place)[0]) + 1
+def _entry(path: Path, entries: Any, index: int) -> ProfileTopic:
+    entry = entries[index]
+    line = int(entries.lc.item(index)[0]) + 1
     if isinstance(entry, Mapping):
         for key in entry:
             if key not in _ENTRY_KEYS:
@@ -126,7 +126,7 @@ def _parse(path: Path, text: str) -> Any:
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         line = mark.line + 1 if mark else None
         raise FileError(path, problem, "fix the YAML", line) from error
-    except Exception as error:  # the reader of YAML raises many kinds for odd tags and characters
+    except Exception as error:  # ruamel raises many kinds for odd tags and characters
         raise FileError(
             path, "this YAML holds something that cannot be read", "keep to plain texts and lists"
         ) from error

@@ -1,4 +1,4 @@
-"""Prompt files of any size, read block by block."""
+"""Prompt files of any size, read in blocks."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from guardtui.files.prompt_files import RawRows, read_prompt_bytes, read_rows, s
 from guardtui.files.table_formats import Format, detect_format, is_packed
 
 BLOCK_BYTES = 16 * 1024 * 1024
-"""Bytes of text in one block: a fraction of a second to read, some 200 MB of memory meanwhile."""
+"""Bytes of text per block: read in a fraction of a second, with some 200 MB of memory."""
 
 _START_BYTES = 8192
-"""Bytes at the start of a file that tell its format."""
+"""Bytes at the start of a file that suffice for detecting its format."""
 
 LONGEST_ROW = 64 * 1024 * 1024
-"""Bytes of a row from which on a quote must be missing."""
+"""A row longer than this number of bytes must lack a closing quote."""
 
 BLOCK_ROWS = 100_000
-"""Rows of Parquet in one block."""
+"""Rows of Parquet per block."""
 
 
 def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
-    """The rows of a prompt file in their order, some at a time; lines are those of the file.
+    """Yield the rows of a prompt file in order, block by block, with the file's line numbers.
 
-    Raises FileError when it cannot be read and `PromptSetError` for rows that cannot.
+    Raises FileError if the file cannot be read, and `PromptSetError` for unreadable rows.
     """
     with _open(path) as file:
         start = file.peek(_START_BYTES)
@@ -56,7 +56,7 @@ def prompt_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[RawRows]:
 
 
 def file_digest(path: Path) -> str:
-    """Sha256 (64 hex digits) of a file's bytes. Raises FileError."""
+    """Return the SHA-256 (64 hex digits) of a file's bytes. Raises FileError."""
     with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -75,12 +75,12 @@ def _open(path: Path) -> Iterator[BufferedReader]:
 
 
 def _whole(path: Path) -> Iterator[RawRows]:
-    """What cannot be read piece by piece."""
+    """Yield all rows at once, for formats that cannot be read in blocks."""
     yield read_rows(*read_prompt_bytes(path))
 
 
 def _packed(path: Path, file: BufferedReader, size: int) -> Iterator[RawRows]:
-    """The rows of text that gzip packed, unpacked as they are read."""
+    """Yield the rows of gzipped text, unpacked while reading."""
     try:
         with gzip.GzipFile(fileobj=file) as unpacked:
             kind = detect_format(path, unpacked.peek(_START_BYTES))
@@ -105,13 +105,13 @@ def _parquet(path: Path) -> Iterator[RawRows]:
 def _text(
     path: Path, file: IO[bytes] | gzip.GzipFile, kind: Format, size: int
 ) -> Iterator[RawRows]:
-    header, rest, line, begun = b"", b"", 0, False
-    read = split_mark(file.read(max(size, 4)))[1]
+    header, remainder, line, started = b"", b"", 0, False
+    chunk = split_mark(file.read(max(size, 4)))[1]
     while True:
-        content = rest + read
-        cut = _end_of_rows(content, kind) if read else len(content)
-        if read and (not cut or not (begun or content[:cut].strip())):
-            # Not a whole row yet, or nothing but empty lines so far.
+        content = remainder + chunk
+        cut = _end_of_rows(content, kind) if chunk else len(content)
+        if chunk and (not cut or not (started or content[:cut].strip())):
+            # Not a whole row yet, or only empty lines so far.
             if len(content) > LONGEST_ROW:
                 raise FileError(
                     path,
@@ -119,25 +119,25 @@ def _text(
                     "is a quote opened here that is never closed?",
                     line + 1,
                 )
-            rest, read = content, file.read(size)
+            remainder, chunk = content, file.read(size)
             continue
-        block, rest = content[:cut], content[cut:]
+        block, remainder = content[:cut], content[cut:]
         filled = bool(block.strip(b" \t\r\n"))
-        if not begun and not filled:
+        if not started and not filled:
             raise ContentError(path, "the file is empty", "guardtui sample prints an example")
         if filled:
             yield _rows(path, block, header, line)
-        if not begun and kind is Format.DELIMITED:
+        if not started and kind is Format.DELIMITED:
             header = _first_row(block)
-        begun = True
+        started = True
         line += block.count(b"\n")
-        if not read:
+        if not chunk:
             return
-        read = file.read(size)
+        chunk = file.read(size)
 
 
 def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
-    """Rows of a block that begins after so many lines of the file."""
+    """Return the rows of a block that begins after `line` lines of the file."""
     shift = line - header.count(b"\n")
     try:
         rows = read_rows(path, header + block)
@@ -150,28 +150,29 @@ def _rows(path: Path, block: bytes, header: bytes, line: int) -> RawRows:
     if not shift:
         return rows
     unread = [
-        replace(one, lines=tuple(number + shift for number in one.lines)) for one in rows.unread
+        replace(finding, lines=tuple(number + shift for number in finding.lines))
+        for finding in rows.unread
     ]
     return RawRows(rows.raw, (rows.lines + np.int64(shift)).astype(np.uint32), unread)
 
 
 def _end_of_rows(content: bytes, kind: Format) -> int:
-    """How many bytes hold whole rows; a line feed inside of quotes ends none."""
+    """Return how many bytes hold whole rows; a line feed inside quotes ends no row."""
     if kind is not Format.DELIMITED:
         return content.rfind(b"\n") + 1
-    place = content.rfind(b"\n")
-    inside = content.count(b'"', 0, place) % 2
-    while place >= 0 and inside:
-        before = content.rfind(b"\n", 0, place)
-        inside = (inside + content.count(b'"', before + 1, place)) % 2
-        place = before
-    return place + 1
+    end = content.rfind(b"\n")
+    inside = content.count(b'"', 0, end) % 2
+    while end >= 0 and inside:
+        before = content.rfind(b"\n", 0, end)
+        inside = (inside + content.count(b'"', before + 1, end)) % 2
+        end = before
+    return end + 1
 
 
 def _first_row(block: bytes) -> bytes:
-    """The header with its line feed."""
-    place = block.find(b"\n")
-    while place >= 0 and block.count(b'"', 0, place) % 2:
-        place = block.find(b"\n", place + 1)
-    row = block if place < 0 else block[: place + 1]
+    """Return the header with its line feed."""
+    end = block.find(b"\n")
+    while end >= 0 and block.count(b'"', 0, end) % 2:
+        end = block.find(b"\n", end + 1)
+    row = block if end < 0 else block[: end + 1]
     return row if row.endswith(b"\n") else row + b"\n"

@@ -1,4 +1,4 @@
-"""Prompt files as their bytes: rows relabelled, removed, doubled, added, the rest as it was."""
+"""Prompt files as bytes: rows are relabelled, removed, duplicated or added, the rest stays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from guardtui.files.prompt_files import Layout, RawRows, split_mark
 from guardtui.files.table_formats import Format, detect_format
 
 Rows: TypeAlias = "NDArray[np.intp]"
-"""Rows of a prompt set by their place, ascending."""
+"""Indices of rows of a prompt set, ascending."""
 
 _OPPOSITES = tuple(zip(TRUE, FALSE, strict=True))
 _OPPOSITE = {word: other for pair in _OPPOSITES for word, other in (pair, pair[::-1])}
@@ -32,7 +32,7 @@ _NEEDS_QUOTES = re.compile(r'["\r\n]|^\s|\s$')
 
 
 def column_of(raw: pl.DataFrame, name: str) -> str:
-    """The file's name of a required column; raises KeyError."""
+    """Return the file's name of a required column. Raises KeyError."""
     for column in raw.columns:
         if column.strip().lower() == name:
             return column
@@ -40,10 +40,10 @@ def column_of(raw: pl.DataFrame, name: str) -> str:
 
 
 def opposite(cell: str) -> str:
-    """A label turned round in the spelling of its cell: `TRUE` gives `FALSE`, `" yes"` `" no"`.
+    """Return the inverted label in its cell's spelling: `TRUE` gives `FALSE`, `" yes"` `" no"`.
 
-    Blanks and quotes around it stay. Small letters where upper and lower case are mixed. Raises
-    ValueError for what is no label.
+    Blanks and quotes around it are kept. Mixed case becomes lower case. Raises ValueError if the
+    cell is not a label.
     """
     match = _LABEL.fullmatch(cell)
     if match is None:
@@ -58,9 +58,9 @@ def opposite(cell: str) -> str:
 
 
 def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) -> Document:
-    """The file with this unpacked content, of which `found` was read and `prompts` made.
+    """Return the file with this unpacked content; `found` and `prompts` were read from it.
 
-    Raises FileError for a file that is only read.
+    Raises FileError for a read-only format.
     """
     kind = detect_format(path, content)
     if kind is Format.WORKBOOK:
@@ -75,7 +75,7 @@ def document_of(path: Path, content: bytes, found: RawRows, prompts: PromptSet) 
 
 
 def refusal_of(path: Path) -> FileError | None:
-    """Return why a prompt file is read but never written, or None where it can be edited."""
+    """Return why a prompt file can be read but not written; None if it can be edited."""
     try:
         with path.open("rb") as file:
             start = file.read(8192)
@@ -94,7 +94,7 @@ def _read_only(path: Path) -> FileError:
 
 
 class Document(ABC):
-    """A prompt file whose rows can be changed; each method gives the file's new content."""
+    """A prompt file whose rows can be changed; each method returns the file's new content."""
 
     def __init__(self, path: Path, content: bytes, raw: pl.DataFrame, prompts: PromptSet) -> None:
         self.path, self.content, self.raw, self.prompts = path, content, raw, prompts
@@ -102,36 +102,36 @@ class Document(ABC):
         self.intent = column_of(raw, "intent") if prompts.intent_given else None
 
     def model(self, expected: bool) -> int:
-        """The last row of this label: a new one is spelled like it."""
+        """Return the last row with this label; a new row copies its spelling."""
         return int(np.flatnonzero(self.prompts.expected == expected)[-1])
 
     @abstractmethod
     def relabelled(self, rows: Rows) -> bytes:
-        """With the label of each row turned round."""
+        """Invert the label of each row."""
 
     @abstractmethod
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        """With other values in a row, by the file's own names of columns, or its label turned."""
+        """Set values of a row, by the file's own column names; if `turned`, invert its label."""
 
     def as_read(self, name: str, text: str) -> str:
-        """The text that is read from a cell of a column once this one was written to it."""
+        """Return the text that is read back after this one was written to a cell of a column."""
         return text
 
     @abstractmethod
     def removed(self, rows: Rows) -> bytes:
-        """Without the rows."""
+        """Remove the rows."""
 
     @abstractmethod
     def duplicated(self, rows: Rows) -> bytes:
-        """With a copy of each row after it."""
+        """Insert a copy of each row after it."""
 
     @abstractmethod
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        """With one more row at the end; `others` by the file's own names of columns."""
+        """Append a row; `others` are values by the file's own column names."""
 
 
 class _Text(Document):
-    """A file with a row to a line, or to several: its bytes are cut and put together again.
+    """A file of rows in one or several lines each; its bytes are cut and joined again.
 
     `starts` and `stops` (intp [N], offsets in `body`) bound the rows without their line feeds.
     """
@@ -148,19 +148,19 @@ class _Text(Document):
         return self.mark_and_body[1]
 
     def splice(self, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
-        """The content with pieces replaced; start and stop in `body`, ascending."""
+        """Return the content with pieces replaced; start and stop in `body`, ascending."""
         mark, body = self.mark_and_body
         view = memoryview(body)
         pieces: list[bytes | memoryview] = [mark]
-        done = 0
+        copied = 0
         for start, stop, new in changes:
-            pieces += (view[done:start], new)
-            done = stop
-        pieces.append(view[done:])
+            pieces += (view[copied:start], new)
+            copied = stop
+        pieces.append(view[copied:])
         return b"".join(pieces)
 
     def line_end(self) -> bytes:
-        """What ends the last row that has an end."""
+        """Return the line end of the last row that has one."""
         body, stop = self.body, int(self.stops[-1])
         feed = stop if stop < len(body) else max(int(self.starts[-1]) - 1, 0)
         return b"\r\n" if body[max(feed - 1, 0) : feed + 1] == b"\r\n" else b"\n"
@@ -169,7 +169,7 @@ class _Text(Document):
         body = self.body
         starts, stops = self.starts[rows].tolist(), self.stops[rows].tolist()
         result = self.splice((a, b + 1, b"") for a, b in zip(starts, stops, strict=True))
-        if stops and stops[-1] == len(body):  # the file ended without a line end, and shall again
+        if stops and stops[-1] == len(body):  # keep the file without a final line end
             result = result.removesuffix(b"\n").removesuffix(b"\r")
         return result
 
@@ -184,16 +184,16 @@ class _Text(Document):
         return self.splice(changes)
 
     def behind(self, row: str) -> bytes:
-        """The content with one more row behind the last."""
+        """Return the content with one more row at the end."""
         stop, end = int(self.stops[-1]), self.line_end()
         if stop < len(self.body):
             return self.splice([(stop + 1, stop + 1, row.encode() + end)])
         return self.splice([(stop, stop, end + row.encode())])
 
     def cells(self, changes: Iterable[tuple[int, int]], turned: Callable[[str], str]) -> bytes:
-        """The content with labels turned round that stand between these offsets."""
+        """Return the content with the labels between these offsets inverted."""
         body = self.body
-        known: dict[bytes, bytes] = {}  # there are few spellings and many cells
+        known: dict[bytes, bytes] = {}  # few spellings, many cells
 
         def turn(cell: bytes) -> bytes:
             new = known.get(cell)
@@ -213,15 +213,15 @@ class _Delimited(_Text):
         self._separators, self._separator = layout.separators, layout.separator
 
     def _bounds(self, name: str, rows: Rows) -> list[tuple[int, int]]:
-        """Where the cells of a column stand in these rows."""
-        place, width = self.raw.columns.index(name), self.raw.width
+        """Return start and stop of a column's cells in these rows."""
+        index, width = self.raw.columns.index(name), self.raw.width
         starts, stops = self.starts[rows], self.stops[rows]
         first = np.searchsorted(self._separators, starts)
-        begins = starts if place == 0 else self._separators[first + place - 1] + 1
-        if place < width - 1:
-            ends = self._separators[first + place]
+        begins = starts if index == 0 else self._separators[first + index - 1] + 1
+        if index < width - 1:
+            ends = self._separators[first + index]
         else:
-            # A carriage return before the line feed is no part of the cell.
+            # A carriage return before the line feed is not part of the cell.
             data = np.frombuffer(self.body, np.uint8)
             ends = stops - ((stops > begins) & (data[stops - 1] == ord("\r")))
         return list(zip(begins.tolist(), ends.tolist(), strict=True))
@@ -259,7 +259,7 @@ class _Delimited(_Text):
 
 
 def _field(text: str, separator: str, *, always: bool = False) -> str:
-    """A field as RFC 4180 has it, in quotes where it needs them or `always`."""
+    """Return a field in the form of RFC 4180, quoted if necessary or `always`."""
     if always or separator in text or _NEEDS_QUOTES.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -269,25 +269,25 @@ _DECODER = JSONDecoder()
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
-def _past_blanks(text: str, place: int) -> int:
-    match = _BLANKS.match(text, place)
-    return match.end() if match else place
+def _past_blanks(text: str, position: int) -> int:
+    match = _BLANKS.match(text, position)
+    return match.end() if match else position
 
 
 def _members(line: str) -> dict[str, tuple[int, int]]:
-    """Where the value of each member stands in a text that holds one JSON object.
+    """Return start and stop of each member's value in the text of one JSON object.
 
-    Of several of one name the last counts, as it does for the reader. Raises ValueError.
+    Of several members with one name the last counts, as for the reader. Raises ValueError.
     """
-    found: dict[str, tuple[int, int]] = {}
-    place = line.index("{")
-    while line[place] != "}":  # a comma, or the brace that opens
-        key, place = _DECODER.raw_decode(line, _past_blanks(line, place + 1))
-        start = _past_blanks(line, _past_blanks(line, place) + 1)
+    bounds: dict[str, tuple[int, int]] = {}
+    position = line.index("{")
+    while line[position] != "}":  # at a comma or the opening brace
+        key, position = _DECODER.raw_decode(line, _past_blanks(line, position + 1))
+        start = _past_blanks(line, _past_blanks(line, position) + 1)
         _, stop = _DECODER.raw_decode(line, start)
-        found[key] = start, stop
-        place = _past_blanks(line, stop)
-    return found
+        bounds[key] = start, stop
+        position = _past_blanks(line, stop)
+    return bounds
 
 
 class _JsonLines(_Text):
@@ -296,7 +296,7 @@ class _JsonLines(_Text):
         self.starts, self.stops = self._bounds()
 
     def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where each row starts and stops in the body, intp [N]."""
+        """Return start and stop of each row in the body, intp [N]."""
         feeds = np.flatnonzero(np.frombuffer(self.body, np.uint8) == ord("\n"))
         lines = self.prompts.frame["line"].to_numpy().astype(np.intp) - 1
         starts = np.concatenate(([0], feeds + 1))[lines]
@@ -327,7 +327,7 @@ class _JsonLines(_Text):
             changes.append((start, stop, _opposite_value(line[start:stop])))
         missing = {name: text for name, text in values.items() if name not in members}
         if missing:
-            # Behind the last member, as the others are written.
+            # Append after the last member, in the style of the others.
             end = max(stop for _, stop in members.values())
             compact = line.strip() == _dump(json.loads(line), compact=True)
             new = _dump(missing, compact=compact)[1:-1]
@@ -340,7 +340,7 @@ class _JsonLines(_Text):
         return self.behind(self._new_row(prompt, expected, others))
 
     def _new_row(self, prompt: str, expected: bool, others: dict[str, str]) -> str:
-        """A row in the manner of the last one of its label."""
+        """Return a row in the style of the last one with its label."""
         line = self._line(self.model(expected))
         model: dict[str, Any] = json.loads(line)
         values: dict[str, Any] = {self.prompt: prompt, self.expected: model[self.expected]}
@@ -354,29 +354,29 @@ class _JsonLines(_Text):
 
 
 class _JsonArray(_JsonLines):
-    """An array of objects, at least two; what stands between two of them is kept."""
+    """An array of at least two objects; the text between two of them is kept."""
 
     def _bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         text = self.body.decode()
         bounds: list[tuple[int, int]] = []
-        place = text.index("[")
-        while text[place] != "]":  # a comma, or the bracket that opens
-            start = _past_blanks(text, place + 1)
+        position = text.index("[")
+        while text[position] != "]":  # at a comma or the opening bracket
+            start = _past_blanks(text, position + 1)
             _, stop = _DECODER.raw_decode(text, start)
             bounds.append((start, stop))
-            place = _past_blanks(text, stop)
+            position = _past_blanks(text, stop)
         if text.isascii():
             starts, stops = np.array(bounds, np.intp).T
             return starts, stops
         flat = np.array(bounds, np.intp).ravel()
-        # Characters of UTF-8 begin with the bytes that do not continue another one.
+        # A UTF-8 character begins at each byte that is not a continuation byte.
         data = np.frombuffer(self.body, np.uint8)
         begins = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
         starts, stops = begins[flat].reshape(-1, 2).T
         return starts, stops
 
     def _joined(self, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-        """The content with these elements; each brings the row whose separator stands before it."""
+        """Return the content with these elements, each with the row whose separator precedes it."""
         mark, body = self.mark_and_body
         parts = [mark, body[: int(self.starts[0])]]
         for number, (row, element) in enumerate(pieces):
@@ -391,20 +391,20 @@ class _JsonArray(_JsonLines):
         return self.body[int(self.starts[row]) : int(self.stops[row])]
 
     def removed(self, rows: Rows) -> bytes:
-        gone = set(rows.tolist())
+        removed = set(rows.tolist())
         return self._joined(
-            (row, self._element(row)) for row in range(len(self.starts)) if row not in gone
+            (row, self._element(row)) for row in range(len(self.starts)) if row not in removed
         )
 
     def duplicated(self, rows: Rows) -> bytes:
         counts = np.ones(len(self.starts), np.intp)
         counts[rows] = 2
-        places = np.repeat(np.arange(len(self.starts)), counts).tolist()
-        return self._joined((row, self._element(row)) for row in places)
+        rows_twice = np.repeat(np.arange(len(self.starts)), counts).tolist()
+        return self._joined((row, self._element(row)) for row in rows_twice)
 
     def behind(self, row: str) -> bytes:
         last = len(self.starts) - 1
-        pieces = [(place, self._element(place)) for place in range(last + 1)]
+        pieces = [(index, self._element(index)) for index in range(last + 1)]
         return self._joined([*pieces, (last, row.encode())])
 
 
@@ -413,12 +413,12 @@ def _dump(row: dict[str, Any], *, compact: bool) -> str:
 
 
 def _value_like(value: str, text: str) -> str:
-    """A text as JSON in the place of a value: a number or a list stays one where it reads so."""
+    """Return a text as JSON, replacing `value`: numbers and lists keep their type if possible."""
     if value != "null" and not value.startswith('"'):
         try:
-            known = json.loads(text)
-            same = json.dumps(known, allow_nan=False) == text
-            same = same and known is not None and not isinstance(known, str)
+            parsed = json.loads(text)
+            same = json.dumps(parsed, allow_nan=False) == text
+            same = same and parsed is not None and not isinstance(parsed, str)
         except (ValueError, RecursionError):
             same = False
         if same:
@@ -427,7 +427,7 @@ def _value_like(value: str, text: str) -> str:
 
 
 def _opposite_value(value: str) -> str:
-    """The opposite of a label that stands in JSON: true, 1, "yes"."""
+    """Return the inverse of a label in JSON: true, 1, "yes"."""
     try:
         return opposite(value)
     except ValueError:  # a string with escapes in it
@@ -440,11 +440,11 @@ class _Parquet(Document):
         return parse_parquet(self.path, self.content)
 
     def _written(self, frame: pl.DataFrame) -> bytes:
-        # Of the schema Polars writes its own; the rest is somebody's notes.
+        # Polars writes its own schema; the other metadata belong to the user and are kept.
         return parquet_bytes(frame, parquet_notes(self.content))
 
     def _as_stored(self, name: str, values: list[str | None]) -> pl.Series:
-        """Texts in the type of a column of the file; where it holds no text, "" is no value."""
+        """Return texts in the type of a column; "" becomes null unless the column is text."""
         kind = self.frame.schema[name]
         if kind == pl.String:
             return pl.Series(name, values, dtype=kind)
@@ -468,32 +468,32 @@ class _Parquet(Document):
     def relabelled(self, rows: Rows) -> bytes:
         column = self.frame[self.expected].cast(pl.String)
         spelled = column.gather(rows).to_list()
-        known = {word: opposite(word) for word in set(spelled)}
-        changed = self._as_stored(self.expected, [known[word] for word in spelled])
+        inverted = {word: opposite(word) for word in set(spelled)}
+        changed = self._as_stored(self.expected, [inverted[word] for word in spelled])
         old = self.frame[self.expected]
-        places = np.arange(len(old))
-        places[rows] = len(old) + np.arange(len(rows))
+        indices = np.arange(len(old))
+        indices[rows] = len(old) + np.arange(len(rows))
         both = pl.concat([old, changed])
-        return self._written(self.frame.with_columns(both.gather(places)))
+        return self._written(self.frame.with_columns(both.gather(indices)))
 
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
         frame = self.frame
         if turned:
             spelled = opposite(str(frame[self.expected].cast(pl.String)[row]))
             values = {**values, self.expected: spelled}
-        one = frame[row].with_columns(
+        changed = frame[row].with_columns(
             self._as_stored(name, [text]) for name, text in values.items()
         )
-        return self._written(pl.concat([frame[:row], one, frame[row + 1 :]]))
+        return self._written(pl.concat([frame[:row], changed, frame[row + 1 :]]))
 
     def as_read(self, name: str, text: str) -> str:
         stored = self._as_stored(name, [text]).alias(name)
         return as_text(self.path, pl.DataFrame([stored]))[name][0] or ""
 
     def removed(self, rows: Rows) -> bytes:
-        stay = np.ones(self.frame.height, bool)
-        stay[rows] = False
-        return self._written(self.frame.filter(pl.Series(stay)))
+        remaining = np.ones(self.frame.height, bool)
+        remaining[rows] = False
+        return self._written(self.frame.filter(pl.Series(remaining)))
 
     def duplicated(self, rows: Rows) -> bytes:
         counts = np.ones(self.frame.height, np.intp)

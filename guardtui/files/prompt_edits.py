@@ -1,4 +1,4 @@
-"""Edits of a prompt file: what was asked for changes, and every other byte stays as it was."""
+"""Edits of a prompt file: only the requested change is made, all other bytes stay."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NAME_SHOWN = 40  # characters of a column's name in a message
 
 @dataclass(frozen=True, eq=False)
 class EditedPrompts:
-    """What an edit did. `count` rows were touched; with 0 the file was not written.
+    """The result of an edit; `count` rows changed, with 0 the file was not written.
 
-    `prompts` are read from the file's new content `after`; `before` is the old one.
+    `prompts` are read from the file's new content `after`; `before` is the old content.
     """
 
     prompts: PromptSet
@@ -43,7 +43,7 @@ class EditedPrompts:
 
 
 class PromptsChangedError(FileError):
-    """Another program wrote the prompt file since it was read."""
+    """Another program changed the prompt file since it was read."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class PromptsChangedError(FileError):
 def edit_prompts(
     path: Path, prompts: PromptSet, edit: PromptEdit, *, backup_folder: Path | None = None
 ) -> EditedPrompts:
-    """Change a prompt file. `prompts` must be what was read from it.
+    """Edit a prompt file; `prompts` must be what was read from it.
 
-    The new content is read back before it is written; the file is replaced as a whole, after a
-    copy of it was put into `backup_folder`. What gzip packed is packed again. Raises
-    `PromptsChangedError` when the file is not what `prompts` was read from, and FileError when the
-    edit cannot be made or would leave a file that is no prompt set. The file is then as it was.
+    The new content is read back before it is written. The file is replaced atomically, after a copy
+    of it was put into `backup_folder`. A gzipped file is packed again. Raises `PromptsChangedError`
+    if the file is not the one that `prompts` was read from. Raises FileError if the edit cannot be
+    made or would not leave a valid prompt set. The file is then unchanged.
     """
     before = read_bytes(path)
     try:
@@ -88,14 +88,14 @@ def edit_prompts(
         raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"
         )
-    if read_bytes(path) != before:  # in the time that reading took
+    if read_bytes(path) != before:  # changed while it was read
         raise PromptsChangedError(path)
     write_atomically(path, after, backup_folder=backup_folder)
     return EditedPrompts(result, count, before, after)
 
 
 def _same(found: RawRows, prompts: PromptSet) -> bool:
-    """Whether the rows are those that the prompt set was made of."""
+    """Return whether the prompt set was made from these rows."""
     raw = found.raw
     try:
         ours = [column_of(raw, name) for name in _own_columns(prompts)]
@@ -105,8 +105,8 @@ def _same(found: RawRows, prompts: PromptSet) -> bool:
     if raw.height != len(prompts) or len(extra) != len(prompts.extra_columns):
         return False
     label = raw[ours[1]].fill_null("").str.strip_chars().str.to_lowercase()
-    said = raw[ours[2]] if prompts.intent_given else pl.Series([prompts.intent.value])
-    intent = said.fill_null("").str.strip_chars().str.to_lowercase()
+    given = raw[ours[2]] if prompts.intent_given else pl.Series([prompts.intent.value])
+    intent = given.fill_null("").str.strip_chars().str.to_lowercase()
     return (
         np.array_equal(found.lines, prompts.frame["line"].to_numpy())
         and raw[ours[0]].equals(prompts.prompts)
@@ -120,16 +120,16 @@ def _same(found: RawRows, prompts: PromptSet) -> bool:
 
 
 def _own_columns(prompts: PromptSet) -> tuple[str, ...]:
-    """The names, in lower case, of the file's columns that have a meaning of their own."""
+    """Return the names, in lower case, of the file's columns that have a meaning."""
     return ("prompt", "expected", "intent") if prompts.intent_given else ("prompt", "expected")
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """The new content of a file, and what must be read from it.
+    """The new content of a file, and what must be read back from it.
 
-    `texts` and `labels` are those of all rows, `others` the further columns where they are
-    written too; `count` rows are touched.
+    `texts` and `labels` are those of all rows; `others` are further columns if they are written
+    too. `count` is the number of changed rows.
     """
 
     after: bytes
@@ -139,7 +139,7 @@ class _Plan:
     others: pl.DataFrame | None = None
 
     def is_read_back(self, result: PromptSet) -> bool:
-        """Whether what was read from the new content is what was meant."""
+        """Return whether the new content was read back as intended."""
         others = self.others
         return (
             result.prompts.equals(self.texts)
@@ -149,7 +149,7 @@ class _Plan:
 
 
 def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: Document) -> _Plan:
-    """Work out an edit. Raises FileError for one that cannot be made."""
+    """Compute the new content for an edit. Raises FileError if the edit cannot be made."""
     texts, labels = prompts.prompts, prompts.expected
     if isinstance(edit, Rewrite):
         return _rewritten(path, prompts, edit, document)
@@ -174,17 +174,19 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: Documen
     if isinstance(edit, Remove):
         if len(rows) == len(prompts):
             raise FileError(path, "no prompt would be left", "nothing was written")
-        stay = np.ones(len(prompts), bool)
-        stay[rows] = False
-        return _Plan(document.removed(rows), texts.filter(pl.Series(stay)), labels[stay], len(rows))
+        remaining = np.ones(len(prompts), bool)
+        remaining[rows] = False
+        return _Plan(
+            document.removed(rows), texts.filter(pl.Series(remaining)), labels[remaining], len(rows)
+        )
     counts = np.ones(len(prompts), np.intp)
     counts[rows] = 2
-    places = np.repeat(np.arange(len(prompts)), counts)
-    return _Plan(document.duplicated(rows), texts.gather(places), labels[places], len(rows))
+    rows_twice = np.repeat(np.arange(len(prompts)), counts)
+    return _Plan(document.duplicated(rows), texts.gather(rows_twice), labels[rows_twice], len(rows))
 
 
 def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: Document) -> _Plan:
-    """Change the cells of a row that are to be others; 0 rows are touched where none is."""
+    """Replace the cells of a row that differ; the count is 0 if none does."""
     row = int(_rows_of(path, prompts, frozenset((edit.key,)))[0])
     _check(path, prompt_problem(edit.prompt, prompts, edit.key))
     _check_texts(path, edit.others)
@@ -209,8 +211,8 @@ def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: Document
 
 
 def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
-    wanted = np.fromiter(keys, np.uint64, len(keys))
-    rows = np.flatnonzero(np.isin(prompts.keys, wanted))
+    wanted_keys = np.fromiter(keys, np.uint64, len(keys))
+    rows = np.flatnonzero(np.isin(prompts.keys, wanted_keys))
     if len(rows) != len(keys):
         missing = len(keys) - len(rows)
         raise FileError(
@@ -232,7 +234,7 @@ def _check_texts(path: Path, others: dict[str, str]) -> None:
 
 
 def _extra(raw: pl.DataFrame, prompts: PromptSet) -> list[str]:
-    """The file's own names of the columns without a meaning of their own, in their order."""
+    """Return the file's own names of the columns without a special meaning, in order."""
     ours = {column_of(raw, name) for name in _own_columns(prompts)}
     return [name for name in raw.columns if name not in ours]
 
@@ -240,19 +242,19 @@ def _extra(raw: pl.DataFrame, prompts: PromptSet) -> list[str]:
 def _known_columns(
     path: Path, prompts: PromptSet, raw: pl.DataFrame, others: dict[str, str]
 ) -> dict[str, str]:
-    """Values by the file's own name of their column; an exact name goes before any other case."""
+    """Map values to the file's own column names; an exact name takes precedence over case."""
     extra = _extra(raw, prompts)
     names = {name.strip().lower(): name for name in reversed(extra)}
     names |= {name: name for name in extra}
     names |= dict(zip(prompts.extra_columns, extra, strict=True))
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in others.items():
         column = names.get(name, names.get(name.strip().lower()))
-        if column is None or column in found:
+        if column is None or column in values:
             problem = "has no column" if column is None else "has only one column"
             have = ", ".join(extra) or "none"
             raise FileError(
                 path, f"the file {problem} {name!r}", f"columns besides the three required: {have}"
             )
-        found[column] = value
-    return found
+        values[column] = value
+    return values

@@ -60,7 +60,7 @@ _SAMPLE = (
 
 
 def sample_csv() -> str:
-    """A small valid prompt set, without line breaks in cells, so that other readers take it too."""
+    """Return a small valid prompt set, without line breaks in cells, for other readers too."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["prompt", "expected", "intent", "category"])
@@ -70,14 +70,14 @@ def sample_csv() -> str:
 
 
 STANDARD_INPUT = Path("standard input")
-"""The name of what `-` stands for, in messages and reports."""
+"""Name of the path `-` in messages and reports."""
 
 
 def load_prompts(path: Path, intent: Intent | None = None) -> PromptSet:
     """Read and validate a prompt set in any `Format`; the path `-` is standard input.
 
-    `intent` is the topic's, and holds where the file has no column `intent`. Raises FileError
-    when the file cannot be read, PromptSetError for its rows, all errors together.
+    `intent` is the topic's; it applies if the file has no column `intent`. Raises FileError if the
+    file cannot be read, and PromptSetError with all errors of its rows together.
     """
     return parse_prompts(*read_prompt_bytes(path), intent)
 
@@ -90,7 +90,7 @@ def read_prompt_bytes(path: Path) -> tuple[Path, bytes]:
 
 
 def parse_prompts(path: Path, content: bytes, intent: Intent | None = None) -> PromptSet:
-    """The same from the content of a file called `path`, which is not read."""
+    """Parse a prompt set as `load_prompts`, from the content of a file called `path`."""
     rows = read_rows(path, content)
     if rows.unread:
         raise _all_errors(path, rows, intent)
@@ -100,21 +100,21 @@ def parse_prompts(path: Path, content: bytes, intent: Intent | None = None) -> P
 _MARK = b"\xef\xbb\xbf"
 _IF_EMPTY = "guardtui sample prints an example"
 _NEEDED = ("prompt", "expected")
-"""Columns that tell the delimiter of a file."""
+"""Columns for detecting the delimiter of a file."""
 
 
 def split_mark(content: bytes) -> tuple[bytes, bytes]:
-    """The byte order mark, or b"", and what follows it."""
+    """Return the byte order mark, or b"", and the content after it."""
     body = content.removeprefix(_MARK)
     return content[: len(content) - len(body)], body
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the rows of a delimited file stand, its header first; offsets behind the mark.
+    """Positions of the rows of a delimited file, header first; offsets after the byte order mark.
 
-    `starts` and `stops` (intp [R + 1]) bound each row without the line feed that ends it, but with
-    a carriage return before that; `separators` (intp) are those that stand outside of quotes.
+    `starts` and `stops` (intp [R + 1]) bound each row without its line feed, but with a carriage
+    return before that. `separators` (intp) are those outside of quotes.
     """
 
     starts: NDArray[np.intp]
@@ -125,11 +125,11 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class RawRows:
-    """A prompt file as it was read, before anything of it is checked.
+    """A prompt file as read, before any validation.
 
-    `raw` has the file's columns, all String [N], `lines` (uint32 [N]) the line of each row;
-    `unread` tells of rows that could not be read and are not in `raw`. `header` is what has the
-    names of the columns, for messages.
+    `raw` has the file's columns, all String [N], `lines` (uint32 [N]) the line of each row.
+    `unread` are the errors of rows that could not be read and are not in `raw`. `header` describes
+    the source of the column names, for messages.
     """
 
     raw: pl.DataFrame
@@ -140,10 +140,10 @@ class RawRows:
 
 
 def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> RawRows:
-    """The rows of a file called `path`, from its content. Raises FileError.
+    """Return the rows of a file called `path`, from its content. Raises FileError.
 
-    `needed` are columns, in lower case, that the header of a delimited file has with the right
-    delimiter; without any it is the usual one of the file's ending.
+    `needed` are column names in lower case. The delimiter with which the header has them all is
+    used; without any, the usual one of the file extension.
     """
     content = unpack(path, content)
     if is_inspect_log(path, content):
@@ -162,7 +162,7 @@ def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> 
 
 
 def _all_errors(path: Path, rows: RawRows, intent: Intent | None) -> PromptSetError:
-    """The errors of rows that could not be read, together with those of the rows that could."""
+    """Return the errors of unreadable rows together with those of the readable ones."""
     unread = rows.unread
     others: tuple[Finding, ...] = ()
     total = len(unread)
@@ -170,10 +170,10 @@ def _all_errors(path: Path, rows: RawRows, intent: Intent | None) -> PromptSetEr
         try:
             build_prompt_set(rows.raw, rows.lines, str(path), intent, rows.header)
         except PromptSetError as error:
-            # What is missing in the whole may stand in the rows that could not be read.
-            others = tuple(one for one in error.findings if one.lines)
+            # Drop errors of the whole file: unreadable rows may contain what is missing.
+            others = tuple(finding for finding in error.findings if finding.lines)
             total += error.total - len(error.findings) + len(others)
-    findings = sorted([*unread, *others], key=lambda one: one.lines[0])
+    findings = sorted([*unread, *others], key=lambda finding: finding.lines[0])
     return PromptSetError(str(path), findings, total)
 
 
@@ -186,7 +186,7 @@ def _json(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list
     columns: dict[str, list[str | None]] = {}
     lines: list[int] = []
     errors: list[Finding] = []
-    # Only written as an escape half a pair can stand in UTF-8.
+    # UTF-8 can contain half a surrogate pair only as an escape.
     escapes = "\\u" in text
     no_object = NO_OBJECT_IN_ARRAY if text.lstrip().startswith("[") else NO_OBJECT
     for number, row in json_rows(path, text):
@@ -205,13 +205,13 @@ def _json(path: Path, text: str) -> tuple[pl.DataFrame, NDArray[np.uint32], list
 
 
 def _returns_only(path: Path) -> FileError:
-    """Line ends as Macintoshes wrote them until 2001."""
+    """Return the error for line ends as on Macintoshes until 2001."""
     problem = "its lines end with carriage returns only"
     return FileError(path, problem, "save it with line feeds, as programs do since 2001")
 
 
 def _json_problem(row: dict[str, object], *, escapes: bool) -> str:
-    """Why a row cannot be taken as it is, or ""."""
+    """Return why a row cannot be used as it is, or ""."""
     for name, value in row.items():
         if not isinstance(value, str) and name.strip().lower() == "prompt":
             if looks_like_chat(value):
@@ -231,9 +231,9 @@ def _json_text(value: object) -> str | None:
 
 
 def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
-    """Rows as RFC 4180 has them, and which are too long or too short.
+    """Return the rows according to RFC 4180, with errors for rows of wrong length.
 
-    Structure is read off the bytes, values by polars.
+    The structure is derived from the bytes; polars reads the values.
     """
     if not content:
         raise ContentError(path, "the file is empty", _IF_EMPTY)
@@ -244,7 +244,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     body = content.rstrip(b"\r\n")
     if b"\n" not in body and b"\r" in body:
         raise _returns_only(path)
-    # A line feed ends a row when an even number of quotes stands before it.
+    # A line feed ends a row if an even number of quotes precedes it.
     ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
     starts = np.concatenate(([0], ends + 1))
     stops = np.concatenate((ends, [len(data)]))
@@ -257,7 +257,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
     fields = np.searchsorted(separators, stops) - np.searchsorted(separators, starts) + 1
     for row in np.flatnonzero(filled & (fields == 1)).tolist():
         if not content[starts[row] : stops[row]].strip():
-            filled[row] = False  # blanks only: as good as empty
+            filled[row] = False  # a row of blanks counts as empty
     if not filled.any():
         raise ContentError(path, "the file is empty", _IF_EMPTY)
     width = int(fields[filled][0])
@@ -295,14 +295,14 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
 def _check_quotes(
     path: Path, data: NDArray[np.uint8], quotes: NDArray[np.intp], separator: int
 ) -> None:
-    """A quote opens at the start of a field and closes at its end; inside it is doubled."""
+    """Raise FileError unless quotes enclose whole fields and are doubled inside."""
     if not len(quotes):
         return
     padded = np.concatenate(([_NEWLINE], data, [_NEWLINE])).astype(np.uint8)
     before, after = padded[quotes], padded[quotes + 2]
     edges = np.array([separator, _NEWLINE, _RETURN], np.uint8)
     opens = np.isin(before[::2], edges)
-    # The second of a doubled quote counts as opening again, right behind the one that closed.
+    # The second of a doubled quote counts as opening again, directly after a closing one.
     opens[1:] |= quotes[2::2] == quotes[1:-1:2][: len(quotes[2::2])] + 1
     closing = quotes[1::2]
     closes = np.isin(after[1::2], edges) | (after[1::2] == _QUOTE)
@@ -333,7 +333,7 @@ _NAMED = {",": "comma", ";": "semicolon", "\t": "tab"}
 def _ragged(
     lines: NDArray[np.intp], fields: NDArray[np.intp], width: int, separator: str
 ) -> list[Finding]:
-    """An error for each row that has not as many fields as the header."""
+    """Return an error for each row whose number of fields differs from the header."""
     return [
         Finding(
             Severity.ERROR,

@@ -29,14 +29,15 @@ def prompt_set_bytes(
     *,
     one_class: bool = False,
 ) -> bytes:
-    """The content of a new prompt set; the ending of `path`, which is not written, tells its form.
+    """Return the content of a new prompt set; the extension of `path` gives the format.
 
-    Prompts stand in it exactly as they are: a prompt that is measured must not be changed. In the
-    other columns of CSV and TSV what could act is made inert, as in reports. In JSON Lines
-    characters that do not show are escaped. With `one_class` it may be half a set, of one label.
+    `path` is not written. Prompts are written unchanged, because a measured prompt must not be
+    altered. In the other columns of CSV and TSV, active content is made inert as in reports. In
+    JSON Lines, invisible characters are escaped. With `one_class`, prompts of a single label are
+    allowed.
 
-    Raises FileError when the format cannot carry a text, and PromptSetError for all that makes
-    it no valid set: it is read back before it is given out.
+    The content is read back before it is returned. Raises FileError if the format cannot represent
+    a text, and PromptSetError if the result is not a valid prompt set.
     """
     kind = format_of(path)
     columns = _named(extra, inert=kind is Format.DELIMITED)
@@ -49,7 +50,7 @@ def prompt_set_bytes(
     try:
         read = parse_prompts(path, content).prompts.to_list()
     except PromptSetError as error:
-        if not one_class or [one.code for one in error.findings] != ["one-class"]:
+        if not one_class or [finding.code for finding in error.findings] != ["one-class"]:
             raise
         read = read_rows(path, content).raw["prompt"].to_list()
     if read != list(prompts):
@@ -58,11 +59,13 @@ def prompt_set_bytes(
 
 
 def _named(extra: Mapping[str, Sequence[str]], *, inert: bool) -> dict[str, Sequence[str]]:
-    """The other columns by names that no reader takes for another one."""
+    """Return the other columns under names that collide with no required column."""
     named: dict[str, Sequence[str]] = {}
     taken = set(REQUIRED)
-    for given, values in extra.items():
-        name = (spreadsheet_text(display_text(given)) if inert else given).strip() or "column"
+    for source_name, values in extra.items():
+        name = (
+            spreadsheet_text(display_text(source_name)) if inert else source_name
+        ).strip() or "column"
         while name.lower() in taken:
             name += " (source)"
         taken.add(name.lower())
@@ -94,16 +97,16 @@ def _json_lines(
     columns: Mapping[str, Sequence[str]],
 ) -> bytes:
     lines = []
-    for place, (prompt, label) in enumerate(zip(prompts, expected, strict=True)):
+    for index, (prompt, label) in enumerate(zip(prompts, expected, strict=True)):
         row: dict[str, object] = {"prompt": prompt, "expected": label, "intent": intent.value}
-        row.update((name, values[place]) for name, values in columns.items() if values[place])
+        row.update((name, values[index]) for name, values in columns.items() if values[index])
         text = json.dumps(row, ensure_ascii=False)
         lines.append(_NOT_ASCII.sub(_shown, text) + "\n")
     return "".join(lines).encode()
 
 
-def _shown(found: re.Match[str]) -> str:
-    sign = found[0]
+def _shown(match: re.Match[str]) -> str:
+    sign = match[0]
     hidden = hidden_characters(sign) or sign in "\x7f"
     return json.dumps(sign)[1:-1] if hidden else sign
 
@@ -123,13 +126,13 @@ def _delimited(
         return text
 
     lines = [separator.join(map(field, [*REQUIRED, *columns]))]
-    for place, (prompt, label) in enumerate(zip(prompts, expected, strict=True)):
+    for index, (prompt, label) in enumerate(zip(prompts, expected, strict=True)):
         cells = [prompt, "true" if label else "false", intent.value]
-        cells += (spreadsheet_text(display_text(values[place])) for values in columns.values())
+        cells += (spreadsheet_text(display_text(values[index])) for values in columns.values())
         lines.append(separator.join(field(cell) if cell else "" for cell in cells))
     return ("\n".join(lines) + "\n").encode()
 
 
 def starts_formula(prompts: Sequence[str]) -> int:
-    """How many prompts a spreadsheet would take for formulas."""
+    """Count the prompts that a spreadsheet would read as formulas."""
     return sum(spreadsheet_text(prompt).startswith("'") and prompt[:1] != "'" for prompt in prompts)

@@ -1,4 +1,4 @@
-"""One prompt file for several topics: its column `topic` says which topic a row labels."""
+"""A prompt file for several topics; its column `topic` names the topic that a row labels."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class SharedPrompts:
-    """The rows of the file, not checked yet; `column` is the file's name of the column `topic`.
+    """The unchecked rows of the file; `column` is the file's name of the column `topic`.
 
-    `raw` has the file's columns, all String [N]; `lines` (uint32 [N]) are those of the rows.
+    `raw` has the file's columns, all String [N]; `lines` (uint32 [N]) are the lines of the rows.
     """
 
     path: Path
@@ -35,10 +35,10 @@ class SharedPrompts:
     lines: NDArray[np.uint32]
     column: str
     names: tuple[str, ...]
-    """What stands in the column, each once, in the order of the rows."""
+    """Distinct values of the column, in row order."""
 
     def rows_of(self, names: Collection[str], intent: Intent | None) -> PromptSet:
-        """The rows that name one topic. Without a column `intent` that of the topic holds.
+        """Return the rows of one topic; `intent` applies if there is no column `intent`.
 
         Raises PromptSetError.
         """
@@ -52,7 +52,7 @@ class SharedPrompts:
             raise
 
     def line_of(self, name: str) -> int:
-        """The first line that names a topic so."""
+        """Return the first line that names this topic."""
         return int(self.lines[int((self.raw[self.column] == name).arg_max() or 0)])
 
 

@@ -1,4 +1,4 @@
-"""How a file of rows is written: its format, its delimiter, and whether gzip packed it."""
+"""Formats of table files: detection of format, delimiter and gzip compression."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _ZIP = b"PK\x03\x04"
 _WORKBOOK_PART = b"xl/"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _JSON_ROWS = re.compile(rb'\s*(?:\[\s*)?\{\s*"|\s*\[\s*\]\s*\Z')
-"""How rows in JSON begin. No header of CSV does: a quote inside a bare field is an error there."""
+"""Start of rows in JSON. No CSV header starts so: a quote inside a bare field is invalid."""
 
 SEPARATORS = (",", ";", "\t")
-"""What may stand between two fields of a delimited file."""
+"""Separators of fields that a delimited file may use."""
 
 _CHUNK = 1 << 20
 _HEADER_BYTES = 1 << 20
-"""Bytes at the start of a file in which the header is looked for."""
+"""Number of bytes at the start of a file that are searched for the header."""
 
 
 class Format(StrEnum):
-    """How a file of rows is written."""
+    """Format of a table file."""
 
     DELIMITED = "delimited"
     JSON_LINES = "json lines"
@@ -50,21 +50,21 @@ _ENDINGS = {
 }
 
 TABLE_ENDINGS = tuple(_ENDINGS)
-"""Endings of files that hold rows; each may have .gz behind it."""
+"""Extensions of table files; each may be followed by .gz."""
 
 
 def unpacked_name(path: Path) -> Path:
-    """Return the name of a file without the .gz behind it."""
+    """Return the name of a file without a trailing .gz."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def format_of(path: Path) -> Format:
-    """Return the format by a file's ending, CSV for an unknown one."""
+    """Return the format for a file extension, CSV for an unknown one."""
     return _ENDINGS.get(unpacked_name(path).suffix.lower(), Format.DELIMITED)
 
 
 def detect_format(path: Path, content: bytes) -> Format:
-    """Return the format by the unpacked content where it is certain, else by the file's ending."""
+    """Return the format by the unpacked content if that is certain, else by the extension."""
     if content.startswith(MAGIC) and content.endswith(MAGIC):
         return Format.PARQUET
     if content.startswith(_ZIP) and _WORKBOOK_PART in content:
@@ -77,15 +77,15 @@ def detect_format(path: Path, content: bytes) -> Format:
 
 
 def separator_of(path: Path) -> str:
-    """Return what a delimited file with this ending usually has between two fields."""
+    """Return the usual separator of a delimited file with this extension."""
     return "\t" if unpacked_name(path).suffix.lower() == ".tsv" else ","
 
 
 def detect_separator(path: Path, content: bytes, required: Collection[str]) -> str:
     """Return the separator with which the header has all required columns (in lower case).
 
-    The usual one goes first. When none has them, it is the one that gives the most columns, for
-    an error that names them. Only the header is looked at, never the rows.
+    The usual separator is tried first. If none has them all, it is the one with the most columns,
+    for an error that names them. Only the header is read, never the rows.
     """
     usual = separator_of(path)
     if not required:
@@ -93,7 +93,7 @@ def detect_separator(path: Path, content: bytes, required: Collection[str]) -> s
     header = _header(content)
     names = {
         separator: _fields(header, separator)
-        for separator in sorted(SEPARATORS, key=lambda one: one != usual)
+        for separator in sorted(SEPARATORS, key=lambda separator: separator != usual)
     }
     for separator, fields in names.items():
         if set(required) <= {field.strip().lower() for field in fields}:
@@ -102,7 +102,7 @@ def detect_separator(path: Path, content: bytes, required: Collection[str]) -> s
 
 
 def _header(content: bytes) -> str:
-    """Return the first line that is not blank; quoted line feeds continue it."""
+    """Return the first non-blank line; quoted line feeds continue it."""
     start = content[:_HEADER_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n")
     end = start.find(b"\n")
     while end >= 0 and start.count(b'"', 0, end) % 2:
@@ -118,10 +118,10 @@ def _fields(header: str, separator: str) -> list[str]:
 
 
 def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
-    """Return what gzip packed, or the content itself if it did not.
+    """Return the unpacked content of a gzip file, or the content itself if not gzipped.
 
-    Raises FileError for a damaged file, one that is cut off, an empty one, and one of more than
-    `limit` bytes, which is not unpacked any further.
+    Raises FileError for a damaged, truncated or empty file, and for one of more than `limit` bytes,
+    which is not unpacked any further.
     """
     if not content.startswith(_GZIP):
         return content
@@ -144,10 +144,10 @@ def unpack(path: Path, content: bytes, limit: int = SIZE_LIMIT) -> bytes:
 
 
 def pack(content: bytes) -> bytes:
-    """Return the content packed by gzip; the same content gives the same bytes."""
+    """Return the content gzipped; equal content gives equal bytes."""
     return gzip.compress(content, mtime=0)
 
 
 def is_packed(content: bytes) -> bool:
-    """Return whether gzip packed the content."""
+    """Return whether the content is gzipped."""
     return content.startswith(_GZIP)

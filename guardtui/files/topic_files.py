@@ -33,7 +33,7 @@ _KEYS = ("name", "description", "examples", "intent")
 
 
 class ChangedOnDiskError(FileError):
-    """Someone else wrote the file since it was read."""
+    """Another program changed the file since it was read."""
 
     can_force = True
 
@@ -60,7 +60,7 @@ class GoneFromDiskError(FileError):
 
 @dataclass(frozen=True, slots=True)
 class TopicFile:
-    """A topic and its file; `stamp` is the sha256 of `content`, empty for a new file."""
+    """A topic and its file; `stamp` is the SHA-256 of `content`, empty for a new file."""
 
     path: Path
     topic: Topic
@@ -69,12 +69,12 @@ class TopicFile:
     content: bytes = b""
 
     def with_topic(self, topic: Topic) -> TopicFile:
-        """The same file with another topic."""
+        """Return the same file with another topic."""
         return replace(self, topic=topic)
 
 
 def load_topic(path: Path) -> TopicFile:
-    """Read a topic file. Raises FileError naming all that is wrong with it."""
+    """Read a topic file. Raises FileError with all problems of the file."""
     content = read_bytes(path, if_empty=_KEYS_REMEDY)
     if len(content) > _LARGEST:
         raise FileError(path, "more than 1 MiB: this is no topic file", "name a topic file")
@@ -92,12 +92,13 @@ def load_topic(path: Path) -> TopicFile:
 def save_topic(
     file: TopicFile, topic: Topic, *, force: bool = False, backup_folder: Path | None = None
 ) -> TopicFile:
-    """Write a definition into its file: only what differs changes, and the old one is backed up.
+    """Write a definition to its file; unchanged parts stay, and the old file is backed up.
 
-    Without `force` raises `ChangedOnDiskError` when another program wrote the file since,
-    `GoneFromDiskError` when it is no longer there; with it a file that is gone is made anew with
-    all that stood in it.
-    Raises FileError when it cannot be written; the file is then as it was.
+    Without `force`, raises `ChangedOnDiskError` if another program changed the file, and
+    `GoneFromDiskError` if it is missing. With `force`, a missing file is created again with all its
+    previous content.
+
+    Raises FileError if the file cannot be written; it is then unchanged.
     """
     path = file.path
     document: MutableMapping[str, Any] = {}
@@ -144,7 +145,7 @@ def save_topic(
 def _changed(
     path: Path, document: MutableMapping[str, Any], old: Topic, new: Topic, before: str
 ) -> bytes | None:
-    """The file with the new definition; None when it would not read back as that."""
+    """Return the file with the new definition; None if it would not read back as that."""
     try:
         _change(document, old, new)
         data = _dump(path, document, before)
@@ -167,21 +168,21 @@ _DASH = re.compile(r"^( *)- ", re.MULTILINE)
 
 
 def _yaml(text: str = "") -> YAML:
-    """A reader and writer; with the `text` of a file, one that keeps its indent of lists."""
+    """Return a YAML reader and writer that keeps the list indent of `text`, if given."""
     yaml = YAML(typ="rt")
     if text:
         dash = _DASH.search(text)
         offset = len(dash[1]) if dash else 0
         yaml.indent(mapping=2, sequence=offset + 2, offset=offset)
     yaml.preserve_quotes = True
-    yaml.width = 4 * _LARGEST  # a text that is folded would lose blanks
+    yaml.width = 4 * _LARGEST  # a folded text would lose blanks
     yaml.allow_unicode = True
     return yaml
 
 
 def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
     try:
-        with warnings.catch_warnings(action="ignore"):  # an anchor that stands twice
+        with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
         problem = f"this is no JSON: {error.msg} (column {error.colno})"
@@ -192,11 +193,11 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
         remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, line) from error
-    except Exception as error:  # the reader of YAML raises many kinds for odd tags and comments
+    except Exception as error:  # ruamel raises many kinds for odd tags and comments
         kind = "JSON" if _is_json(path) else "YAML"
         if isinstance(error, RecursionError):
             raise FileError(path, f"this {kind} is nested too deeply", _KEYS_REMEDY) from error
-        # What the reader of characters and the makers of dates and numbers stumble over.
+        # Errors of the character reader, or of the constructors of dates and numbers.
         position = getattr(error, "position", None)
         if isinstance(position, int):
             line = text.count("\n", 0, position) + 1
@@ -214,10 +215,10 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
 
 
 def _unreadable_line(text: str) -> int | None:
-    """The line of the first plain value that looks like a date or number and is none."""
+    """Return the line of the first plain value that looks like a date or number but is invalid."""
     try:
         events = list(_yaml().parse(text))
-    except Exception:  # noqa: BLE001 - then there is no line to tell
+    except Exception:  # noqa: BLE001 - then no line is known
         return None
     for event in events:
         if isinstance(event, ScalarEvent) and event.style in (None, ""):
@@ -231,7 +232,7 @@ def _unreadable_line(text: str) -> int | None:
 
 
 def _line(document: MutableMapping[str, Any], key: str, text: str) -> int | None:
-    """The line of a key at the top of the document, whose text this is."""
+    """Return the line of a top-level key of the document with this text."""
     if key not in document:
         return None
     position = getattr(document, "lc", None)
@@ -241,51 +242,53 @@ def _line(document: MutableMapping[str, Any], key: str, text: str) -> int | None
 
 
 def _json_key_lines(text: str) -> dict[str, int]:
-    """The line of each key of a JSON object, whose text is known to be valid."""
+    """Return the line of each key of a JSON object with a valid text."""
     decoder, blanks = json.JSONDecoder(), re.compile(r"[\s:,]*")
 
-    def skip(place: int) -> int:
-        found = blanks.match(text, place)
-        return found.end() if found else place
+    def skip(position: int) -> int:
+        match = blanks.match(text, position)
+        return match.end() if match else position
 
     lines: dict[str, int] = {}
-    place = skip(text.index("{") + 1)
-    while text[place : place + 1] == '"':
-        key, end = decoder.raw_decode(text, place)
-        lines[key] = text.count("\n", 0, place) + 1
+    position = skip(text.index("{") + 1)
+    while text[position : position + 1] == '"':
+        key, end = decoder.raw_decode(text, position)
+        lines[key] = text.count("\n", 0, position) + 1
         _, end = decoder.raw_decode(text, skip(end))
-        place = skip(end)
+        position = skip(end)
     return lines
 
 
 def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tuple[Topic, bool]:
-    """The topic of a parsed file with this text, and whether it names an intent."""
+    """Return the topic of a parsed file, and whether the file contains an intent."""
     problems: list[FileError] = []
 
-    def wrong(key: str, problem: str, remedy: str) -> None:
+    def add_problem(key: str, problem: str, remedy: str) -> None:
         problems.append(FileError(path, problem, remedy, _line(document, key, text)))
 
     texts = {}
     for key in ("name", "description"):
         value = document.get(key, "")
         if value is not None and not isinstance(value, str):
-            wrong(key, f"{key} is no text but {type(value).__name__}", "put it in quotes")
+            add_problem(key, f"{key} is no text but {type(value).__name__}", "put it in quotes")
         texts[key] = str(value or "")
         if _LONE_SURROGATE.search(texts[key]):
-            wrong(key, f"{key} {_HALF}", "remove it")
+            add_problem(key, f"{key} {_HALF}", "remove it")
     examples = document.get("examples") or []
     if not isinstance(examples, list):
-        wrong("examples", "examples is no list", "write one example a line, each after a dash")
+        add_problem(
+            "examples", "examples is no list", "write one example a line, each after a dash"
+        )
         examples = []
     for number, example in enumerate(examples, start=1):
         if not isinstance(example, str):
             kind = type(example).__name__
-            wrong("examples", f"example {number} is no text but {kind}", "put it in quotes")
+            add_problem("examples", f"example {number} is no text but {kind}", "put it in quotes")
         elif _LONE_SURROGATE.search(example):
-            wrong("examples", f"example {number} {_HALF}", "remove it")
+            add_problem("examples", f"example {number} {_HALF}", "remove it")
     intent = document.get("intent")
     if intent is not None and str(intent).strip().lower() not in list(Intent):
-        wrong("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
+        add_problem("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
     if not problems and not any(key in document for key in ("name", "description", "examples")):
         remedy = "write name, description, examples and intent"
         problems.append(FileError(path, "this is no topic: it has none of its keys", remedy))
@@ -305,20 +308,20 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
 
 
 def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
-    """Put into the document what differs, and leave everything else as it stands."""
+    """Set the values of the document that differ, and leave everything else unchanged."""
     for key in ("name", "description"):
         if getattr(old, key) != getattr(new, key) or key not in document:
             document[key] = _scalar(getattr(new, key))
     if old.examples != new.examples or "examples" not in document:
-        kept = document.get("examples")
-        if isinstance(kept, CommentedSeq) and new.examples:
-            for place, text in enumerate(new.examples):
-                if place >= len(kept):
-                    kept.append(_scalar(text))
-                elif str(kept[place]) != text:
-                    kept[place] = _scalar(text)
-            while len(kept) > len(new.examples):
-                kept.pop()
+        old_examples = document.get("examples")
+        if isinstance(old_examples, CommentedSeq) and new.examples:
+            for index, text in enumerate(new.examples):
+                if index >= len(old_examples):
+                    old_examples.append(_scalar(text))
+                elif str(old_examples[index]) != text:
+                    old_examples[index] = _scalar(text)
+            while len(old_examples) > len(new.examples):
+                old_examples.pop()
         else:
             if not new.examples and hasattr(document, "ca"):
                 # A comment between the key and an empty list would part the two.
@@ -329,7 +332,7 @@ def _change(document: MutableMapping[str, Any], old: Topic, new: Topic) -> None:
 
 
 def _scalar(text: str) -> str:
-    """A text as YAML can carry it: odd characters and line breaks only survive in double quotes."""
+    """Return a text that YAML can represent: odd characters need double quotes."""
     return text if text.isprintable() else DoubleQuotedScalarString(text)
 
 

@@ -1,4 +1,4 @@
-"""On which lines of a topic file its fields stand, for findings that name a place."""
+"""Line numbers of the fields of a topic file, for findings that name a location."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FIELDS = ("name", "description", "examples", "intent")
 
 
 def field_lines(path: Path) -> dict[str, int]:
-    """Line (from 1) of `name`, `description`, `examples`, `examples.1` and so on, and `intent`.
+    """Return the lines (from 1) of `name`, `description`, `examples`, `examples.1` …, `intent`.
 
-    YAML or JSON, which is nearly all YAML too. What cannot be told is left out; no file and no
-    content raises anything, since reading the topic tells what is wrong with it.
+    The file is YAML, or JSON, which is nearly all YAML too. Unknown lines are omitted. Nothing is
+    raised, because reading the topic already reports its problems.
     """
     lines: dict[str, int] = {}
     try:
@@ -35,6 +35,6 @@ def field_lines(path: Path) -> dict[str, int]:
                 lines[f"examples.{number + 1}"] = examples.lc.item(number)[0] + 1
     except FileError:
         return {}
-    except Exception:  # noqa: BLE001 - the reader of YAML raises many kinds, and this is a help only
+    except Exception:  # noqa: BLE001 - ruamel raises many kinds, and lines are optional
         return lines
     return lines

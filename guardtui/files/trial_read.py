@@ -1,11 +1,11 @@
-"""A file read in another process first, because some damaged ones end the process that reads them.
+"""Trial reads in another process, because some damaged files crash the reading process.
 
-Polars panics on some damaged Parquet files, and on others it asks for exabytes of memory, for which
-Rust ends the process. A panic arrives here as a BaseException of a private class, after Rust has
-written it with its backtrace to file descriptor 2 from threads of its own; the other end cannot be
-caught at all, and would leave the terminal of the app in pieces. Pointing descriptor 2 elsewhere
-meanwhile would take it from every other thread and from the screen, which is drawn on it. A second
-process costs a third of a second, for Parquet and Excel files only, and makes all of that an error.
+Polars panics on some damaged Parquet files. On others it requests exabytes of memory, for which
+Rust aborts the process. A panic arrives as a BaseException of a private class, after Rust has
+written it with its backtrace to file descriptor 2 from its own threads. An abort cannot be caught
+at all, and would leave the terminal in disorder. Redirecting descriptor 2 meanwhile would affect
+every other thread and the screen, which is drawn on it. A second process costs a third of a second,
+for Parquet and Excel files only, and turns all of that into an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from threading import Lock
 
 _REMEMBERED = 64
-"""Contents known to be sound; an edit reads the same one several times."""
+"""Number of contents remembered as sound; an edit reads the same one several times."""
 
 _SCRIPT = """
 import io, sys
@@ -42,7 +42,7 @@ resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         io.BytesIO(sys.stdin.buffer.read()), engine="calamine", has_header=False,
         raise_if_empty=False, read_options={"dtypes": "string", "skip_rows": 0},
     )"""
-"""With a limit of memory: one cell in the last row and column makes a sheet of 17e9 cells."""
+"""With a memory limit: a cell in the last row and column makes a sheet of 17e9 cells."""
 PARQUET_FILE = """\
 scan = pl.scan_parquet(sys.argv[1], glob=False).select(pl.all().cast(pl.String, strict=False))
     for start in range(0, scan.select(pl.len()).collect().item(), int(sys.argv[2])):
@@ -53,10 +53,11 @@ _lock = Lock()
 
 
 def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
-    """Return whether a process that runs `read` on this content ends by itself.
+    """Return whether a process that runs `read` on this content exits normally.
 
     `read` is a Python statement over `pl`, `io` and `sys`, with the content as standard input. An
-    exception counts as survived: the caller meets it again. So does a process that cannot start.
+    exception counts as survived, because the caller will meet it again. So does a process that
+    cannot be started.
     """
     import subprocess
 
@@ -66,7 +67,7 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
             return True
     command = [sys.executable, "-P", "-c", _SCRIPT.replace("READ", read), *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter and our own statement
+        completed = subprocess.run(  # noqa: S603 - our own interpreter and our own statement
             command,
             input=content,
             stdout=subprocess.DEVNULL,
@@ -76,7 +77,7 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
         )
     except OSError:
         return True
-    if done.returncode:
+    if completed.returncode:
         return False
     if content:
         remember_sound(content)
@@ -84,7 +85,7 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
 
 
 def remember_sound(content: bytes) -> None:
-    """Spare content that was just written here the trial."""
+    """Remember content written by this process as sound, so that it needs no trial."""
     with _lock:
         _sound[hashlib.sha256(content).digest()] = None
         while len(_sound) > _REMEMBERED:

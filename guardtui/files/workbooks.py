@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx), read through Polars and the engine of the extra `excel`."""
+"""Excel workbooks (.xlsx), read by Polars with the engine of the extra `excel`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _AS_CSV = "save the sheet as CSV (UTF-8)"
 def read_workbook(path: Path, content: bytes) -> tuple[pl.DataFrame, NDArray[np.uint32]]:
     """Return the first sheet of a workbook, all columns String [N], and the row numbers.
 
-    The first row that is not empty is the header. Numbers and truth values are texts as in CSV,
-    cells with a formula their last result. Raises FileError.
+    The first row that is not empty is the header. Numbers and booleans become texts as in CSV;
+    formula cells have their last result. Raises FileError.
     """
     if find_spec("fastexcel") is None:
         raise FileError(
@@ -69,7 +69,7 @@ def _below_header(path: Path, sheet: pl.DataFrame) -> tuple[pl.DataFrame, NDArra
 
 
 def _check_size(path: Path, content: bytes) -> None:
-    """Raise FileError for what is no zip archive, or unpacks to more than is allowed."""
+    """Raise FileError if the content is not a zip archive, or unpacks to more than allowed."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(member.file_size for member in archive.infolist())
