@@ -1,4 +1,4 @@
-"""The undo journal: what was applied elsewhere, and the way back of each change, newest last."""
+"""The undo journal: changes applied to remote profiles, and how to revert each."""
 
 from __future__ import annotations
 
@@ -18,33 +18,36 @@ WAYS_KEPT = 50
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One way back, as the JSON object that the scanner understands. `id` is unique in the file."""
+    """One journal entry: the data to revert a change, as the scanner's JSON object.
+
+    `id` is unique in the file.
+    """
 
     id: int
     way: dict[str, Any]
 
 
 class AppliedLog:
-    """Ways back from what was applied to one place, in a table of the session's file.
+    """Journal of changes applied to one profile, in a table of the session's file.
 
-    `place` names the profile (`AirsConnection.key`). A command and the app share the journal, at
-    the same time too: an entry is changed and removed by its id. Raises StoreError.
+    `place` identifies the profile (`AirsConnection.key`). Commands and the app share the journal,
+    also concurrently: entries are changed and removed by id. Raises StoreError.
     """
 
     def __init__(self, store: SessionStore, place: str) -> None:
         self._store, self._place = store, place
 
     def entries(self) -> list[JournalEntry]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         with self._store.connection() as database:
             return self._read(database)
 
     def ways(self) -> list[dict[str, Any]]:
-        """All ways back, oldest first."""
+        """Return the revert data of all entries, oldest first."""
         return [entry.way for entry in self.entries()]
 
     def push(self, way: dict[str, Any]) -> int:
-        """Add the way back from what was just applied; returns the id of its entry.
+        """Add the revert data of a change that was just applied; returns the id of its entry.
 
         The oldest entries beyond `WAYS_KEPT` are removed.
         """
@@ -57,7 +60,7 @@ class AppliedLog:
         return int(added.lastrowid or 0)
 
     def replace(self, entry_id: int, way: dict[str, Any]) -> None:
-        """Put another way back into an entry, also into one that was dropped meanwhile."""
+        """Replace the revert data of an entry, even if the entry was dropped meanwhile."""
         with self._store.transaction() as database:
             self._replace(database, entry_id, way)
 
@@ -66,10 +69,10 @@ class AppliedLog:
         entry_ids: Collection[int],
         amend: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
-        """Remove entries whose ways back were taken, in one transaction.
+        """Remove entries whose changes were reverted, in one transaction.
 
-        `amend` gives the way back of the entry before them, which is the next to be taken; it must
-        not use the store.
+        `amend` maps the revert data of the preceding entry, which is the next to be reverted. It
+        must not use the store.
         """
         with self._store.transaction() as database:
             self._remove(database, entry_ids)
@@ -104,10 +107,10 @@ class AppliedLog:
 
 
 class ChangeJournal:
-    """The journal entry of one change that is being made: a `Journal` of `scanners.airs`.
+    """Journal entry of one change in progress: a `Journal` of `scanners.airs`.
 
-    Called with the way back before each request that needs one, and with None when nothing was
-    changed after all.
+    It is called with the revert data before each request that needs it, and with None if nothing
+    was changed after all.
     """
 
     def __init__(self, log: AppliedLog) -> None:
@@ -116,7 +119,7 @@ class ChangeJournal:
 
     @property
     def kept(self) -> bool:
-        """Whether there is a way back, so that something may have been changed."""
+        """Whether there is an entry, so that something may have been changed."""
         return self._entry_id is not None
 
     def __call__(self, way: BaseModel | None) -> None:

@@ -1,4 +1,4 @@
-"""Several topics of one profile over all their prompts: each distinct text scanned once."""
+"""Audit of several topics over all their prompts; each distinct text is scanned once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from guardtui.scanners.base import Progress, Report, Scanner
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A topic and its labelled prompts; without prompts it is measured on those of the others.
+    """A topic and its labelled prompts; without prompts it is measured on all others.
 
-    `given` is false for a topic that was only found in the profile.
+    `given` is False for a topic that was not named but read from the profile.
     """
 
     topic: Topic
@@ -31,9 +31,9 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """The distinct prompts of all sets, and where each set's rows stand among them.
+    """The distinct prompts of all sets, and the positions of each set's rows among them.
 
-    `prompts` has no labels that mean anything; `rows` are intp [k] for each source, or None.
+    The labels of `prompts` are meaningless. `rows` has an intp [k] or None for each source.
     """
 
     prompts: PromptSet
@@ -41,14 +41,14 @@ class Together:
 
     @property
     def texts(self) -> list[str]:
-        """The texts, N of them."""
+        """The N texts."""
         texts: list[str] = self.prompts.prompts.to_list()
         return texts
 
 
 def put_together(sources: Sequence[Source]) -> Together:
-    """All prompts of the sources, each distinct text once, in the order in which they come."""
-    places: dict[str, int] = {}
+    """Return all prompts of the sources, each distinct text once, in order."""
+    positions: dict[str, int] = {}
     rows: list[NDArray[np.intp] | None] = []
     for source in sources:
         if source.prompts is None:
@@ -56,9 +56,11 @@ def put_together(sources: Sequence[Source]) -> Together:
             continue
         texts = source.prompts.prompts.to_list()
         rows.append(
-            np.fromiter((places.setdefault(one, len(places)) for one in texts), np.intp, len(texts))
+            np.fromiter(
+                (positions.setdefault(text, len(positions)) for text in texts), np.intp, len(texts)
+            )
         )
-    texts = list(places)
+    texts = list(positions)
     frame = pl.DataFrame(
         {
             "key": pl.Series(prompt_keys(texts), dtype=pl.UInt64),
@@ -73,31 +75,31 @@ def put_together(sources: Sequence[Source]) -> Together:
 def members_of(
     sources: Sequence[Source], together: Together, matches: Sequence[NDArray[np.int8]]
 ) -> tuple[Member, ...]:
-    """The topics with their labels and with what they match (int8 [N] each)."""
+    """Return the topics with their labels and matches (int8 [N] each)."""
     count = len(together.prompts)
-    found = []
+    members = []
     for source, rows, answers in zip(sources, together.rows, matches, strict=True):
         labels = np.full(count, Label.UNLABELLED, np.int8)
         lines = np.zeros(count, np.int32)
         repeats, file = 0, ""
         if source.prompts is not None and rows is not None:
             labels, repeats = labels_over(rows, source.prompts.expected, count)
-            # The first line of a text that stands there more than once.
+            # Reversed, so that a repeated text gets its first line.
             lines[rows[::-1]] = source.prompts.frame["line"].to_numpy()[::-1]
             file = source.prompts.source
-        found.append(Member(source.topic, labels, answers, lines, file, repeats, source.given))
-    return tuple(found)
+        members.append(Member(source.topic, labels, answers, lines, file, repeats, source.given))
+    return tuple(members)
 
 
 @dataclass
 class Auditor:
-    """Scans topic after topic with a live scanner; `progress` is the newest, to be polled."""
+    """Scans topic after topic with a live scanner; `progress` is the latest, for polling."""
 
     scanner: Scanner
     progress: Progress | None = field(default=None, init=False)
 
     async def audit(self, sources: Sequence[Source], together: Together, *, closed: bool) -> Audit:
-        """Evaluate all topics on all prompts. Raises `ScannerError`."""
+        """Scan all topics on all prompts. Raises `ScannerError`."""
         matches: list[NDArray[np.int8]] = []
         reasons: dict[int, str] = {}
         notes: dict[int, str] = {}
@@ -117,13 +119,13 @@ class Auditor:
         return made(together, members, stopped, closed=closed, errors=reasons, notes=notes)
 
     def _telling(self, number: int, count: int, prompts: int) -> Report:
-        def tell(progress: Progress) -> None:
+        def store(progress: Progress) -> None:
             phase = f"topic {number} of {count}: {progress.phase}"
             self.progress = replace(progress, phase=phase)
 
-        # A scan by the embedded engine tells of prompts only, which it embeds for the first topic.
-        tell(Progress("scanning", 0, prompts))
-        return tell
+        # A scan by the embedded engine reports only the embedding of prompts, for the first topic.
+        store(Progress("scanning", 0, prompts))
+        return store
 
 
 def made(
@@ -135,10 +137,10 @@ def made(
     errors: Mapping[int, str],
     notes: Mapping[int, str],
 ) -> Audit:
-    """The audit; every row without a verdict of the profile (int8 [N]) says why."""
+    """Return the audit; each row without a verdict of the profile (int8 [N]) has an error."""
     missing = np.flatnonzero(~is_answered(stopped)).tolist()
-    told = {
+    explained = {
         row: errors.get(row, "not asked" if stopped[row] == Triggered.NOT_ASKED else "no verdict")
         for row in missing
     }
-    return Audit(together.texts, members, closed, stopped, told, dict(notes))
+    return Audit(together.texts, members, closed, stopped, explained, dict(notes))

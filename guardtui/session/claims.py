@@ -1,4 +1,4 @@
-"""Whose draft is whose: a lock that ends with its process, however the process ends."""
+"""Ownership of drafts, by a lock that ends with its process, however the process ends."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if sys.platform != "win32":
 
 
 class Claim:
-    """A name that belongs to this object for as long as it is held, by a lock on a file.
+    """A name owned by this object until it is released, by a lock on a file.
 
-    The operating system frees the lock when the process ends, also by kill -9.
+    The operating system frees the lock when the process ends, even after kill -9.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Claim a new name in `folder`; raises OSError when no file can be made there."""
+        """Claim a new name in `folder`. Raises OSError if no file can be created there."""
         self.name = secrets.token_hex(8)
         self._path = _path(folder, self.name)
-        # A file object, because its end closes it, and so frees the lock.
+        # A file object, because deleting it closes the file and frees the lock.
         self._file = self._path.open("xb")
         _lock(self._file.fileno())
 
     def release(self) -> None:
-        """Give the name up; once."""
+        """Release the name. Must be called once."""
         with contextlib.suppress(OSError):
             self._path.unlink()
         self._file.close()
 
 
 def is_held(folder: Path, name: str) -> bool:
-    """Whether a living process holds this name."""
+    """Return whether a running process holds this name."""
     try:
         handle = os.open(_path(folder, name), os.O_RDWR)
     except OSError:
@@ -46,7 +46,7 @@ def is_held(folder: Path, name: str) -> bool:
 
 
 def forget(folder: Path, name: str) -> None:
-    """Remove what a dead holder left behind."""
+    """Remove the file that a dead process left behind."""
     with contextlib.suppress(OSError):
         _path(folder, name).unlink()
 
@@ -57,7 +57,7 @@ def _path(folder: Path, name: str) -> Path:
 
 def _lock(handle: int) -> bool:
     if sys.platform == "win32":
-        # No such lock there: another's draft is then offered too, which copies it, no more.
+        # No such lock here: drafts of other processes are offered too, which only copies them.
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Other topics of the profile: their files beside a session's, and a scanner that heeds them."""
+"""Companion topics: further topics of the same profile, and a scanner that includes them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.base import Report, Scanner
 
 SETTING = "companions"
-"""Key of their paths among a session's settings."""
+"""Key of the companions' paths in a session's settings."""
 
 AT_MOST = 20
-"""Topics that one profile can hold, with the one under test."""
+"""Maximum number of topics in a profile, including the one under test."""
 
 _NAME_CHARACTERS = 60
 
@@ -34,9 +34,9 @@ _Signature = tuple[int, int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """One topic file as it was when it was read: its topic, or the problem it has.
+    """A topic file as read: its topic, or its problem.
 
-    `path` is as kept: relative to the folder of the session's topic file where that is possible.
+    `path` is as stored: relative to the folder of the session's topic file if possible.
     """
 
     path: str
@@ -48,34 +48,34 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class Companions:
-    """The files of all companions of one topic file, as they were when they were read."""
+    """The companion files of one topic file, as read."""
 
     topic_path: Path
     files: tuple[Companion, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths as they are kept, those with a problem among them."""
-        return tuple(one.path for one in self.files)
+        """Paths as stored, including files with a problem."""
+        return tuple(file.path for file in self.files)
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """The topics of all files that can be used, in their order."""
-        return tuple(one.topic for one in self.files if one.topic is not None)
+        """Topics of all usable files, in order."""
+        return tuple(file.topic for file in self.files if file.topic is not None)
 
     @property
     def problems(self) -> tuple[FileError, ...]:
-        """What is wrong with the others."""
-        return tuple(one.problem for one in self.files if one.problem is not None)
+        """Problems of the unusable files."""
+        return tuple(file.problem for file in self.files if file.problem is not None)
 
     @property
     def changed(self) -> bool:
-        """Whether a file is another than when it was read; cheap, to be asked often."""
-        return any(_signature(one.location) != one.signature for one in self.files)
+        """Whether any file changed since it was read; cheap, for polling."""
+        return any(_signature(file.location) != file.signature for file in self.files)
 
 
 def kept_path(topic_path: Path, path: Path) -> str:
-    """How a path is kept: relative to the topic file's folder, so that both can move together."""
+    """Return a path as stored: relative to the topic file's folder, so both can move together."""
     folder, target = topic_path.absolute().parent, path.absolute()
     try:
         return Path(os.path.relpath(target, folder)).as_posix()
@@ -84,10 +84,10 @@ def kept_path(topic_path: Path, path: Path) -> str:
 
 
 def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = None) -> Companions:
-    """Read the files; what cannot be used has a problem and no topic, and nothing is raised.
+    """Read the files; an unusable file has a problem and no topic, and nothing is raised.
 
     `paths` are relative to the topic file's folder, or absolute. A file without an intent takes
-    that of `own`, the topic under test; none may have its name, or be its file.
+    that of `own`, the topic under test. No file may have its name, or be the same file.
     """
     files: list[Companion] = []
     folder, taken = topic_path.parent, [own.name] if own is not None else []
@@ -111,15 +111,15 @@ def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = 
 
 
 def read_paths(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths that a session's settings hold; those that are no texts are left out."""
-    found = settings.get(SETTING)
-    if not isinstance(found, list):
+    """Return the paths in a session's settings; invalid ones are skipped."""
+    paths = settings.get(SETTING)
+    if not isinstance(paths, list):
         return ()
-    return tuple(one for one in found if isinstance(one, str) and one)
+    return tuple(path for path in paths if isinstance(path, str) and path)
 
 
 def write_paths(paths: Sequence[str]) -> dict[str, Any]:
-    """The paths as a part of a session's settings."""
+    """Return the paths as a part of a session's settings."""
     return {SETTING: list(paths)}
 
 
@@ -140,7 +140,7 @@ def _require_other(
 
 
 def _identity(path: Path) -> object:
-    """Equal for two names of one file."""
+    """Return an identity that is equal for two names of one file."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -157,10 +157,11 @@ def _signature(path: Path) -> _Signature:
 
 
 class WithCompanions:
-    """A live scanner whose verdicts are those of a profile that holds further topics.
+    """A live scanner that measures a topic together with further topics of its profile.
 
-    These are scanned once for a prompt set, by the scanner within, and their verdicts kept: while
-    the definition is edited, only this one is scanned. Scores are those of the definition.
+    The further topics are scanned once per prompt set by the inner scanner, and their verdicts are
+    cached: while the definition is edited, only that is scanned. Scores are those of the
+    definition.
     """
 
     def __init__(self, inner: Scanner, companions: Sequence[Topic] = ()) -> None:
@@ -170,7 +171,7 @@ class WithCompanions:
         self._kept_for: tuple[ScannerSettings, NDArray[np.uint64]] | None = None
 
     def use(self, companions: Sequence[Topic]) -> None:
-        """Measure the topic together with these from the next scan on."""
+        """Set the companions for the next scan."""
         self.companions = tuple(companions)
 
     @property
@@ -182,10 +183,11 @@ class WithCompanions:
         inner = self.inner.settings
         if not self.companions:
             return inner
-        # In the order of names: another order is no other profile.
+        # Sorted by name: the order does not make another profile.
         names = sorted(
-            f"{display_start(one.name, _NAME_CHARACTERS)} ({one.intent}, {one.fingerprint[:8]})"
-            for one in self.companions
+            f"{display_start(companion.name, _NAME_CHARACTERS)} "
+            f"({companion.intent}, {companion.fingerprint[:8]})"
+            for companion in self.companions
         )
         return ScannerSettings(
             inner.name,
@@ -197,16 +199,16 @@ class WithCompanions:
 
     async def scan(self, topic: Topic, prompts: PromptSet, report: Report) -> Verdicts:
         companions = self.companions
-        known = await self._verdicts(companions, prompts, report)
+        others = await self._verdicts(companions, prompts, report)
         own = await self.inner.scan(topic, prompts, report)
-        return combine(topic, own, known)
+        return combine(topic, own, others)
 
     async def _verdicts(
         self, companions: Sequence[Topic], prompts: PromptSet, report: Report
     ) -> list[tuple[Topic, Verdicts]]:
         if not companions:
             return []
-        # The definition is scanned last, so that the scanner within stays at it.
+        # The definition is scanned last, so that the inner scanner ends with it.
         settings, kept_for = self.inner.settings, self._kept_for
         if (
             kept_for is None
@@ -214,13 +216,20 @@ class WithCompanions:
             or not np.array_equal(kept_for[1], prompts.keys)
         ):
             self._kept, self._kept_for = [], (settings, prompts.keys)
-        kept = self._kept
-        kept[:] = [(topic, verdicts) for topic, verdicts in kept if topic in companions]
-        found = []
+        cached = self._kept
+        cached[:] = [(topic, verdicts) for topic, verdicts in cached if topic in companions]
+        verdicts_of_all = []
         for topic in companions:
-            verdicts = next((one for known, one in kept if known == topic), None)
+            verdicts = next(
+                (
+                    cached_verdicts
+                    for cached_topic, cached_verdicts in cached
+                    if cached_topic == topic
+                ),
+                None,
+            )
             if verdicts is None:
                 verdicts = await self.inner.scan(topic, prompts, report)
-                kept.append((topic, verdicts))
-            found.append((topic, verdicts))
-        return found
+                cached.append((topic, verdicts))
+            verdicts_of_all.append((topic, verdicts))
+        return verdicts_of_all

@@ -1,4 +1,4 @@
-"""Labels in doubt that the author confirmed as right, in a table of the session's file."""
+"""Doubtful labels that the author confirmed, in a table of the session's file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from guardtui.session.store import SessionStore
 def read_confirmed(store: SessionStore) -> frozenset[int]:
     """Return the keys of the prompts (`PromptSet.keys`, uint64) whose label was confirmed.
 
-    Unreadable rows are left out. Raises StoreError.
+    Unreadable rows are skipped. Raises StoreError.
     """
     with store.connection() as database:
         rows = database.execute(
@@ -25,11 +25,11 @@ def read_confirmed(store: SessionStore) -> frozenset[int]:
 
 
 def confirm_labels(store: SessionStore, keys: Collection[int], *, right: bool = True) -> None:
-    """Mark the labels of these prompts as confirmed, or as open again; others stay as they are.
+    """Mark the labels of these prompts as confirmed, or as open again.
 
     One transaction. Raises StoreError.
     """
-    # As text: SQLite has no unsigned integers of 64 bits.
+    # As text: SQLite has no unsigned 64-bit integers.
     rows = [(store.session_id, str(key)) for key in keys]
     with store.transaction() as database:
         database.executemany(

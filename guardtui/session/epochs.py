@@ -1,4 +1,4 @@
-"""Repeated scans: several answers for a prompt made one by a reducer, and how much they differ."""
+"""Repeated scans: a reducer turns several answers per prompt into one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NO_VALUE = "the reducer makes no verdict of the epochs"
 
 @dataclass(frozen=True)
 class Epochs:
-    """How often each prompt is asked, and what makes one verdict of the answers.
+    """Number of requests per prompt, and the reducer that turns the answers into one.
 
-    `name` is the reducer as the author wrote it (`mode`, `mean`, `at_least_2`, …).
+    `name` is the reducer as written by the author (`mode`, `mean`, `at_least_2`, …).
     """
 
     count: int
@@ -30,7 +30,7 @@ class Epochs:
 
     @classmethod
     def parse(cls, count: int, reducer: str = "mode") -> Epochs:
-        """From what the author wrote. Raises ExpressionError, and ValueError for the count."""
+        """Parse the author's input. Raises ExpressionError, and ValueError for the count."""
         from guardtui.scorer import parse_reducer
 
         name = reducer.strip()
@@ -39,20 +39,20 @@ class Epochs:
         return cls(count, name, parse_reducer(name))
 
     def combine(self, epochs: Sequence[Verdicts]) -> Verdicts:
-        """One set of verdicts from those of the epochs, which are of the same N prompts.
+        """Reduce the verdicts of several epochs on the same N prompts to one set.
 
-        An answer is 1 for triggered and 0 for not; a row counts the epochs that answered. What the
-        reducer gives is triggered above ½ and not below; at ½, or without a value, there is no
-        verdict. `repeats` keeps all answers, `score` is the share that triggered where the scanner
-        has no score of its own.
+        An answer counts 1 if triggered and 0 if not; only epochs with an answer count. A reduced
+        value above ½ is triggered, below ½ not triggered; at ½, or without a value, there is no
+        verdict. `repeats` holds all answers. `score` is the share of triggered answers unless the
+        scanner has scores.
         """
         if len(epochs) == 1 and self.count == 1:
             return epochs[0]
-        answers = np.stack([one.triggered for one in epochs])
+        answers = np.stack([verdicts.triggered for verdicts in epochs])
         triggered = self._reduced(answers)
         last = epochs[-1]
-        known = is_answered(answers)
-        count = known.sum(axis=0)
+        answered = is_answered(answers)
+        count = answered.sum(axis=0)
         with np.errstate(invalid="ignore"):
             share = ((answers == Triggered.YES).sum(axis=0) / count).astype(np.float32)
         score = np.where(np.isnan(epochs[0].score), share, epochs[0].score)
@@ -63,17 +63,19 @@ class Epochs:
                 yes = int((answers[:, row] == Triggered.YES).sum())
                 errors[row] = f"{EVEN if 2 * yes == count[row] else NO_VALUE} ({yes}/{count[row]})"
             else:
-                newest = next((one for one in reversed(epochs) if one.errors.get(row)), None)
+                newest = next(
+                    (verdicts for verdicts in reversed(epochs) if verdicts.errors.get(row)), None
+                )
                 if newest is not None:
                     errors[row] = newest.errors[row]
                     beyond_budget |= newest.beyond_budget & {row}
         notes = _first(epochs, triggered, "notes")
-        differing = (known & (answers != triggered)).any(axis=0)
+        differing = (answered & (answers != triggered)).any(axis=0)
         for row in np.flatnonzero(differing & is_answered(triggered)).tolist():
             yes = int((answers[:, row] == Triggered.YES).sum())
-            told = f"triggered in {yes} of {count[row]} epochs"
-            notes[row] = "; ".join(filter(None, (told, notes.get(row, ""))))
-        used = [one.used for one in epochs if one.used is not None]
+            summary = f"triggered in {yes} of {count[row]} epochs"
+            notes[row] = "; ".join(filter(None, (summary, notes.get(row, ""))))
+        used = [verdicts.used for verdicts in epochs if verdicts.used is not None]
         return Verdicts(
             triggered=triggered,
             score=score,
@@ -88,15 +90,15 @@ class Epochs:
         )
 
     def _reduced(self, answers: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Answers int8 [K, N] reduced to int8 [N]; each pattern of answers is reduced once."""
-        patterns, place = np.unique(answers, axis=1, return_inverse=True)
+        """Reduce answers int8 [K, N] to int8 [N]; each distinct pattern is reduced once."""
+        patterns, inverse = np.unique(answers, axis=1, return_inverse=True)
         reduced = [self._reduce(column) for column in patterns.T.tolist()]
-        return np.array(reduced, np.int8)[np.ravel(place)]
+        return np.array(reduced, np.int8)[np.ravel(inverse)]
 
     def _reduce(self, answers: Sequence[int]) -> int:
         given = [answer for answer in answers if answer >= Triggered.NO]
         if not given:
-            return max(answers)  # one epoch that asked in vain is enough for NO_VERDICT
+            return max(answers)  # NO_VERDICT if any epoch requested it, else NOT_ASKED
         value = self.reducer([Score(value=float(answer)) for answer in given]).value
         if is_unscored(value):
             return int(Triggered.NO_VERDICT)
@@ -107,11 +109,11 @@ class Epochs:
 
 
 def _first(epochs: Sequence[Verdicts], triggered: NDArray[np.int8], name: str) -> dict[int, Any]:
-    """What the first epoch told of a row that answered as was decided (int8 [N])."""
-    told: dict[int, Any] = {}
-    for one in epochs:
-        agrees = one.triggered == triggered
-        for row, value in getattr(one, name).items():
+    """Return the texts of the first epoch whose answer is the final one (int8 [N]), by row."""
+    texts: dict[int, Any] = {}
+    for verdicts in epochs:
+        agrees = verdicts.triggered == triggered
+        for row, value in getattr(verdicts, name).items():
             if agrees[row]:
-                told.setdefault(row, value)
-    return told
+                texts.setdefault(row, value)
+    return texts

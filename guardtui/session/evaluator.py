@@ -1,4 +1,4 @@
-"""Prompt set × scanner → evaluation, as a service: progress to be polled, the newest run wins."""
+"""Evaluation service for a prompt set and a scanner; the latest run wins, progress is polled."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
 """Chooses rows by an evaluation."""
 
 NextRows: TypeAlias = "Callable[[Evaluation], Awaitable[NDArray[np.intp]]]"
-"""Chooses the rows of the next round by the evaluation so far; none end the run."""
+"""Chooses the rows of the next round by the evaluation so far; no rows end the run."""
 
 
 class Evaluator:
     """Runs evaluations of one scanner, one at a time.
 
-    A new run cancels the one before it, which then raises `asyncio.CancelledError` to its caller
-    and leaves nothing behind but cached work. `progress` always holds the newest snapshot, a
-    frozen value written in one assignment, to be read as often as a screen likes.
+    A new run cancels the previous one, which raises `asyncio.CancelledError` to its caller and
+    leaves only cached work behind. `progress` always holds the latest snapshot, an immutable value
+    set in one assignment, which a screen may read at any time.
     """
 
     def __init__(self, scanner: Scanner) -> None:
@@ -40,13 +40,13 @@ class Evaluator:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is under way."""
+        """Whether a run is in progress."""
         return self._running is not None and not self._running.done()
 
     async def evaluate(
         self, topic: Topic, prompts: PromptSet, report: Report | None = None
     ) -> Evaluation:
-        """Evaluate the topic; raises `ScannerError`, or `CancelledError` when a newer run began."""
+        """Evaluate the topic. Raises `ScannerError`, or `CancelledError` if a newer run started."""
         return await self._newest(self._run(topic, prompts, report))
 
     async def _newest(self, run: Coroutine[Any, Any, Evaluation]) -> Evaluation:
@@ -64,12 +64,12 @@ class Evaluator:
                 self.progress = None
 
     def cancel(self) -> None:
-        """Stop the run under way, if any."""
+        """Cancel the current run, if any."""
         if self._running is not None:
             self._running.cancel()
 
     async def close(self) -> None:
-        """Stop and wait until nothing runs any more."""
+        """Cancel the current run and wait until it has ended."""
         running = self._running
         if running is not None:
             running.cancel()
@@ -92,14 +92,14 @@ class Evaluator:
         while True:
             settings = self.scanner.settings
             verdicts = await self.scanner.scan(topic, prompts, store)
-            # A threshold moved meanwhile: verdicts must be recorded with what they were made with.
+            # If the threshold changed meanwhile, scan again: verdicts must match their settings.
             if self.scanner.settings == settings:
                 break
         return _evaluation(topic, prompts, settings, verdicts)
 
 
 class RemoteEvaluator(Evaluator):
-    """Runs evaluations of a scanner that is asked, never run by itself."""
+    """Runs evaluations of a remote scanner."""
 
     def __init__(self, scanner: RemoteScanner) -> None:
         super().__init__(scanner)
@@ -112,7 +112,7 @@ class RemoteEvaluator(Evaluator):
         self.held = False
 
     def hold(self, held: bool) -> None:
-        """Send nothing more for now, or go on."""
+        """Pause or resume sending requests."""
         self.held = held
         self._remote.hold(held)
 
@@ -127,14 +127,14 @@ class RemoteEvaluator(Evaluator):
         epochs: Epochs | None = None,
         repeated: Choose | None = None,
     ) -> Evaluation:
-        """Evaluate these rows (intp [k], all without), in this order.
+        """Evaluate these rows (intp [k]; None: all), in this order.
 
-        With `epochs` each is asked so often, and one verdict made of the answers; `repeated` then
-        says which rows are asked again after the first epoch (intp), all without.
+        With `epochs`, each row is requested several times, and the answers are reduced to one
+        verdict. `repeated` then chooses the rows (intp) of the epochs after the first; None: all.
 
-        `onto` is an earlier evaluation of the same definition on the same prompts, whose verdicts
-        stay where no newer one is asked for. Raises as `evaluate`, and ValueError when `onto` is
-        of other prompts.
+        `onto` is an earlier evaluation of the same definition on the same prompts; its verdicts are
+        kept for rows that are not requested. Raises as `evaluate`, and ValueError if `onto` is for
+        other prompts.
         """
         self._begin(topic, prompts, onto, epochs)
         return await self._newest(self._run_rows(topic, prompts, rows, onto, report, repeated))
@@ -148,9 +148,9 @@ class RemoteEvaluator(Evaluator):
         *,
         epochs: Epochs | None = None,
     ) -> Evaluation:
-        """Evaluate rows in rounds: `next_rows` chooses each by what came of those before.
+        """Evaluate rows in rounds; `next_rows` chooses the rows of each by the results so far.
 
-        `onto` and `epochs` are as of `evaluate_rows`, and so is what it raises.
+        `onto` and `epochs` are as in `evaluate_rows`, and so are the errors raised.
         """
         self._begin(topic, prompts, onto, epochs)
         return await self._newest(self._run_rounds(topic, prompts, next_rows, onto))
@@ -165,18 +165,18 @@ class RemoteEvaluator(Evaluator):
 
     @property
     def asked(self) -> tuple[Topic, PromptSet] | None:
-        """What was asked for last."""
+        """Topic and prompts of the latest run."""
         return None if self._asked is None else self._asked[:2]
 
     def so_far(self) -> Evaluation | None:
-        """The evaluation as far as it is, or was when the run was stopped; None before that."""
-        progress, asked = self._latest, self._asked
+        """Return the evaluation so far, also of a cancelled run; None before the first results."""
+        progress, run = self._latest, self._asked
         epochs = list(self._finished)
         if progress is not None and progress.partial is not None:
             epochs.append(progress.partial())
-        if not epochs or asked is None:
+        if not epochs or run is None:
             return self._earlier
-        topic, prompts, onto = asked
+        topic, prompts, onto = run
         return _joined(topic, prompts, self._settings, self._combined(epochs), onto)
 
     @property
@@ -190,7 +190,7 @@ class RemoteEvaluator(Evaluator):
         self, topic: Topic, prompts: PromptSet, next_rows: NextRows, onto: Evaluation | None
     ) -> Evaluation:
         nothing = VerdictColumns(len(prompts)).verdicts()
-        known = onto or _evaluation(topic, prompts, self._settings, nothing)
+        current = onto or _evaluation(topic, prompts, self._settings, nothing)
         finished = Progress("scanning", 0, 0)
 
         def add(progress: Progress) -> None:
@@ -203,12 +203,12 @@ class RemoteEvaluator(Evaluator):
                 known=finished.known + progress.known,
             )
 
-        while len(rows := await next_rows(known)):
-            self._asked, self._latest, self._finished = (topic, prompts, known), None, []
-            known = await self._run_rows(topic, prompts, rows, known, add, None)
-            self._earlier = known
+        while len(rows := await next_rows(current)):
+            self._asked, self._latest, self._finished = (topic, prompts, current), None, []
+            current = await self._run_rows(topic, prompts, rows, current, add, None)
+            self._earlier = current
             finished = self.progress or finished
-        return known
+        return current
 
     async def _run_rows(
         self,
@@ -219,21 +219,21 @@ class RemoteEvaluator(Evaluator):
         report: Report | None,
         repeated: Choose | None,
     ) -> Evaluation:
-        def keep(progress: Progress) -> None:
+        def store_latest(progress: Progress) -> None:
             self._latest = progress
             if report is not None:
                 report(progress)
 
-        store = self._storing(keep)
+        store = self._storing(store_latest)
         settings = self._settings
         count = 1 if self._epochs is None else self._epochs.count
         for epoch in range(1, count + 1):
 
-            def tell(progress: Progress, epoch: int = epoch) -> None:
+            def report_epoch(progress: Progress, epoch: int = epoch) -> None:
                 phase = f"epoch {epoch} of {count}: {progress.phase}"
                 store(progress if count == 1 else replace(progress, phase=phase))
 
-            verdicts = await self._remote.scan(topic, prompts, tell, rows=rows, epoch=epoch)
+            verdicts = await self._remote.scan(topic, prompts, report_epoch, rows=rows, epoch=epoch)
             self._finished.append(verdicts)
             self._latest = None
             if epoch == 1 and count > 1 and repeated is not None:
@@ -244,7 +244,7 @@ class RemoteEvaluator(Evaluator):
 
 
 def with_epochs(settings: ScannerSettings, epochs: Epochs | None) -> ScannerSettings:
-    """Return the settings of a scanner that asks in epochs, which compare with no others."""
+    """Return the settings of a scanner with epochs, which compare with no others."""
     if epochs is None:
         return settings
     identity = f"{settings.identity}, {epochs.count} epochs by {epochs.name}"

@@ -1,4 +1,4 @@
-"""Grading models as a run of scores needs them: asked once for a prompt, and no longer if dead."""
+"""Grading models of a score run: each prompt is requested once, and dead models are disabled."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from guardtui.scorer.state import HasCompletion, Message, Output
 from guardtui.session.score_cache import AnswerCache, answer_key
 
 GRADER = "grader"
-"""The role of the models that grade unless a scorer names another one."""
+"""Role of the grading models, unless a scorer names another one."""
 
 GIVE_UP_AFTER = 10
-"""Failures of a model in a row, without an answer in between, after which it is not asked again."""
+"""Consecutive failures of a model after which it gets no more requests."""
 
 
 class GraderError(GuardtuiError):
@@ -23,18 +23,18 @@ class GraderError(GuardtuiError):
 
 
 class ScoreError(GuardtuiError):
-    """A scorer or metric cannot be used on these rows at all; the message names it and a remedy."""
+    """A scorer or metric cannot be used on these rows; the message names it and the remedy."""
 
 
 class NotAskedError(GraderError):
-    """A model was not asked, since it had failed too often."""
+    """A model got no request because it had failed too often."""
 
 
 class KeptGrader:
-    """A model whose answers are kept; what is known, or being asked, is not asked again.
+    """A model with cached answers; cached and pending prompts are not requested again.
 
-    With `fresh` known answers are not looked up; those that come are kept all the same. Raises
-    GraderError from `generate` for every failure of the model.
+    With `fresh`, cached answers are ignored, but new ones are still stored. `generate` raises
+    GraderError for every failure of the model.
     """
 
     def __init__(
@@ -51,29 +51,29 @@ class KeptGrader:
         self._renewed: set[bytes] = set()
 
     async def generate(self, input: str | Sequence[Message]) -> HasCompletion:  # noqa: A002
-        """The answer to a prompt, known or new."""
+        """Return the answer to a prompt, cached or new."""
         if not isinstance(input, str):
             return Output(await self._ask(input))
         key = answer_key(self.name, input)
         if self._cache is not None and (not self._fresh or key in self._renewed):
-            known = self._cache.find(key)
-            if known is not None:
+            cached = self._cache.find(key)
+            if cached is not None:
                 self.found += 1
-                return Output(known)
-        coming = self._coming.get(key)
-        if coming is None:
-            coming = self._coming[key] = asyncio.create_task(self._new(key, input))
-            coming.add_done_callback(_heard)
-            return Output(await asyncio.shield(coming))
-        answer = await asyncio.shield(coming)
+                return Output(cached)
+        pending = self._coming.get(key)
+        if pending is None:
+            pending = self._coming[key] = asyncio.create_task(self._new(key, input))
+            pending.add_done_callback(_heard)
+            return Output(await asyncio.shield(pending))
+        answer = await asyncio.shield(pending)
         self.found += 1
         return Output(answer)
 
     async def _new(self, key: bytes, prompt: str) -> str:
-        """Ask, in a task of its own.
+        """Request an answer, in a task of its own.
 
-        When another model of a panel fails, who waits for this one is cancelled, but what it will
-        answer is kept.
+        If another model of a panel fails, the waiting caller is cancelled, but this answer is still
+        cached.
         """
         try:
             answer = await self._ask(prompt)
@@ -85,16 +85,16 @@ class KeptGrader:
             del self._coming[key]
 
     async def settle(self) -> None:
-        """Wait for what is being asked now, also for what nobody waits for any more."""
+        """Wait for all pending requests, even if no caller waits for them any more."""
         if self._coming:
             await asyncio.wait(list(self._coming.values()))
 
     async def close(self) -> None:
-        """Break off what is still being asked, and close the connections."""
-        broken_off = list(self._coming.values())
-        for one in broken_off:
-            one.cancel()
-        await asyncio.gather(*broken_off, return_exceptions=True)
+        """Cancel all pending requests, and close the connections."""
+        pending = list(self._coming.values())
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
         close = getattr(self.model, "aclose", None)
         if close is not None:
             await close()
@@ -118,13 +118,13 @@ class KeptGrader:
 
 
 def _heard(task: asyncio.Task[str]) -> None:
-    """That nobody waits for a failure any more is no fault of its own."""
+    """Retrieve the exception, so that asyncio does not warn if no caller waits for it."""
     if not task.cancelled():
         task.exception()
 
 
 class Graders:
-    """The models of a run by their names, each made once."""
+    """The models of a run by name, each created once."""
 
     def __init__(
         self,
@@ -133,9 +133,10 @@ class Graders:
         *,
         fresh: bool = False,
     ) -> None:
-        """`make` gives the full name of a model and the model, or raises ValueError.
+        """Store the arguments.
 
-        `cache` is called when the first model is made.
+        `make` returns the full name of a model and the model, or raises ValueError. `cache` is
+        called when the first model is created.
         """
         self._make = make
         self._cache = cache
@@ -144,7 +145,7 @@ class Graders:
         self.known: dict[str, KeptGrader] = {}
 
     def get(self, name: str) -> KeptGrader:
-        """The model of a name. Raises ScoreError for a name that is none."""
+        """Return the model of a name. Raises ScoreError for an invalid name."""
         if name not in self._named:
             try:
                 full, model = self._make(name)
@@ -160,41 +161,42 @@ class Graders:
     def used(
         self, models: Sequence[str], roles: Mapping[str, Sequence[str]] | None = None
     ) -> Iterator[None]:
-        """Within this, scorers find the models that grade and those that play other roles.
+        """Provide the grading models and those of other roles to scorers within this context.
 
-        Several of a role are a panel; the first of `models` grades for scorers without a role. A
-        role that nobody plays is a NoModelError. Raises ScoreError for a name that is none.
+        Several models of a role are a panel; the first of `models` grades for scorers without a
+        role. Using a role without a model raises NoModelError. Raises ScoreError for an invalid
+        name.
         """
         named = {GRADER: models, **(roles or {})}
         bound = {role: [self.get(name) for name in names] for role, names in named.items() if names}
         with use_models(
             self.get(models[0]) if models else None,
-            roles={role: found if len(found) > 1 else found[0] for role, found in bound.items()},
+            roles={role: panel if len(panel) > 1 else panel[0] for role, panel in bound.items()},
             resolve=self.get,
             roles_required=True,
         ):
             yield
 
     def names_of(self, roles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """The full names of the models of each role."""
+        """Return the full names of the models of each role."""
         return {role: [self.get(name).name for name in names] for role, names in roles.items()}
 
     async def settle(self) -> None:
-        """Wait for what is being asked now, also for what nobody waits for any more: it is kept."""
-        for one in self.known.values():
-            await one.settle()
+        """Wait for all pending requests, whose answers are cached."""
+        for grader in self.known.values():
+            await grader.settle()
 
     async def close(self) -> None:
-        """Break off what is still being asked, and close the connections."""
-        for one in self.known.values():
-            await one.close()
+        """Cancel all pending requests, and close the connections."""
+        for grader in self.known.values():
+            await grader.close()
 
     @property
     def asked(self) -> int:
-        """Prompts that were sent."""
-        return sum(one.asked for one in self.known.values())
+        """Number of prompts that were sent."""
+        return sum(grader.asked for grader in self.known.values())
 
     @property
     def found(self) -> int:
-        """Prompts whose answer was known, or was being asked for."""
-        return sum(one.found for one in self.known.values())
+        """Number of prompts whose answer was cached or already pending."""
+        return sum(grader.found for grader in self.known.values())

@@ -1,4 +1,4 @@
-"""The history of a session: recorded and imported iterations, and which each came from."""
+"""The history of a session: recorded and imported iterations, and where each branched off."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.session.session import Decision, Iteration
 
 IMPORTED = "imported"
-"""What stands for the scanner of an imported entry."""
+"""Shown as the scanner of an imported entry."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
-    """An iteration that another tool logged: rates and definition, no verdicts.
+    """An iteration logged by another tool: rates and definition, no verdicts.
 
-    Rates are from 0 to 1; the format writes an undefined one as 0. Name and intent are not in it.
+    Rates are from 0 to 1; the format writes an undefined rate as 0. It contains neither name nor
+    intent.
     """
 
     number: int
@@ -37,10 +38,10 @@ class ImportedRow:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One line of the history. `iteration` is None for an imported one, which has no verdicts.
+    """One line of the history; `iteration` is None for an imported entry, which has no verdicts.
 
-    `came_from` is the entry that this one was edited from, `branched` whether that is another one
-    than the entry just before, `changes` what was changed against it, in words.
+    `came_from` is the entry that this one was edited from. `branched` says whether that is not the
+    preceding entry. `changes` describe the edit.
     """
 
     name: str
@@ -58,11 +59,11 @@ class Entry:
 
     @property
     def what_changed(self) -> str:
-        """The change by its words, inert, with where it branched off."""
+        """The changed words, made inert, with the entry it branched off from."""
         if self.came_from is None:
             return "first"
-        told = ", ".join(edit_names(self.came_from.topic, self.topic)) or "unchanged"
-        return f"from {self.came_from.name}: {told}" if self.branched else told
+        changes = ", ".join(edit_names(self.came_from.topic, self.topic)) or "unchanged"
+        return f"from {self.came_from.name}: {changes}" if self.branched else changes
 
 
 def history(
@@ -70,7 +71,7 @@ def history(
 ) -> list[Entry]:
     """Return all entries, oldest first, imported ones before all others.
 
-    `topic` gives the imported definitions the name and intent that their format does not have.
+    `topic` provides name and intent of imported definitions, which their format lacks.
     """
     return [
         *_with_origins([_imported(row, topic) for row in imported]),
@@ -79,22 +80,22 @@ def history(
 
 
 def recorded_history(iterations: Sequence[Iteration]) -> list[Entry]:
-    """Return the recorded entries, oldest first. Imported ones change nothing in them."""
+    """Return the recorded entries, oldest first; imported ones do not affect them."""
     return _with_origins([_recorded(iteration) for iteration in iterations])
 
 
 def _with_origins(entries: Sequence[Entry]) -> list[Entry]:
-    """Set the entry each was edited from: the earlier one whose definition is nearest.
+    """Set the origin of each entry: the earlier entry with the most similar definition.
 
-    Which definition was in the editor before is not recorded, and after a discard or a restore it
-    is not the one of the entry just before.
+    The definition that was in the editor before is not recorded. After a discard or a restore it is
+    not that of the preceding entry.
     """
     words = [_bag(entry.topic) for entry in entries]
     complete: list[Entry] = []
     for index, entry in enumerate(entries):
         if index:
             origin = min(
-                range(index - 1, -1, -1),  # of equally near ones the latest
+                range(index - 1, -1, -1),  # the latest of equally similar ones
                 key=lambda other: _distance(entries, words, other, index),
             )
             entry = replace(
@@ -138,9 +139,9 @@ def _recorded(iteration: Iteration) -> Entry:
 
 
 def _bag(topic: Topic) -> frozenset[tuple[str, str, int]]:
-    """Words of a definition, with their part and how often it was there before in that part.
+    """Return the words of a definition, with their part and occurrence number in that part.
 
-    The order of the examples counts as none.
+    The order of the examples does not matter.
     """
     parts = [("name", topic.name), ("description", topic.description), ("intent", topic.intent)]
     parts += [("example", example) for example in topic.examples]
@@ -154,9 +155,12 @@ def _bag(topic: Topic) -> frozenset[tuple[str, str, int]]:
 
 
 def _distance(
-    entries: Sequence[Entry], words: Sequence[frozenset[tuple[str, str, int]]], one: int, other: int
+    entries: Sequence[Entry],
+    words: Sequence[frozenset[tuple[str, str, int]]],
+    first: int,
+    second: int,
 ) -> int:
-    """Words that only one of the two definitions has; 1 more where these differ in order only."""
-    if entries[one].topic == entries[other].topic:
+    """Count words that only one of two definitions has, plus 1 unless the topics are equal."""
+    if entries[first].topic == entries[second].topic:
         return 0
-    return 1 + len(words[one] ^ words[other])
+    return 1 + len(words[first] ^ words[second])

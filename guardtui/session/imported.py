@@ -13,7 +13,7 @@ _COLUMNS = "number, coverage, tpr, tnr, f1, decision, description, examples, fil
 
 
 def read_imported(store: SessionStore) -> tuple[ImportedRow, ...]:
-    """Return all imported iterations, in the order of the import; unreadable rows are left out.
+    """Return all imported iterations, in import order; unreadable rows are skipped.
 
     Raises StoreError.
     """
@@ -22,10 +22,10 @@ def read_imported(store: SessionStore) -> tuple[ImportedRow, ...]:
             f"SELECT {_COLUMNS} FROM imported_iteration WHERE session = ? ORDER BY id",  # noqa: S608
             (store.session_id,),
         ).fetchall()
-    found = []
+    imported = []
     for number, coverage, tpr, tnr, f1, decision, description, examples, file in rows:
         try:
-            found.append(
+            imported.append(
                 ImportedRow(
                     int(number),
                     float(coverage),
@@ -40,7 +40,7 @@ def read_imported(store: SessionStore) -> tuple[ImportedRow, ...]:
             )
         except (TypeError, ValueError):
             continue
-    return tuple(found)
+    return tuple(imported)
 
 
 def add_imported(store: SessionStore, rows: Sequence[ImportedRow]) -> None:
@@ -75,5 +75,5 @@ def add_imported(store: SessionStore, rows: Sequence[ImportedRow]) -> None:
 
 
 def _text(value: str) -> str:
-    """Text that SQLite takes: the name of a file need not be UTF-8."""
+    """Return text that SQLite accepts; the name of a file need not be UTF-8."""
     return value.encode("utf-8", "replace").decode()

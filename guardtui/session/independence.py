@@ -1,4 +1,4 @@
-"""Which scanners are independent of each other, and the newest answer of each for every prompt."""
+"""Independence of scanners, and the latest answer of each independent one for every prompt."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.session.session import Iteration
 
 ENGINE = "the embedded engine"
-"""Name of the one scanner that all encoders and thresholds of the embedded engine are together."""
+"""Name of the single scanner that stands for all encoders and thresholds of the engine."""
 
 SANDBOX = "airs on this machine"
-"""How the identity of a service on this machine begins: the sandbox judges with the engine."""
+"""Start of the identity of a service on this machine: the sandbox uses the engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The newest answers of one independent scanner, int8 [N] in the order of the prompts."""
+    """The latest answers of one independent scanner, int8 [N] in prompt order."""
 
     name: str
     answers: NDArray[np.int8]
@@ -38,33 +38,35 @@ def newest_answers(
     iterations: Sequence[Iteration],
     engine: Evaluation | None = None,
 ) -> tuple[Answers, ...]:
-    """Find the newest answer of each independent scanner that has one, sorted by their names.
+    """Return the latest answer of each independent scanner that has one, sorted by name.
 
-    Answers on this definition go before those on others, and `engine`, an evaluation of it that was
-    not recorded, before all. Answers are turned where the intent was the other one; a prompt that
-    only another topic of the profile stopped is no answer.
+    Answers on this definition precede those on others, and `engine`, an unrecorded evaluation of
+    it, precedes all. Answers for the other intent are inverted. A prompt that only another topic of
+    the profile stopped has no answer.
     """
-    recorded = [one.evaluation for one in reversed(iterations)]
+    recorded = [iteration.evaluation for iteration in reversed(iterations)]
     ordered = [] if engine is None else [engine]
-    ordered += [one for one in recorded if one.topic == topic]
-    ordered += [one for one in recorded if one.topic != topic]
-    names = independent_names([one.settings for one in ordered])
-    found: dict[str, NDArray[np.int8]] = {}
+    ordered += [evaluation for evaluation in recorded if evaluation.topic == topic]
+    ordered += [evaluation for evaluation in recorded if evaluation.topic != topic]
+    names = independent_names([evaluation.settings for evaluation in ordered])
+    by_name: dict[str, NDArray[np.int8]] = {}
     for name, evaluation in zip(names, ordered, strict=True):
-        known = found.get(name)
-        if known is not None and is_answered(known).all():
+        earlier = by_name.get(name)
+        if earlier is not None and is_answered(earlier).all():
             continue
         answers = _answers(evaluation, topic, prompts)
-        found[name] = answers if known is None else np.where(is_answered(known), known, answers)
+        by_name[name] = (
+            answers if earlier is None else np.where(is_answered(earlier), earlier, answers)
+        )
     return tuple(
         Answers(name, answers)
-        for name, answers in sorted(found.items())
+        for name, answers in sorted(by_name.items())
         if is_answered(answers).any()
     )
 
 
 def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArray[np.int8]:
-    """What was answered on these prompts, by the intent of now, int8 [N]."""
+    """Return the answers of an evaluation on these prompts, for the current intent, int8 [N]."""
     verdicts = evaluation.verdicts
     answers = answers_for(evaluation, prompts.keys)
     if verdicts.stopped_by:
@@ -78,24 +80,24 @@ def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArra
 
 
 def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
-    """Name the independent scanner that each of these settings belongs to.
+    """Return the name of the independent scanner for each of these settings.
 
     The embedded engine is one, whatever its encoder and threshold, and with it the sandbox, which
     judges with the engine. AIRS is one, whatever the profile. Judges are one as soon as they share
     a model; the models of a panel are one, since their single votes are not recorded. Decision
     models are told apart by their names.
     """
-    told = list(settings)
+    all_settings = list(settings)
     groups: list[set[str]] = []
-    for models in map(_models, told):
+    for models in map(_models, all_settings):
         if models:
             sharing = [group for group in groups if group & models]
             groups = [group for group in groups if not group & models]
             groups.append(models.union(*sharing))
     named = {model: f"judge {', '.join(sorted(group))}" for group in groups for model in group}
     names = []
-    for one in told:
-        if one.name == "local" or one.identity.startswith(SANDBOX):
+    for scanner in all_settings:
+        if scanner.name == "local" or scanner.identity.startswith(SANDBOX):
             names.append(ENGINE)
         elif one.name == "judge":
             names.append(named[min(_models(one))])
@@ -103,12 +105,15 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
             name = one.identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
             names.append(f"decision model {name}")
         else:
-            names.append(remote_name(one.name))
+            names.append(remote_name(scanner.name))
     return names
 
 
 def _models(settings: ScannerSettings) -> set[str]:
-    """The models of a judge, by its identity (`judge, MODEL, MODEL, template …`); else none."""
+    """Return the models of a judge from its identity (`judge, MODEL, MODEL, template …`).
+
+    Empty for other scanners.
+    """
     if settings.name != "judge":
         return set()
     models, template, _ = settings.identity.removeprefix("judge, ").partition(", template ")

@@ -10,7 +10,7 @@ _ID = 8
 
 
 def read_templates(store: SessionStore) -> dict[str, str]:
-    """Return the texts of all templates that were used, by their ids. Raises StoreError."""
+    """Return the texts of all used templates by id. Raises StoreError."""
     with store.connection() as database:
         rows = database.execute(
             "SELECT id, text FROM judge_template WHERE session = ?", (store.session_id,)
@@ -28,7 +28,7 @@ def template_of(store: SessionStore, settings: ScannerSettings) -> str:
 
 
 def keep_template(store: SessionStore, template_id: str, text: str) -> None:
-    """Keep the text of a template, unless it is kept already. Raises StoreError."""
+    """Store the text of a template, unless it is stored already. Raises StoreError."""
     with store.transaction() as database:
         database.execute(
             "INSERT OR IGNORE INTO judge_template(session, id, text) VALUES (?, ?, ?)",

@@ -1,4 +1,4 @@
-"""A SQLite file of things that were paid for once: safe against kill -9, and never in the way."""
+"""A SQLite cache of paid results: survives kill -9, and its failures are harmless."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 class KeptFile(ABC):
-    """One SQLite file in the cache folder (WAL: several processes may use it at once).
+    """A SQLite file in the cache folder (WAL: several processes may use it concurrently).
 
-    Every statement is a transaction of its own, so that any end of the process keeps what was
-    written; a power failure may lose the last moments. Every failure of the file (damaged, full
-    disk, read-only folder) makes it forget, never fail: `works` is False then. A damaged file is
-    begun anew. Belongs to one thread.
+    Every statement is its own transaction, so whatever way the process ends, written data stays; a
+    power failure may lose the last moments. Any failure of the file (damaged, full disk, read-only
+    folder) disables the cache instead of raising; `works` is then False. A damaged file is replaced
+    by a new one. An object belongs to one thread.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,15 +36,15 @@ class KeptFile(ABC):
 
     @abstractmethod
     def _prepare(self, database: sqlite3.Connection) -> None:
-        """Make the tables where they are missing, and drop what is too much."""
+        """Create missing tables, and drop what exceeds the limits."""
 
     @property
     def works(self) -> bool:
-        """Whether things are kept; False when the file cannot be used."""
+        """Whether results are stored; False if the file cannot be used."""
         return self._database is not None
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         if self._database is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._database.close()

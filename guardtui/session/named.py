@@ -1,4 +1,4 @@
-"""An evaluation by the word that names it: a report, a session's iteration, JSON of `airs`."""
+"""Evaluations by name: a report, an iteration of a session, or JSON of `airs`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 
 SIGN = "@"
-"""Stands between a topic file and which of its iterations is meant.
+"""Separates a topic file from the iteration that is meant.
 
-No shell gives it a meaning inside of a word, and unlike ":" and "#" neither does Windows or zsh.
+No shell treats it specially inside a word, and unlike ":" and "#" neither does Windows or zsh.
 """
 
 CHOICES = ("best", "last", "kept", "pinned")
-"""What may stand there besides the number of an iteration."""
+"""Allowed after the sign, besides the number of an iteration."""
 
 _SESSION_ENDINGS = (".yaml", ".yml")
 _REMEDY = (
     "name a JSON report, the JSON of 'airs runtime topics eval', or a topic file with a session:\n"
-    f"  TOPIC.yaml, TOPIC.yaml{SIGN}3, {', '.join(f'TOPIC.yaml{SIGN}{one}' for one in CHOICES)}"
+    f"  TOPIC.yaml, TOPIC.yaml{SIGN}3, "
+    f"{', '.join(f'TOPIC.yaml{SIGN}{choice}' for choice in CHOICES)}"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """An evaluation that was recorded. `name` says where it is from, in a few words.
+    """A recorded evaluation; `name` says in a few words where it is from.
 
-    `prompts` are the texts as far as they are known: of a session, those of its prompt file as it
-    is now. `number` is that of an iteration. `notes` say in a sentence each what is missing.
+    `prompts` are the texts if known; for a session, those of its current prompt file. `number` is
+    that of an iteration. `notes` are sentences on what is missing.
     """
 
     name: str
@@ -64,10 +65,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Mistakes:
-    """What the eval JSON of the `airs` CLI tells: counts, and the prompts that went wrong.
+    """Content of the eval JSON of the `airs` CLI: counts, and the wrongly judged prompts.
 
-    The definition, the scanner, the prompts that went right and those without a verdict are not in
-    it.
+    It contains neither the definition, the scanner, the correctly judged prompts, nor those without
+    a verdict.
     """
 
     name: str
@@ -81,10 +82,10 @@ class Mistakes:
 
 
 def find_evaluation(word: str) -> Named | Mistakes:
-    """What a word names: FILE.json, TOPIC.yaml (its best kept iteration), TOPIC.yaml@N or @last.
+    """Return the evaluation named by FILE.json, TOPIC.yaml, TOPIC.yaml@N or TOPIC.yaml@last.
 
-    A word that is the name of a file is that file, with any sign in it. JSON is told apart by its
-    content. Raises `RecordedError` and `StoreError`.
+    TOPIC.yaml means its best kept iteration. The name of an existing file always means that file.
+    Kinds of JSON are distinguished by content. Raises `RecordedError` and `StoreError`.
     """
     path = Path(word)
     if not _exists(path):
@@ -119,48 +120,50 @@ def find_evaluation(word: str) -> Named | Mistakes:
 
 
 def find_baseline(word: str, topic: Path) -> Named:
-    """The evaluation to compare with: `last` (kept), `best`, `pinned`, a number, or as above.
+    """Return the baseline named by `last` (kept), `best`, `pinned`, a number, or a file.
 
-    The first four are of the session of `topic`. Raises `RecordedError` and `StoreError`.
+    The first four refer to the session of `topic`; for files see `find_evaluation`. Raises
+    `RecordedError` and `StoreError`.
     """
     if is_of_session(word):
         return of_session(topic, "kept" if word == "last" else word, texts=False)
-    found = find_evaluation(word)
-    if isinstance(found, Mistakes):
+    evaluation = find_evaluation(word)
+    if isinstance(evaluation, Mistakes):
         raise RecordedError(
-            f"{found.name}: lists only the prompts that went wrong, so it cannot be a baseline\n"
+            f"{evaluation.name}: lists only the prompts that went wrong, "
+            "so it cannot be a baseline\n"
             "  look at both with 'guardtui compare', or give a JSON report of guardtui"
         )
-    return found
+    return evaluation
 
 
 def is_of_session(word: str) -> bool:
-    """Whether a baseline's word names an iteration of the topic's own session, and no file."""
+    """Return whether a baseline names an iteration of the topic's own session, not a file."""
     return word in ("last", "best", "pinned") or _is_number(word)
 
 
 def read_files(word: str) -> tuple[Path, ...]:
-    """The files that finding this word's evaluation reads, which no output may go to."""
+    """Return the files read for this name, which no output may overwrite."""
     path = Path(word)
     name, sign, _ = word.rpartition(SIGN)
     return (path, Path(name)) if sign and name else (path,)
 
 
 def of_session(topic: Path, which: str, *, texts: bool = True) -> Named:
-    """An iteration of a topic file's session: a number, or one of `CHOICES`.
+    """Return an iteration of a topic file's session: a number, or one of `CHOICES`.
 
-    `kept` is the iteration kept last. With `texts` the session's prompt file is read for the texts
-    of the prompts. Raises `RecordedError` and `StoreError`.
+    `kept` is the latest kept iteration. With `texts`, the session's prompt file is read for the
+    texts of the prompts. Raises `RecordedError` and `StoreError`.
     """
     if which not in CHOICES and not _is_number(which):
         raise RecordedError(
             f"{topic}: {which!r:.40} names no iteration\n"
             f"  write {SIGN}N with a number, or {SIGN}{f', {SIGN}'.join(CHOICES)}"
         )
-    there = _in_session(topic)
-    if not there and not _exists(topic):
+    in_session = _in_session(topic)
+    if not in_session and not _exists(topic):
         raise RecordedError(f"{topic}: there is no such file\n  {_REMEDY}")
-    store = SessionStore(topic, reading=True) if there else None
+    store = SessionStore(topic, reading=True) if in_session else None
     iterations = store.iterations() if store else []
     pinned = store.pinned() if store else None
     chosen = _chosen(iterations, pinned, which)
@@ -176,7 +179,7 @@ def _is_number(word: str) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; a name that can be none names nothing."""
+    """Return whether the file exists; False for an invalid name."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -184,7 +187,7 @@ def _exists(path: Path) -> bool:
 
 
 def _in_session(topic: Path) -> bool:
-    """Whether the topic file has iterations; looking leaves no trace of one that has none."""
+    """Return whether the topic file has iterations, without creating files if it has none."""
     try:
         return has_session(topic) and topic.name in recorded_topics(topic.parent)
     except (OSError, ValueError):
@@ -200,10 +203,10 @@ def _chosen(iterations: list[Iteration], pinned: int | None, which: str) -> Iter
     if which == "last":
         return iterations[-1]
     if which == "kept":
-        kept = [one for one in iterations if one.decision is Decision.KEEP]
+        kept = [iteration for iteration in iterations if iteration.decision is Decision.KEEP]
         return kept[-1] if kept else None
     number = pinned if which == "pinned" else int(which)
-    return next((one for one in iterations if one.number == number), None)
+    return next((iteration for iteration in iterations if iteration.number == number), None)
 
 
 def _none_such(topic: Path, iterations: list[Iteration], which: str) -> str:
@@ -219,17 +222,17 @@ def _none_such(topic: Path, iterations: list[Iteration], which: str) -> str:
             f"{problem}\n"
             f"  keep one in the app ('guardtui {topic}'), or give a JSON report of guardtui"
         )
-    numbers = ", ".join(str(one.number) for one in iterations[-20:])
+    numbers = ", ".join(str(iteration.number) for iteration in iterations[-20:])
     return f"{problem}\n  there are: {numbers}"
 
 
 def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None, tuple[str, ...]]:
-    """The session's prompts, or why there are none."""
+    """Return the session's prompts, or notes on why there are none."""
     name = store.prompt_file()
     if not name:
         return None, (f"{topic}: the session remembers no prompt file: there are no texts of it",)
     try:
-        return load_prompts_of(topic.parent / name), ()  # an absolute name stays as it is
+        return load_prompts_of(topic.parent / name), ()  # an absolute path stays unchanged
     except GuardtuiError as error:
         problem = str(error).partition("\n")[0]
         return None, (f"{problem}: there are no texts of the prompts",)
@@ -238,12 +241,12 @@ def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None
 def _prompts_of_report(
     path: Path, document: Mapping[str, Any], evaluation: Evaluation
 ) -> PromptSet:
-    """The texts in a report that was read already, and their lines; raises `RecordedError`."""
+    """Return texts and lines of a report that was read already. Raises `RecordedError`."""
     results = document["results"]
     lines = [result.get("line") for result in results]
-    # A report of a foreign file may know no lines.
+    # A report on another tool's file may have no lines.
     lines = [line if type(line) is int and 0 < line < 2**32 else 0 for line in lines]
-    # Polars takes no lone surrogates; keys are of the texts as they are.
+    # Polars rejects lone surrogates; the keys are those of the unchanged texts.
     texts = [result["prompt"].encode("utf-8", "replace").decode() for result in results]
     frame = pl.DataFrame(
         {
@@ -257,15 +260,15 @@ def _prompts_of_report(
 
 
 def _mistakes(path: Path, document: Mapping[str, Any]) -> Mistakes:
-    """The eval JSON of the `airs` CLI; its rates are not read, they follow from the counts."""
+    """Read the eval JSON of the `airs` CLI; rates are not read, they follow from the counts."""
     try:
         counts = document["metrics"]
         metrics = Metrics(*(_whole(counts[name]) for name in ("tp", "tn", "fp", "fn")))
         lists = [
-            tuple(_text(one["prompt"]) for one in document[name])
+            tuple(_text(entry["prompt"]) for entry in document[name])
             for name in ("false_positives", "false_negatives")
         ]
-        told = Mistakes(
+        mistakes = Mistakes(
             str(path),
             _text(document["topic"]),
             Intent(_text(document["intent"])),
@@ -284,11 +287,11 @@ def _mistakes(path: Path, document: Mapping[str, Any]) -> Mistakes:
             f"{path}: counts {metrics.fp} false positives and {metrics.fn} false negatives, "
             f"but lists {len(lists[0])} and {len(lists[1])}\n  it was cut or edited: make it again"
         )
-    return told
+    return mistakes
 
 
 def mistake_keys(mistakes: Mistakes) -> dict[int, tuple[str, str]]:
-    """The prompts that went wrong, by key: outcome (FP or FN) and text."""
+    """Return the wrongly judged prompts by key: outcome (FP or FN) and text."""
     texts = [*mistakes.false_positives, *mistakes.false_negatives]
     kinds = ["FP"] * len(mistakes.false_positives) + ["FN"] * len(mistakes.false_negatives)
     keys = prompt_keys(texts).tolist()

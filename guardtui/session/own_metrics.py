@@ -1,4 +1,4 @@
-"""Metrics of the user's own over the verdicts of an evaluation, beside the built-in rates."""
+"""User-defined metrics over the verdicts of an evaluation, beside the built-in rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from guardtui.scorer.aggregate import summarise
 from guardtui.scorer.types import CORRECT, INCORRECT, Metric, SampleScore, Score
 
 GUARDRAIL = "guardrail"
-"""What the scores of verdicts give as their scorer."""
+"""Scorer name of scores made from verdicts."""
 
 _RIGHT = {Outcome.TP: True, Outcome.TN: True, Outcome.FP: False, Outcome.FN: False}
 _LONGEST = 300
@@ -24,14 +24,14 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """A metric and the expression that named it, such as `stderr(cluster="person")`."""
+    """A metric and its expression, such as `stderr(cluster="person")`."""
 
     expression: str
     metric: Metric
 
     @property
     def name(self) -> str:
-        """What it is called beside its figures: the expression, without empty brackets."""
+        """Display name: the expression without empty brackets."""
         return self.expression.strip().removesuffix("()")
 
 
@@ -41,19 +41,19 @@ def own_figures(
     prompts: PromptSet | None = None,
     comparison: Comparison | None = None,
 ) -> tuple[OwnFigure, ...]:
-    """Return what each metric says of an evaluation, in their order; a metric that fails says why.
+    """Return the values of each metric in order; a metric that fails returns its problem.
 
-    Metrics see `verdict_scores`. One that gives several values gives several figures.
+    Metrics receive `verdict_scores`. A metric with several values gives several figures.
     """
     metrics = list(metrics)
     if not metrics:
         return ()
     scores = verdict_scores(evaluation, prompts, comparison)
     figures: list[OwnFigure] = []
-    for one in metrics:
-        # Without a verdict nothing is defined, and no metric need know how to say so.
-        known = evaluation.metrics.total
-        figures += _figures(one, scores) if known else [OwnFigure(one.name, None)]
+    for metric in metrics:
+        # Without any verdict all metrics are undefined; they need not handle that case.
+        verdict_count = evaluation.metrics.total
+        figures += _figures(metric, scores) if verdict_count else [OwnFigure(metric.name, None)]
     return tuple(figures)
 
 
@@ -61,8 +61,8 @@ def _figures(metric: OwnMetric, scores: list[SampleScore]) -> list[OwnFigure]:
     name = metric.name
     try:
         (summary,) = summarise(scores, [metric.metric], (), scorer=GUARDRAIL)
-        values = {key: one.value for key, one in summary.metrics.items()}
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a metric of anybody's
+        values = {key: metric_value.value for key, metric_value in summary.metrics.items()}
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - third-party code
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return [OwnFigure(name, None, text[:_LONGEST])]
     several = len(values) != 1
@@ -77,10 +77,10 @@ def verdict_scores(
 ) -> list[SampleScore]:
     """Return the verdicts as scores: `C` right, `I` wrong, NaN without a verdict.
 
-    The id is the prompt's place, counted from 1. The metadata are the prompt set's own columns,
-    then `prompt` and `line` (None when the prompt is gone), `expected`, `intent`, `should_trigger`,
-    `triggered` (None without a verdict), `outcome` (TP, TN, FP, FN, ERROR), `score` (None without
-    one), `error`, and `baseline`, the outcome in the baseline, None without one.
+    The id is the prompt's position, counted from 1. The metadata are the prompt set's own columns,
+    then `prompt` and `line` (None if the prompt is missing), `expected`, `intent`,
+    `should_trigger`, `triggered` (None without a verdict), `outcome` (TP, TN, FP, FN, ERROR),
+    `score` (None if unknown), `error`, and `baseline` (outcome in the baseline, None without one).
     """
     verdicts = evaluation.verdicts
     intent = evaluation.topic.intent.value
@@ -95,11 +95,11 @@ def verdict_scores(
         strict=True,
     )
     scores = []
-    for place, (columns, expected, should, triggered, score, code) in enumerate(rows):
+    for index, (columns, expected, should, triggered, score, code) in enumerate(rows):
         outcome = Outcome(code)
         right = _RIGHT.get(outcome)
         answer = None if triggered < Triggered.NO else bool(triggered)
-        was = before[place] if place < len(before) else ABSENT
+        outcome_before = before[index] if index < len(before) else ABSENT
         metadata = {
             **columns,
             "expected": expected,
@@ -108,8 +108,8 @@ def verdict_scores(
             "triggered": answer,
             "outcome": outcome.name,
             "score": None if math.isnan(score) else score,
-            "error": verdicts.errors.get(place, ""),
-            "baseline": None if was == ABSENT else Outcome(was).name,
+            "error": verdicts.errors.get(index, ""),
+            "baseline": None if outcome_before == ABSENT else Outcome(outcome_before).name,
         }
         scores.append(
             SampleScore(
@@ -117,7 +117,7 @@ def verdict_scores(
                     value=math.nan if right is None else CORRECT if right else INCORRECT,
                     answer=None if answer is None else str(answer).lower(),
                 ),
-                sample_id=place + 1,
+                sample_id=index + 1,
                 sample_metadata=metadata,
                 scorer=GUARDRAIL,
             )
@@ -126,12 +126,12 @@ def verdict_scores(
 
 
 def _columns(evaluation: Evaluation, prompts: PromptSet | None) -> list[dict[str, Any]]:
-    """Return the columns of the prompt set for each prompt, found by content."""
-    gone: dict[str, Any] = {"prompt": None, "line": None}
+    """Return the prompt set's columns for each prompt, matched by content."""
+    missing: dict[str, Any] = {"prompt": None, "line": None}
     if prompts is None:
-        return [gone] * len(evaluation.keys)
+        return [missing] * len(evaluation.keys)
     rows = prompts.frame.drop("key").to_dicts()
     index = align(prompts.keys, evaluation.keys).index
     if index is None:
         return rows
-    return [rows[place] if place >= 0 else gone for place in index.tolist()]
+    return [rows[row] if row >= 0 else missing for row in index.tolist()]

@@ -1,4 +1,4 @@
-"""What the scanners of a session say of a definition, and which labels that puts in doubt."""
+"""Verdicts of all scanners of a session on a definition, and the labels they put in doubt."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from guardtui.session.independence import ENGINE, Answers, newest_answers
 from guardtui.session.session import Iteration
 
 _READ = 20_000
-"""Prompts of which the language is looked at, at most."""
+"""Maximum number of prompts whose language is detected."""
 
-_CHARACTERS = 500  # of one prompt, to tell its language
+_CHARACTERS = 500  # of a prompt, for detecting its language
 
 
 @dataclass(frozen=True, eq=False)
 class Voice:
-    """One scanner's answers on the definition of now, int8 [N] in the order of the prompts.
+    """One scanner's answers on the current definition, int8 [N] in prompt order.
 
-    `name` is its column, unique in a panel; `number` that of its iteration, None for verdicts that
-    were given just now.
+    `name` is its column title, unique in a panel. `number` is that of its iteration, None for the
+    current verdicts.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Voice:
     answers: NDArray[np.int8]
 
     def row_of(self, key: int) -> int | None:
-        """Where a prompt stands in the evaluation; None when it was not among those asked for."""
-        found = np.flatnonzero(self.evaluation.keys == np.uint64(key))
-        return int(found[0]) if len(found) else None
+        """Return the row of a prompt in the evaluation; None if it is not part of it."""
+        rows = np.flatnonzero(self.evaluation.keys == np.uint64(key))
+        return int(rows[0]) if len(rows) else None
 
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """The verdicts on these prompts, seen from a definition.
+    """The verdicts of all scanners on these prompts, relative to one definition.
 
-    `voices` judge this definition, the embedded engine's first where it is among them. `elsewhere`
-    names scanners that judged others only, with their newest iteration. `engine` is the engine's
-    evaluation of now, where there is one.
+    `voices` are scanners with verdicts on this definition, the embedded engine first if present.
+    `elsewhere` names scanners with verdicts on other definitions only, with their latest iteration.
+    `engine` is the engine's current evaluation, if any.
     """
 
     topic: Topic
@@ -63,28 +63,28 @@ class Sight:
 
     @cached_property
     def panel(self) -> Panel:
-        """The voices side by side."""
+        """The voices as a panel."""
         answers = np.empty((len(self.voices), len(self.prompts)), np.int8)
-        for place, voice in enumerate(self.voices):
-            answers[place] = voice.answers
+        for index, voice in enumerate(self.voices):
+            answers[index] = voice.answers
         names = tuple(voice.name for voice in self.voices)
         return Panel(names, answers, self.prompts.should_trigger(self.topic.intent))
 
     @cached_property
     def independent(self) -> tuple[Answers, ...]:
-        """The newest answers of each independent scanner, at whatever definition.
+        """The latest answers of each independent scanner, for any definition.
 
-        Takes as long as there are iterations: not while the screen is drawn.
+        The duration depends on the number of iterations: do not call this while drawing the screen.
         """
         return newest_answers(self.topic, self.prompts, self.iterations, self.engine)
 
     @cached_property
     def suspects(self) -> Suspects:
-        """Labels in doubt, and the embedded engine's blind spot; takes as long as `independent`."""
+        """Doubtful labels, and the engine's blind spot; takes as long as `independent`."""
         answers = np.empty((len(self.independent), len(self.prompts)), np.int8)
-        for place, one in enumerate(self.independent):
-            answers[place] = one.answers
-        names = [one.name for one in self.independent]
+        for index, scanner in enumerate(self.independent):
+            answers[index] = scanner.answers
+        names = [scanner.name for scanner in self.independent]
         return suspects(
             self.panel.should_trigger,
             answers,
@@ -94,7 +94,7 @@ class Sight:
         )
 
     def _foreign(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of these rows (intp [k]) are in another language than the definition, bool [k].
+        """Return which rows (intp [k]) are not in the definition's language, bool [k].
 
         A definition whose language cannot be told is taken for English. Of more than 20 000 rows
         only the first are looked at.
@@ -102,25 +102,25 @@ class Sight:
         topic = self.topic
         own = language(" ".join((topic.name, topic.description, *topic.examples))) or "en"
         texts = self.prompts.prompts[rows[:_READ]].str.slice(0, _CHARACTERS).to_list()
-        found = np.zeros(len(rows), np.bool_)
-        found[: len(texts)] = [language(text) not in (None, own) for text in texts]
-        return found
+        foreign = np.zeros(len(rows), np.bool_)
+        foreign[: len(texts)] = [language(text) not in (None, own) for text in texts]
+        return foreign
 
     def sides(self, row: int) -> tuple[list[str], list[str]]:
-        """Names of the independent scanners that contradict a prompt's label, and confirm it."""
+        """Return the names of the independent scanners that contradict a label, and confirm it."""
         should = bool(self.panel.should_trigger[row])
         against: list[str] = []
         agreeing: list[str] = []
-        for one in self.independent:
-            answer = int(one.answers[row])
+        for scanner in self.independent:
+            answer = int(scanner.answers[row])
             if answer >= Triggered.NO:
                 same = (answer == Triggered.YES) == should
-                (agreeing if same else against).append(one.name)
+                (agreeing if same else against).append(scanner.name)
         return against, agreeing
 
     @property
     def distance(self) -> NDArray[np.float32] | None:
-        """How far the live engine's scores are from its threshold, float32 [N]; None without."""
+        """Distance of the live engine's scores from its threshold, float32 [N], or None."""
         for voice in self.voices:
             threshold = voice.evaluation.settings.threshold
             if voice.number is None and threshold is not None:
@@ -137,35 +137,39 @@ def look(
     iterations: Sequence[Iteration],
     engine: Evaluation | None = None,
 ) -> Sight:
-    """What all scanners say of a definition: the engine now, and others as they were recorded.
+    """Return the verdicts of all scanners on a definition, current and recorded.
 
-    Of each scanner, by name and identity, the iteration of this very definition with verdicts on
-    most of the prompts, the newest of equal ones; prompts are aligned by content, so labels may
-    have changed since. `engine` is an evaluation of the definition on these prompts; it stands for
-    all that its scanner recorded.
+    A scanner is identified by name and identity. Its iteration is the one of this very definition
+    with verdicts on most of the prompts, the latest of equal ones. Prompts are aligned by content,
+    so labels may have changed since. `engine` is an evaluation of the definition on these prompts;
+    it replaces all that its scanner recorded.
     """
-    found: dict[tuple[str, str], tuple[int, Evaluation, int | None, NDArray[np.int8]]] = {}
+    by_scanner: dict[tuple[str, str], tuple[int, Evaluation, int | None, NDArray[np.int8]]] = {}
     elsewhere: dict[tuple[str, str], int] = {}
     if engine is not None:
-        found[_scanner(engine)] = len(prompts) + 1, engine, None, engine.verdicts.triggered
+        by_scanner[_scanner(engine)] = len(prompts) + 1, engine, None, engine.verdicts.triggered
     for iteration in reversed(iterations):
         evaluation = iteration.evaluation
         scanner = _scanner(evaluation)
         if evaluation.topic != topic:
             elsewhere.setdefault(scanner, iteration.number)
             continue
-        best = found.get(scanner)
+        best = by_scanner.get(scanner)
         if best is not None and best[0] > len(prompts):
             continue
         answers = answers_for(evaluation, prompts.keys)
         count = int(np.count_nonzero(is_answered(answers)))
         if count > (0 if best is None else best[0]):
-            found[scanner] = count, evaluation, iteration.number, answers
-    # Columns stay where they are, whichever scanner was asked last.
-    ordered = sorted(found, key=lambda one: (found[one][2] is not None, one))
+            by_scanner[scanner] = count, evaluation, iteration.number, answers
+    # A fixed order of columns, independent of which scanner ran last.
+    ordered = sorted(by_scanner, key=lambda scanner: (by_scanner[scanner][2] is not None, scanner))
     names = _unique([name for name, _ in ordered])
-    voices = tuple(Voice(name, *found[one][1:]) for name, one in zip(names, ordered, strict=True))
-    others = sorted((*one, number) for one, number in elsewhere.items() if one not in found)
+    voices = tuple(
+        Voice(name, *by_scanner[scanner][1:]) for name, scanner in zip(names, ordered, strict=True)
+    )
+    others = sorted(
+        (*scanner, number) for scanner, number in elsewhere.items() if scanner not in by_scanner
+    )
     return Sight(
         topic,
         prompts,
@@ -181,10 +185,10 @@ def _scanner(evaluation: Evaluation) -> tuple[str, str]:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names, a number behind each that was there before."""
+    """Return the names, with a number appended to repeated ones."""
     counts: dict[str, int] = {}
-    told = []
+    unique = []
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-        told.append(name if counts[name] == 1 else f"{name} {counts[name]}")
-    return told
+        unique.append(name if counts[name] == 1 else f"{name} {counts[name]}")
+    return unique

@@ -1,4 +1,4 @@
-"""The prompt file of an opened topic: edited, put back, and watched for other programs."""
+"""The prompt file of an opened topic: edits, undo, and changes by other programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from guardtui.files.prompt_files import load_prompts, parse_prompts
 
 UNDO_STEPS = 50
 UNDO_BYTES = 64 * 1024 * 1024
-"""Old contents that are kept for undoing, together; the newest is kept whatever its size."""
+"""Total size of old contents stored for undo; the latest is stored whatever its size."""
 
 _LINES = 6  # named in a sentence
 
@@ -29,7 +29,7 @@ _Signature = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """An edit that can be undone: what the file held before, and a sha256 of what it held after."""
+    """An undoable edit: the file's content before, and the SHA-256 of its content after."""
 
     before: bytes
     prompts: PromptSet
@@ -38,9 +38,9 @@ class _Step:
 
 
 class PromptFile:
-    """The prompts and their file. `prompts` is replaced as a whole, and only when a call succeeds.
+    """Prompts and their file; `prompts` is replaced as a whole, when a call succeeds.
 
-    Calls may come from several threads; one works at a time.
+    Calls may come from several threads; they are serialised.
     """
 
     def __init__(self, path: Path, prompts: PromptSet, signature: _Signature | None = None) -> None:
@@ -53,17 +53,17 @@ class PromptFile:
 
     @classmethod
     def open(cls, path: Path, intent: Intent | None = None) -> PromptFile:
-        """Read a prompt file; `intent` is the topic's, for one that does not give it.
+        """Read a prompt file; `intent` is the topic's, for a file without one.
 
         Raises FileError or PromptSetError.
         """
-        # Before it is read: what is written meanwhile is then seen as a change.
+        # Taken before reading, so that a write in between is detected as a change.
         signature = _signature(path)
         return cls(path, load_prompts(path, intent), signature)
 
     @property
     def refusal(self) -> str:
-        """Why these prompts are not edited; "" where they are."""
+        """Why these prompts cannot be edited, or ""."""
         problem = refusal_of(self.path)
         return "" if problem is None else str(problem)
 
@@ -73,7 +73,7 @@ class PromptFile:
         return bool(self._steps)
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
-        """Change the file; one sentence of what was done. Raises FileError."""
+        """Edit the file and return a sentence on what was done. Raises FileError."""
         with self._lock:
             old = self.prompts
             result = edit_prompts(self.path, old, edit, backup_folder=backups)
@@ -91,10 +91,10 @@ class PromptFile:
             return done
 
     def undo(self, backups: Path) -> str:
-        """Put the file back as it was before the last edit; what was undone, "" when nothing.
+        """Restore the file's content before the last edit; returns what was undone, or "".
 
-        Raises PromptsChangedError when another program wrote it since, FileError when it cannot be
-        written.
+        Raises PromptsChangedError if another program changed the file since, and FileError if it
+        cannot be written.
         """
         with self._lock:
             if not self._steps:
@@ -108,14 +108,14 @@ class PromptFile:
             return f"undone: {step.done}"
 
     def changed(self) -> PromptSet | None:
-        """The prompts as another program left them since they were read or written here, or None.
+        """Return the prompts if another program changed the file, else None.
 
-        Cheap while nothing happened. The file is read when it stayed the same between two calls;
-        one that is gone is looked at again later. Raises PromptSetError or FileError when it
+        Cheap while nothing changed. The file is read only after it stayed the same between two
+        calls; a missing file is checked again later. Raises PromptSetError or FileError if it
         cannot be used, once for each change.
         """
         if not self._lock.acquire(blocking=False):
-            return None  # it is being written here
+            return None  # this process is writing it
         try:
             signature = _signature(self.path)
             if signature is None or signature == self._signature:
@@ -124,19 +124,19 @@ class PromptFile:
                 self._seen = signature
                 return None
             self._signature = signature
-            known = self.prompts
-            found = parse_prompts(self.path, read_bytes(self.path), known.intent)
+            current = self.prompts
+            changed = parse_prompts(self.path, read_bytes(self.path), current.intent)
             same = (
-                found.intent is known.intent
-                and found.intent_given is known.intent_given
-                and found.frame.equals(known.frame)
+                changed.intent is current.intent
+                and changed.intent_given is current.intent_given
+                and changed.frame.equals(current.frame)
             )
-            return None if same else found
+            return None if same else changed
         finally:
             self._lock.release()
 
     def adopt(self, prompts: PromptSet) -> None:
-        """Go on from the prompts as another program left them; edits before can't be undone."""
+        """Continue with another program's prompts; earlier edits can no longer be undone."""
         with self._lock:
             self._steps.clear()
             self.prompts = prompts
@@ -147,12 +147,12 @@ class PromptFile:
 
     def _forget_oldest(self) -> None:
         del self._steps[:-UNDO_STEPS]
-        while len(self._steps) > 1 and sum(len(one.before) for one in self._steps) > UNDO_BYTES:
+        while len(self._steps) > 1 and sum(len(step.before) for step in self._steps) > UNDO_BYTES:
             del self._steps[0]
 
 
 def _signature(path: Path) -> _Signature | None:
-    """What changes whenever a file is written; None when there is none, or it is a pipe."""
+    """Return the change signature (mtime, size, inode); None if missing or not a regular file."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -179,6 +179,6 @@ def _told(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
 
 
 def _contradictory(prompts: PromptSet) -> tuple[int, ...]:
-    """Lines of prompts that stand with both labels."""
-    found = (one.lines for one in prompts.findings if one.code == "contradictory-label")
-    return next(found, ())
+    """Return the lines of prompts that occur with both labels."""
+    lines = (finding.lines for finding in prompts.findings if finding.code == "contradictory-label")
+    return next(lines, ())

@@ -1,4 +1,4 @@
-"""Evaluations read back: from a JSON report of ours, and which topics a folder has sessions of."""
+"""Evaluations read from JSON reports, and the topics with a session in a folder."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from guardtui.session.stored import with_not_asked
 _Value = TypeVar("_Value")
 
 SCHEMA_VERSION = 1
-"""Of the JSON reports that can be read back."""
+"""Version of the JSON reports that can be read."""
 
 
 class RecordedError(GuardtuiError):
-    """What was recorded cannot be used; the message names the file and the remedy."""
+    """A recorded evaluation that cannot be used; the message names the file and the remedy."""
 
 
 def evaluation_from_report(path: Path) -> Evaluation:
-    """The evaluation that a report in our JSON format tells of; raises `RecordedError`."""
+    """Return the evaluation in a JSON report of guardtui. Raises `RecordedError`."""
     return evaluation_of_document(path, read_document(path))
 
 
 def read_document(path: Path) -> Any:
-    """What a JSON file holds; raises `RecordedError`, naming the line where it is not JSON."""
+    """Return the content of a JSON file. Raises `RecordedError`, with the line of invalid JSON."""
     try:
         return json.loads(read_bytes(path, pipes=True))
     except FileError as error:
@@ -50,7 +50,7 @@ def read_document(path: Path) -> Any:
 
 
 def evaluation_of_document(path: Path, document: Any) -> Evaluation:
-    """The evaluation in a report that was read from `path`; raises `RecordedError`."""
+    """Return the evaluation in a report that was read from `path`. Raises `RecordedError`."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version is None:
         raise RecordedError(f"{path}: is not a report of guardtui\n  {_REMEDY}")
@@ -102,7 +102,7 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         columns,
         np.array([np.nan if score is None else score for score in scores], np.float32),
         np.array([_matched(result["matched"], topic) for result in results], np.int16),
-        # Reports of before do not have these.
+        # Older reports do not have these.
         errors,
         _told(results, "note", _text),
         _told(results, "stopped_by", _names),
@@ -133,7 +133,7 @@ def _without_answer(result: Mapping[str, Any]) -> Triggered:
 def _told(
     results: list[dict[str, Any]], key: str, read: Callable[[object], _Value]
 ) -> dict[int, _Value]:
-    """What some rows have, by row."""
+    """Return the values of rows that have this key, by row."""
     return {row: read(result[key]) for row, result in enumerate(results) if key in result}
 
 
@@ -150,17 +150,17 @@ def _text(value: object) -> str:
 
 
 def _share(value: object) -> float | None:
-    """A score or threshold: a number from 0 to 1, or None."""
+    """Return a score or threshold: a number from 0 to 1, or None."""
     if value is None:
         return None
-    # Not nan, which is neither; not true, which Python takes for 1.
+    # Excludes nan, and True, which Python treats as 1.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("no number from 0 to 1")
     return float(value)
 
 
 def _matched(part: object, topic: Topic) -> int:
-    """The code of a matched part, as `Verdicts.matched` has it."""
+    """Return the code of a matched part, as in `Verdicts.matched`."""
     if part is None:
         return -1
     names = ["description", *(f"example {k}" for k in range(1, len(topic.examples) + 1))]
@@ -168,17 +168,17 @@ def _matched(part: object, topic: Topic) -> int:
 
 
 def session_file(topic_path: Path) -> Path:
-    """Where the sessions of the topic files of a folder are kept."""
+    """Return the file with the sessions of the topic files of a folder."""
     return topic_path.parent / FOLDER / FILE
 
 
 def has_session(topic_path: Path) -> bool:
-    """Whether the folder of a topic file holds sessions; looking makes none."""
+    """Return whether the folder of a topic file has sessions, without creating any."""
     return session_file(topic_path).is_file()
 
 
 def recorded_topics(folder: Path) -> list[str]:
-    """Names of the topic files in `folder` that have iterations, the one used last first."""
+    """Return names of the topic files in `folder` that have iterations, last used first."""
     path = folder / FOLDER / FILE
     if not path.is_file():
         return []

@@ -1,4 +1,4 @@
-"""Reads results.tsv, the log of iterations that refinement protocols share."""
+"""Reader of results.tsv, the log of iterations shared by refinement protocols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from guardtui.session.history import ImportedRow
 from guardtui.session.session import Decision
 
 COLUMNS = ("iteration", "coverage", "tpr", "tnr", "f1", "status", "description", "examples")
-"""Columns that a log must have, in any order; others are passed over."""
+"""Required columns of a log, in any order; others are ignored."""
 
 _LARGEST = 16 * 1024 * 1024
 _MOST_ROWS = 5_000
@@ -20,19 +20,21 @@ _REMEDY = f"it must have the columns {', '.join(COLUMNS)}, separated by tabs"
 
 
 def read_results(path: Path) -> tuple[ImportedRow, ...]:
-    """The iterations of a log, in its order. Raises FileError with all that is wrong with it.
+    """Return the iterations of a log in order. Raises FileError with all its problems.
 
-    UTF-8 with or without a byte order mark, LF or CRLF; examples are joined by "|". Rates are from
-    0 to 1; an empty one or n/a counts as 0, as the format writes an undefined rate.
+    The log is UTF-8 with or without a byte order mark, with LF or CRLF; examples are joined by "|".
+    Rates are from 0 to 1; an empty rate or n/a counts as 0, as the format writes an undefined rate.
     """
     text = decode(path, read_bytes(path, if_empty=_REMEDY, limit=_LARGEST))
-    # Not splitlines(): a description may hold one of the rarer line ends.
+    # Not splitlines(): a description may contain one of the rarer line ends.
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     header = [name.strip().lower() for name in lines[0].split("\t")]
     if missing := [name for name in COLUMNS if name not in header]:
         raise FileError(path, f"no column {_names(missing)}", _REMEDY, 1)
-    if twice := sorted({name for name in header if header.count(name) > 1 and name in COLUMNS}):
-        raise FileError(path, f"column {_names(twice)} stands there twice", _REMEDY, 1)
+    if duplicates := sorted(
+        {name for name in header if header.count(name) > 1 and name in COLUMNS}
+    ):
+        raise FileError(path, f"column {_names(duplicates)} stands there twice", _REMEDY, 1)
     rows: list[ImportedRow] = []
     problems: list[str] = []
     seen: dict[int, int] = {}
@@ -43,12 +45,12 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
         if len(cells) != len(header):
             problems.append(f"line {number}: {len(cells)} columns, the header has {len(header)}")
             continue
-        wrong: list[str] = []
-        row = _row(dict(zip(header, cells, strict=True)), path.name, wrong)
+        row_problems: list[str] = []
+        row = _row(dict(zip(header, cells, strict=True)), path.name, row_problems)
         if row is not None and row.number in seen:
-            wrong.append(f"iteration {row.number} stands in line {seen[row.number]} already")
-        problems += [f"line {number}: {one}" for one in wrong]
-        if row is not None and not wrong:
+            row_problems.append(f"iteration {row.number} stands in line {seen[row.number]} already")
+        problems += [f"line {number}: {problem}" for problem in row_problems]
+        if row is not None and not row_problems:
             seen[row.number] = number
             rows.append(row)
     _refuse(path, problems, rows)
@@ -58,7 +60,7 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
 def _refuse(path: Path, problems: list[str], rows: list[ImportedRow]) -> None:
     if problems:
         first, _, what = problems[0].removeprefix("line ").partition(": ")
-        more = "".join(f"\n  {path}:{_place(one)}" for one in problems[1:_TOLD])
+        more = "".join(f"\n  {path}:{_place(problem)}" for problem in problems[1:_TOLD])
         if len(problems) > _TOLD:
             more += f"\n  and {len(problems) - _TOLD} more"
         raise FileError(path, f"{what}{more}", "correct it; nothing was imported", int(first))
@@ -75,7 +77,7 @@ def _place(problem: str) -> str:
 
 
 def _row(cells: dict[str, str], file: str, wrong: list[str]) -> ImportedRow | None:
-    """One row; None, with what is `wrong`, when it cannot be read."""
+    """Return one row; None, with its problems added to `wrong`, if it cannot be read."""
     try:
         number = int(cells["iteration"].strip().removeprefix("#"))
     except ValueError:
@@ -92,13 +94,15 @@ def _row(cells: dict[str, str], file: str, wrong: list[str]) -> ImportedRow | No
         wrong.append(f"status {_shown(cells['status'])} is not keep, discard or undecided")
     if wrong:
         return None
-    examples = tuple(one for one in map(str.strip, _plain(cells["examples"]).split("|")) if one)
+    examples = tuple(
+        example for example in map(str.strip, _plain(cells["examples"]).split("|")) if example
+    )
     description = _plain(cells["description"]).strip()
     return ImportedRow(number, coverage, tpr, tnr, f1, decision, description, examples, file)
 
 
 def _plain(cell: str) -> str:
-    """The cell without the sign that keeps spreadsheets from taking it for a formula."""
+    """Return the cell without the prefix that keeps spreadsheets from reading it as a formula."""
     return cell[1:] if cell.startswith("'") and starts_formula(cell[1:]) else cell
 
 

@@ -1,4 +1,4 @@
-"""Prompts of a large set in the app: a sample of them, which is looked at and not edited."""
+"""The prompts of a large set in the app: a read-only sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guardtui.shards.sample import Sample, draw
 
 
 class SampledPrompts(PromptFile):
-    """A sample in the place of a prompt file; `path` is the folder of the large set."""
+    """A sample in place of a prompt file; `path` is the folder of the large set."""
 
     def __init__(self, large: LargeSet, sample: Sample) -> None:
         super().__init__(large.folder, sample.prompts)
@@ -41,30 +41,30 @@ class SampledPrompts(PromptFile):
         return str(self._problem)
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
-        """Refused: FileError."""
+        """Raise FileError: a sample cannot be edited."""
         raise self._problem
 
     def undo(self, backups: Path) -> str:
-        """Refused as well: FileError."""
+        """Raise FileError: a sample cannot be edited."""
         raise self._problem
 
     def changed(self) -> PromptSet | None:
-        """Never: shards do not change."""
+        """Return None: shards do not change."""
         return None
 
 
 def open_prompt_file(path: Path, intent: Intent) -> PromptFile:
-    """A prompt file, or the sample of a large set.
+    """Open a prompt file, or the sample of a large set.
 
-    `intent` is the topic's, for a file that does not give it. Raises FileError or PromptSetError.
+    `intent` is the topic's, for a file without one. Raises FileError or PromptSetError.
     """
     return SampledPrompts.draw(path) if is_large_set(path) else PromptFile.open(path, intent)
 
 
 def load_prompts_of(path: Path, intent: Intent = Intent.BLOCK) -> PromptSet:
-    """The prompts that a session knows under a path: of a file all, of a large set the sample.
+    """Return the prompts that a session stores under a path: of a large set, the sample.
 
-    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileError
-    or PromptSetError.
+    `intent` is as in `open_prompt_file`; texts and labels do not depend on it. Raises FileError or
+    PromptSetError.
     """
     return SampledPrompts.draw(path).prompts if is_large_set(path) else load_prompts(path, intent)

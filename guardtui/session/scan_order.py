@@ -1,4 +1,4 @@
-"""Which rows a remote scan asks first after an edit, and which of them are likely to change."""
+"""Order of the rows of a remote scan after an edit, and which of them are likely to change."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from guardtui.domain.comparison import ABSENT
 from guardtui.domain.verdicts import Outcome, is_wrong
 
 LIKELY_MOVE = 0.065
-"""A `movement` above this is a likely change; chosen by benchmarks/scan_order.py."""
+"""A row with a larger `movement` is a likely change; chosen by benchmarks/scan_order.py."""
 
 # Both were chosen by the same measurement, where 0.1 and 5 do nearly as well.
-_UNSEEN = 0.3  # log odds by which a service moves where the embedded engine sees nothing
-_MISTAKE = 3  # an earlier mistake changes as often as a correct row that moved so much farther
+_UNSEEN = 0.3  # log odds by which a service moves without any movement of the embedded engine
+_MISTAKE = (
+    3  # an earlier mistake changes as often as a correct row that moved this many times farther
+)
 
-_SMALLEST = 1e-6  # scores nearer to 0 or 1 than this are as far from any threshold as can be
+_SMALLEST = 1e-6  # scores are clipped to this distance from 0 and 1
 
 
 DOUBTFUL = 0.1
-"""Probability of another verdict from which on a row is a likely change, where it is forecast."""
+"""With a forecast, a row at least this likely to change is a likely change."""
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A permutation of all rows, intp [N], of which the first `likely` are likely changes."""
+    """A permutation of all rows, intp [N]; the first `likely` are likely changes."""
 
     rows: NDArray[np.intp]
     likely: int
@@ -41,13 +43,13 @@ class Order:
 def movement(
     before: NDArray[np.float32], after: NDArray[np.float32], threshold: float
 ) -> NDArray[np.float32]:
-    """How far each row moved across an edit, as far as a verdict can feel it: float32 [N] ≥ 0.
+    """Return how far each row moved across an edit, weighted by its effect: float32 [N] ≥ 0.
 
     `before` and `after` are the embedded engine's scores (float32 [N], from 0 to 1), `threshold`
-    its threshold (strictly between 0 and 1). The distance, in log odds, counts in full at the
-    threshold and less the farther the nearer end is from it: p·(1 − p)·(distance + constant), p
-    the score as it would be at threshold ½. NaN where a score is. Raises ValueError for a threshold
-    outside, or when shapes differ.
+    its threshold (strictly between 0 and 1). The distance is in log odds. It counts fully at the
+    threshold, and less the farther the nearer end is from it: p·(1 − p)·(distance + constant), p
+    the score relative to threshold ½. NaN if a score is NaN. Raises ValueError for an invalid
+    threshold, or if the shapes differ.
     """
     if before.shape != after.shape:
         raise ValueError(f"{before.shape} scores before, {after.shape} after")
@@ -64,9 +66,9 @@ def movement(
     # p·(1 − p) = ¼ / cosh²(z / 2), largest where the score comes nearest to the threshold.
     nearest = np.minimum(np.abs(then), np.abs(now))
     weight = 0.25 / np.cosh(nearest / 2) ** 2
-    felt: NDArray[np.float32] = (weight * (np.abs(now - then) + _UNSEEN)).astype(np.float32)
-    felt[before == after] = 0.0
-    return felt
+    effect: NDArray[np.float32] = (weight * (np.abs(now - then) + _UNSEEN)).astype(np.float32)
+    effect[before == after] = 0.0
+    return effect
 
 
 def scan_order(
@@ -75,18 +77,18 @@ def scan_order(
     earlier: NDArray[np.int8],
     cut: float = LIKELY_MOVE,
 ) -> Order:
-    """The order in which to ask a remote scanner after an edit.
+    """Return the order in which to request rows from a remote scanner after an edit.
 
-    `moved` is the embedded engine's `movement` across the edit (float32 [N], NaN where unknown),
-    `flipped` where its verdict changed (bool [N]), `earlier` the outcomes of the remote scanner's
-    last scan by the labels of now (int8 [N]; ABSENT for new prompts, ERROR and OPEN for
-    those without a verdict, as `comparison.codes_for` gives them).
+    `moved` is the embedded engine's `movement` across the edit (float32 [N], NaN if unknown),
+    `flipped` says where its verdict changed (bool [N]). `earlier` are the outcomes of the remote
+    scanner's last scan with current labels (int8 [N]; ABSENT for new prompts, ERROR and OPEN for
+    prompts without a verdict, as in `comparison.codes_for`).
 
-    First come rows that moved more than `cut` or flipped, those first that moved most, where an
-    earlier mistake counts as moved farther; then rows without a verdict so far; then the other
-    earlier mistakes. These are the likely changes; the rest follows, those first that moved most.
-    Equals stand in the order of their rows. Without `moved` nobody can tell what an edit leaves as
-    it is, so every row is a likely change. Raises ValueError when shapes differ.
+    First come rows that flipped or moved more than `cut`, the largest movement first; an earlier
+    mistake counts as moved farther. Then come rows without a verdict, then the other earlier
+    mistakes. All these are likely changes. The rest follows, the largest movement first. Equal rows
+    stay in row order. Without `moved`, every row is a likely change, since nothing is known about
+    the effect of the edit. Raises ValueError if the shapes differ.
     """
     total = len(earlier)
     for column in (moved, flipped):
@@ -109,11 +111,11 @@ def scan_order(
 
 
 def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Order:
-    """The order in which to ask a scanner whose answers are forecast.
+    """Return the order in which to request rows from a scanner whose answers are forecast.
 
-    `changes` is the probability of each row that its newest verdict changes, [N], NaN where it has
-    none. First come those that may change with a probability of at least `cut`, then rows without
-    a verdict: these are the likely changes. The rest follows, the most doubtful first.
+    `changes` is the probability that the latest verdict of each row changes, [N], NaN without a
+    verdict. First come rows that change with a probability of at least `cut`, then rows without a
+    verdict: these are the likely changes. The rest follows, the most doubtful first.
     """
     new = np.isnan(changes)
     doubtful = changes >= cut
@@ -123,18 +125,18 @@ def forecast_order(changes: NDArray[np.floating], cut: float = DOUBTFUL) -> Orde
 
 
 IN_DOUBT = 0.01
-"""Probability of another verdict from which on a check of the likely flips may ask for a row."""
+"""A check of likely flips only requests rows at least this likely to change."""
 
 
 def teaching_order(
     changes: NDArray[np.floating], right: NDArray[np.floating], belongs: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
-    """Return the rows in doubt, intp [k], first those whose verdict narrows coverage most.
+    """Return the doubtful rows, intp [k], ordered by how much their verdict narrows coverage.
 
-    `changes` [N] is as for `forecast_order`, `right` [N] the probability of a right verdict,
-    `belongs` (bool [N]) the label. A verdict tells as much as its own variance adds to that of
-    coverage, the smaller of two rates: rows of a small class count for more, and so do those of
-    the class whose rate is likely to be the smaller one.
+    `changes` [N] is as in `forecast_order`, `right` [N] the probability of a right verdict,
+    `belongs` (bool [N]) the label. A row ranks by the share of its own variance in that of
+    coverage, the smaller of two rates. Rows of a small class count more, and so do rows of the
+    class whose rate is likely to be the smaller one.
     """
     variances = right * (1 - right)
     rates, spreads, counts = [], [], []

@@ -1,4 +1,4 @@
-"""Schema of the session's file: a script for each version, and functions that move data."""
+"""Schema of the session's file: a script for each version, and data migrations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREATE TABLE iteration (
   PRIMARY KEY (session, number));
 """
 
-# A draft belongs to one process, so that two on one topic do not write over each other's.
+# A draft belongs to one process, so that two processes do not overwrite each other's.
 _SCHEMA_2 = """
 CREATE TABLE draft (
   session INTEGER NOT NULL REFERENCES session(id), owner TEXT NOT NULL, topic TEXT NOT NULL,
@@ -30,18 +30,18 @@ INSERT INTO draft
 UPDATE session SET draft = NULL, draft_base = NULL;
 """
 
-# Notes and names of topics are few, and each holds for many rows: they are kept by their texts.
+# Few distinct notes and topic names apply to many rows each: they are stored by text.
 _SCHEMA_3 = """
 ALTER TABLE iteration ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE iteration ADD COLUMN stopped_by TEXT NOT NULL DEFAULT '[]';
 """
 
-# What a judge said and cost, and the answers of epochs: compressed, as it may be much.
+# Reasons and cost of a judge, and the answers of epochs: compressed, as they may be large.
 _SCHEMA_4 = """
 ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
 """
 
-# Settings were one JSON value, written as a whole: two writers lost each other's changes.
+# Settings were one JSON value: two writers overwrote each other's changes.
 _SCHEMA_5 = """
 CREATE TABLE setting (
   session INTEGER NOT NULL REFERENCES session(id), name TEXT NOT NULL, value TEXT NOT NULL,
@@ -62,12 +62,12 @@ CREATE TABLE judge_template (
   PRIMARY KEY (session, id));
 """
 
-# What was forecast before a scan: compressed, as it has a probability for each prompt.
+# Forecast made before a scan: compressed, as it has a probability for each prompt.
 _SCHEMA_6 = """
 ALTER TABLE iteration ADD COLUMN forecast BLOB NOT NULL DEFAULT x'';
 """
 
-# Definitions that were measured between iterations; figures only, and few.
+# Definitions measured between iterations; only a few figures.
 _SCHEMA_7 = """
 CREATE TABLE trial (
   id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
@@ -88,7 +88,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def migrate(database: sqlite3.Connection, version: int) -> None:
-    """Bring a file of schema `version` up to date, inside the caller's transaction."""
+    """Migrate a file from schema `version`, inside the caller's transaction."""
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         for statement in filter(str.strip, script.split(";")):
             database.execute(statement)
@@ -102,7 +102,7 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
 
 
 def _settings_to_rows(database: sqlite3.Connection) -> None:
-    """Move the settings of all sessions; one that is not a JSON object stays where it is."""
+    """Move the settings of all sessions; a value that is not a JSON object is left unchanged."""
     for session, text in database.execute("SELECT id, settings FROM session").fetchall():
         try:
             settings = json.loads(text)
@@ -154,7 +154,7 @@ def _suspects(database: sqlite3.Connection, session: int, _name: str, value: Any
     keys = _list(_mapping(value).get("rejected"))
     database.executemany(
         "INSERT OR IGNORE INTO confirmed_label(session, prompt_key) VALUES (?, ?)",
-        # Not True, which is an int too.
+        # Excludes True, which is an int too.
         [(session, str(key)) for key in keys if type(key) is int and 0 <= key < 2**64],
     )
 
@@ -172,10 +172,10 @@ _TABLES: Mapping[str, Callable[[sqlite3.Connection, int, str, Any], None]] = {
     "suspects": _suspects,
     "judge_templates": _judge_templates,
 }
-"""Settings that have got a table of their own, by their old names."""
+"""Settings that now have a table of their own, by their old names."""
 
 _CARRIED: Mapping[int, Callable[[sqlite3.Connection], None]] = {5: _settings_to_rows}
-"""What follows a script, by the version that it makes."""
+"""Data migrations that follow a script, by the version it creates."""
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -187,5 +187,5 @@ def _list(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    """Text that SQLite takes: JSON can hold half of a surrogate pair."""
+    """Return text that SQLite accepts; JSON can contain half of a surrogate pair."""
     return str(value).encode("utf-8", "replace").decode()

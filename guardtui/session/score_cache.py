@@ -1,4 +1,4 @@
-"""What graders answered, on disk: asked once for a model and a prompt, safe against kill -9."""
+"""Cache of graders' answers on disk: one request per model and prompt, survives kill -9."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from guardtui.session.kept_file import KeptFile
 
 FILE = "graders-1.sqlite3"
-"""Name in the cache folder; the number is that of the file's form."""
+"""File name in the cache folder; the number is the version of its format."""
 
 LIMIT_BYTES = 512 * 1024**2
-"""Texts that are kept; beyond that the oldest go when the file is opened."""
+"""Limit of stored text; beyond it the oldest answers are deleted when the file is opened."""
 
-_FREE_SHARE = 0.8  # a full cache is emptied down to this share of its limit
+_FREE_SHARE = 0.8  # a full cache is reduced to this share of its limit
 
 
 def answer_key(model: str, prompt: str) -> bytes:
-    """32 bytes that name a prompt to a model (an address with the model's name)."""
+    """Return the 32-byte key of a model (URL with the model's name) and a prompt."""
     digest = hashlib.blake2b(digest_size=32)
     for part in (model, prompt):
         encoded = part.encode("utf-8", "surrogatepass")
@@ -29,7 +29,7 @@ def answer_key(model: str, prompt: str) -> bytes:
 
 
 class AnswerCache(KeptFile):
-    """Answers of graders; prompts and addresses are not in the file, only their hashes."""
+    """Answers of graders; the file holds only hashes of prompts and URLs."""
 
     def __init__(self, folder: Path, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
@@ -48,18 +48,18 @@ class AnswerCache(KeptFile):
         sizes = database.execute(
             "SELECT number, length(CAST(answer AS BLOB)) + 100 FROM answers ORDER BY number DESC"
         ).fetchall()
-        kept = 0
+        total = 0
         for number, size in sizes:
-            kept += size
-            if kept > self._limit * _FREE_SHARE:
+            total += size
+            if total > self._limit * _FREE_SHARE:
                 database.execute("DELETE FROM answers WHERE number <= ?", (number,))
-                # Another process may be reading: then the file shrinks another time.
+                # Fails while another process reads; a later start will shrink the file.
                 with contextlib.suppress(sqlite3.OperationalError):
                     database.execute("VACUUM")
                 return
 
     def find(self, key: bytes) -> str | None:
-        """The answer under a key, or None."""
+        """Return the answer of a key, or None."""
         with self._failing_softly() as database:
             if database is not None:
                 row = database.execute(
@@ -69,7 +69,7 @@ class AnswerCache(KeptFile):
         return None
 
     def keep(self, key: bytes, answer: str) -> None:
-        """Keep an answer, in the place of an older one; it is on disk when this returns."""
+        """Store an answer, replacing an older one; it is on disk on return."""
         with self._failing_softly() as database:
             if database is not None:
                 text = answer.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Scores of a file of outputs: every row by every scorer, then metrics overall and by group."""
+"""Scores of an output file: every row by every scorer, then metrics overall and by group."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from guardtui.session.graders import GRADER, GraderError, NotAskedError, ScoreEr
 from guardtui.session.selected_choices import selected_choices
 
 _BREATH = 0xFF
-"""After this many rows others get a turn: progress, and the interrupt."""
+"""Bit mask: after this many rows the event loop runs other tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A scorer: what it is called in results, how its author wrote it, and its metrics."""
+    """A scorer with its name in results, its expression, and its metrics."""
 
     name: str
     expression: str
@@ -43,10 +43,10 @@ class Judge:
 
 @dataclass(slots=True)
 class RowScores:
-    """The scores by one judge, one for each row.
+    """The scores of one judge, one per row.
 
-    None is a row that the scorer declined or that failed; `errors` tell why it failed, and
-    `not_asked` are those of them whose model had failed too often before.
+    None is a row that the scorer declined or that failed. `errors` says why rows failed.
+    `not_asked` are those whose model was disabled after too many failures.
     """
 
     judge: Judge
@@ -56,23 +56,23 @@ class RowScores:
 
     @property
     def scored(self) -> int:
-        """Rows with a value."""
-        return sum(one is not None and not is_unscored(one.value) for one in self.scores)
+        """Number of rows with a value."""
+        return sum(score is not None and not is_unscored(score.value) for score in self.scores)
 
     @property
     def unscored(self) -> int:
-        """Rows whose score has no value."""
-        return sum(one is not None and is_unscored(one.value) for one in self.scores)
+        """Number of rows whose score has no value."""
+        return sum(score is not None and is_unscored(score.value) for score in self.scores)
 
     @property
     def declined(self) -> int:
-        """Rows that the scorer left out."""
+        """Number of rows that the scorer declined."""
         return self.scores.count(None) - len(self.errors)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some rows of a file, by the value of a column, and what the metrics say of them."""
+    """A group of rows with the same value in a column, and their metrics."""
 
     name: str
     rows: int
@@ -89,7 +89,7 @@ class JudgeResult:
 
 
 def make_judges(scorers: Sequence[tuple[str, Scorer]], metrics: MetricSet | None) -> list[Judge]:
-    """Judges of scorers and how they were written; `metrics` replace the scorers' own."""
+    """Return judges for scorers and their expressions; `metrics` replace the scorers' own."""
     names = scorer_names([scorer for _, scorer in scorers])
     return [
         Judge(name, written, scorer, _own_metrics(scorer) if metrics is None else metrics)
@@ -98,40 +98,40 @@ def make_judges(scorers: Sequence[tuple[str, Scorer]], metrics: MetricSet | None
 
 
 def _own_metrics(scorer: Scorer) -> MetricSet:
-    found: MetricSet = (
+    metrics: MetricSet = (
         registry_info(scorer).metadata.get("metrics", []) if is_registered(scorer) else []
     )
-    return found
+    return metrics
 
 
 def with_standard_errors(metrics: MetricSet, cluster: str | None) -> MetricSet:
-    """The metrics with a standard error among them, clustered by a column when there is one.
+    """Return the metrics with a standard error, clustered by a column if given.
 
-    One that has a cluster of its own, or is bootstrapped, stays as it is.
+    A standard error with its own cluster, or a bootstrapped one, is left unchanged.
     """
     if isinstance(metrics, Mapping):
         return {key: _with_error(some, cluster) for key, some in metrics.items()}
-    plain: list[Metric] = [one for one in metrics if not isinstance(one, Mapping)]
-    by_key = [one for one in metrics if isinstance(one, Mapping)]
+    plain: list[Metric] = [metric for metric in metrics if not isinstance(metric, Mapping)]
+    by_key = [metric for metric in metrics if isinstance(metric, Mapping)]
     extended = _with_error(plain, cluster) if plain or not by_key else []
     return [
         *extended,
-        *({key: _with_error(some, cluster) for key, some in one.items()} for one in by_key),
+        *({key: _with_error(some, cluster) for key, some in metric.items()} for metric in by_key),
     ]
 
 
 def _with_error(metrics: Sequence[Metric] | Metric, cluster: str | None) -> list[Metric]:
-    kept = [metrics] if callable(metrics) else list(metrics)
-    names = [registry_info(one).name if is_registered(one) else "" for one in kept]
+    extended = [metrics] if callable(metrics) else list(metrics)
+    names = [registry_info(metric).name if is_registered(metric) else "" for metric in extended]
     own = registry_info(stderr()).name
     if cluster is not None:
-        kept = [
-            stderr(cluster=cluster) if name == own and not registry_params(one) else one
-            for name, one in zip(names, kept, strict=True)
+        extended = [
+            stderr(cluster=cluster) if name == own and not registry_params(metric) else metric
+            for name, metric in zip(names, extended, strict=True)
         ]
     if not any(name.endswith("stderr") for name in names):
-        kept.append(stderr(cluster=cluster) if cluster is not None else stderr())
-    return kept
+        extended.append(stderr(cluster=cluster) if cluster is not None else stderr())
+    return extended
 
 
 # --- scoring ----------------------------------------------------------------------------------
@@ -146,29 +146,29 @@ async def score_rows(
     settle: Callable[[], Awaitable[None]] | None = None,
     scorers: Sequence[Scorer] = (),
 ) -> list[RowScores]:
-    """Every row by every judge, `concurrency` rows at once where a scorer waits for a model.
+    """Score every row by every judge, `concurrency` rows at once if a scorer awaits a model.
 
-    A row that fails is an error of that row, and the others go on. `progress` is called with the
-    number of scores so far. `settle` is awaited after a row whose model failed: others of a panel
-    may still be answering, and rows that fail at once must not pile them up. A scorer may call
-    `score()`, which asks the other judges' scorers, and `scorers`. Raises ScoreError when a scorer
-    needs a model and there is none.
+    A failing row is an error of that row only. `progress` is called with the number of scores so
+    far. `settle` is awaited after a row whose model failed: other models of a panel may still be
+    answering, and rows that fail at once must not pile up their requests. A scorer may call
+    `score()`, which runs the other judges' scorers and `scorers`. Raises ScoreError if a scorer
+    needs a model and has none.
     """
     results: list[RowScores] = []
     count = len(outputs)
-    known = [*(judge.scorer for judge in judges), *scorers]
-    for place, judge in enumerate(judges):
-        others = [one for one in known if one is not judge.scorer]
+    all_scorers = [*(judge.scorer for judge in judges), *scorers]
+    for index, judge in enumerate(judges):
+        others = [scorer for scorer in all_scorers if scorer is not judge.scorer]
         result = RowScores(judge, [None] * count)
         results.append(result)
-        done = _Counter(place * count, progress) if progress is not None else None
+        done = _Counter(index * count, progress) if progress is not None else None
         rows = iter(range(count))
         async with asyncio.TaskGroup() as group:
             workers = [
                 group.create_task(_work(outputs, rows, result, others, done, settle))
                 for _ in range(min(concurrency, count))
             ]
-        failed = next((one.result() for one in workers if one.result()), None)
+        failed = next((worker.result() for worker in workers if worker.result()), None)
         if failed is not None:
             raise failed
     return results
@@ -192,7 +192,7 @@ async def _work(
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
-    """Score rows until there are no more; a scorer may call `score()`, which asks the `others`."""
+    """Score rows until there are none left; `score()` in a scorer runs the `others`."""
     task = ScoringTask(None, Target(()), others)
     with scoring_task(task):
         return await _score_each(outputs, rows, result, task, done, settle)
@@ -206,10 +206,10 @@ async def _score_each(
     done: _Counter | None,
     settle: Callable[[], Awaitable[None]] | None,
 ) -> ScoreError | None:
-    """Score rows until there are no more, each as the state of `task`.
+    """Score rows until there are none left, each as the state of `task`.
 
-    A scorer that waits for nothing costs no turn of the event loop: its coroutine runs through
-    inside of this one.
+    A scorer that awaits nothing does not yield to the event loop: its coroutine runs inside this
+    one.
     """
     scorer, scores = result.judge.scorer, result.scores
     for row in rows:
@@ -222,10 +222,10 @@ async def _score_each(
                 raise TypeError(f"the scorer returned no score but {type(score).__name__}")
             scores[row] = score
         except ScoreError as error:
-            for _ in rows:  # it would be the same for all of them
+            for _ in rows:  # skip the rest, which would fail the same way
                 pass
             return error
-        except Exception as error:  # noqa: BLE001 - a scorer of anybody's; the others go on
+        except Exception as error:  # noqa: BLE001 - third-party code; the other rows continue
             if isinstance(error, NoModelError):
                 for _ in rows:
                     pass
@@ -253,7 +253,7 @@ def _without_model(judge: Judge, role: str | None) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What a row's error says, in one short text."""
+    """Return the message of a row's error as one short text."""
     text = str(error)
     if isinstance(error, KeyError):
         text = f"{text} is the name of no column of the file"
@@ -266,25 +266,25 @@ _LONGEST = 2000
 
 
 def sample_state(outputs: OutputSet, row: int) -> TaskState:
-    """A row as scorers see it; its choices are selected by what the output says.
+    """Return a row as scorers see it, with its choices selected according to the output.
 
-    Without messages of its own the conversation is the input and the output.
+    Without own messages, the conversation consists of the input and the output.
     """
     output = outputs.outputs[row]
-    asked = _messages(outputs.input_messages[row]) if outputs.input_messages else []
+    input_messages = _messages(outputs.input_messages[row]) if outputs.input_messages else []
     messages = _messages(outputs.messages[row]) if outputs.messages else []
     if not messages:
-        question = asked or [Message("user", outputs.inputs[row])]
+        question = input_messages or [Message("user", outputs.inputs[row])]
         messages = [*question, Message("assistant", output)]
     choices: Sequence[str | Choice] = outputs.choices[row]
     if choices:
         selected = selected_choices(output, len(choices))
         choices = [
-            Choice(str(text), place in selected, place) for place, text in enumerate(choices)
+            Choice(str(text), index in selected, index) for index, text in enumerate(choices)
         ]
     return TaskState(
         output,
-        input=asked or outputs.inputs[row],
+        input=input_messages or outputs.inputs[row],
         messages=messages,
         metadata=outputs.metadata_of(row) if outputs.metadata else None,
         choices=choices,
@@ -294,16 +294,18 @@ def sample_state(outputs: OutputSet, row: int) -> TaskState:
 
 
 def _messages(chat: Sequence[ChatMessage]) -> list[Message]:
-    """A conversation as scorers read it."""
+    """Return a conversation in the types of scorers."""
     return [
         Message(
-            one.role,
-            one.text,
-            tool_calls=[ToolCall(call.function, dict(call.arguments)) for call in one.tool_calls],
-            function=one.function,
-            error=one.error,
+            message.role,
+            message.text,
+            tool_calls=[
+                ToolCall(call.function, dict(call.arguments)) for call in message.tool_calls
+            ],
+            function=message.function,
+            error=message.error,
         )
-        for one in chat
+        for message in chat
     ]
 
 
@@ -318,23 +320,23 @@ def summarised(
     group: str | None = None,
     cluster: str | None = None,
 ) -> JudgeResult:
-    """The metrics over the rows that were scored, overall and for each value of a column.
+    """Compute metrics over the scored rows, overall and for each value of a column.
 
-    `group` and `cluster` are names of columns. Groups come in the order of the file. Raises
-    ScoreError for what a metric raises, and for reducers that need more epochs than there are.
+    `group` and `cluster` are column names. Groups are in file order. Raises ScoreError if a metric
+    raises, and for reducers that need more epochs than there are.
     """
     require_epochs(outputs, reducers)
     judge = scores.judge
     extra = _cluster_column(outputs, cluster)
     samples: list[SampleScore] = []
-    places: dict[str, list[int]] = {}
+    rows_by_group: dict[str, list[int]] = {}
     names = None if group is None else _column(outputs, group)
     (made_by,) = scorer_names([judge.scorer])
     for row, score in enumerate(scores.scores):
         if score is None:
             continue
         if names is not None:
-            places.setdefault(group_name(names[row]), []).append(len(samples))
+            rows_by_group.setdefault(group_name(names[row]), []).append(len(samples))
         metadata = outputs.metadata_of(row) if outputs.metadata else {}
         if extra is not None:
             metadata[extra[0]] = extra[1][row]
@@ -348,8 +350,8 @@ def summarised(
         )
     overall = _measured(judge, samples, reducers)
     groups = [
-        Group(name, len(rows), _measured(judge, [samples[one] for one in rows], reducers))
-        for name, rows in places.items()
+        Group(name, len(rows), _measured(judge, [samples[index] for index in rows], reducers))
+        for name, rows in rows_by_group.items()
     ]
     return JudgeResult(scores, overall, groups)
 
@@ -359,16 +361,16 @@ def require_epochs(outputs: OutputSet, reducers: Reducers) -> None:
     for reducer in listed_reducers(reducers):
         needed = epochs_needed(reducer)
         if needed is not None and needed > outputs.most_epochs:
-            there = outputs.most_epochs
+            available = outputs.most_epochs
             raise ScoreError(
                 f"{reducer_log_name(reducer)} needs {needed} epochs, but {outputs.source} has "
-                f"{there} at most of a sample\n"
-                f"  name a count up to {there}, or score a file with more epochs"
+                f"{available} at most of a sample\n"
+                f"  name a count up to {available}, or score a file with more epochs"
             )
 
 
 def group_name(value: Any) -> str:
-    """What a group of rows with this value is called; "" for rows without one."""
+    """Return the name of a group of rows with this value; "" for rows without one."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -377,16 +379,16 @@ def group_name(value: Any) -> str:
 
 
 def _cluster_column(outputs: OutputSet, cluster: str | None) -> tuple[str, Sequence[Any]] | None:
-    """A column that is none of the metadata, but by which scores are clustered."""
-    found = None if cluster is None else outputs.column(cluster)
-    return found if found is not None and found[0] not in outputs.metadata else None
+    """Return a column that is not part of the metadata but used for clustering, or None."""
+    column = None if cluster is None else outputs.column(cluster)
+    return column if column is not None and column[0] not in outputs.metadata else None
 
 
 def _column(outputs: OutputSet, name: str) -> Sequence[Any]:
-    found = outputs.column(name)
-    if found is None:
+    column = outputs.column(name)
+    if column is None:
         raise ScoreError(f"there is no column {name!r}")
-    return found[1]
+    return column[1]
 
 
 def _measured(judge: Judge, samples: list[SampleScore], reducers: Reducers) -> list[ScorerSummary]:

@@ -17,20 +17,20 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, describe_changes
 
 PLATEAU = 5
-"""Discards in a row that are called a plateau."""
+"""Number of consecutive discards that are called a plateau."""
 
 PLATEAU_ADVICE = (
     "Try another angle, not another word: say more precisely what the topic is. Shorten the "
     "description, to under 80 characters. Look at the labels of the prompts that stay wrong. "
     "Where they belong to another domain, add a companion topic to the profile."
 )
-"""What the refinement protocol advises then."""
+"""The refinement protocol's advice on a plateau."""
 
 UNDO_STEPS = 500
 
 
 class Decision(StrEnum):
-    """What the author made of an iteration."""
+    """The author's decision on an iteration."""
 
     KEEP = "keep"
     DISCARD = "discard"
@@ -39,9 +39,9 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """An evaluation recorded in the session. `number` counts from 0, the first baseline.
+    """An evaluation recorded in the session; `number` counts from 0, the first baseline.
 
-    `forecast` is what was expected of a scan before it was made, None where nothing was.
+    `forecast` is the forecast made before the scan, or None.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Iteration:
 
 
 def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:
-    """Return the forecasts that were recorded before scans, by index among the iterations."""
+    """Return the forecasts recorded before scans, by index among the iterations."""
     return {
         index: iteration.forecast
         for index, iteration in enumerate(iterations)
@@ -68,7 +68,7 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The best iteration, and its coverage, as told by these prompts in a state of the session."""
+    """Cache of the best iteration and its coverage, for a state of the session and prompts."""
 
     state: int
     scanner: str
@@ -80,15 +80,15 @@ class _Best:
 class Session:
     """One topic file, one prompt set and all iterations. Knows no files, no clock, no scanner.
 
-    Prompts may be relabelled, added and removed while a session lasts. Iterations stay as they were
-    recorded; which of them is best is told by the labels of now, and two are compared on the
-    prompts that both have. Without `prompts` those of the newest iteration hold.
+    Prompts may be relabelled, added and removed during a session. Iterations stay as recorded; the
+    best one is determined with the current labels, and two are compared on the prompts that both
+    have. Without `prompts`, those of the latest iteration are used.
 
-    Verdicts of two scanners do not compare: with `scanner` set, baseline, best and what follows
-    from them are told among the iterations of the scanner of that name.
+    Verdicts of two scanners are not comparable: with `scanner` set, baseline, best and derived
+    values are determined among the iterations of that scanner.
 
-    Every change of the definition is an edit that can be undone. Edits with the same non-empty
-    `group` that follow each other are one step, so that a word typed is undone as a word.
+    Every change of the definition is an undoable edit. Consecutive edits with the same non-empty
+    `group` are one step, so that a typed word is undone as a word.
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class Session:
         self._group = ""
         self._prompts = prompts
         self.scanner = ""
-        self._state = 0  # counts what may change the best iteration
+        self._state = 0  # counts changes that may affect the best iteration
         self._known_best: _Best | None = None
 
     # --- the definition -------------------------------------------------------------------
 
     def edit(self, topic: Topic, group: str = "") -> bool:
-        """Make `topic` the definition; False when it is the same already."""
+        """Set the definition; returns False if it is unchanged."""
         if topic == self.topic:
             return False
         if not group or group != self._group:
@@ -124,7 +124,7 @@ class Session:
         return True
 
     def end_group(self) -> None:
-        """The next edit starts a step of its own."""
+        """Make the next edit start a new undo step."""
         self._group = ""
 
     @property
@@ -136,11 +136,11 @@ class Session:
         return bool(self._redo)
 
     def undo(self) -> tuple[str, ...]:
-        """Take the last step back; what that changed, in words (empty when there is none)."""
+        """Undo the last step; returns descriptions of the changes, or ()."""
         return self._step(self._undo, self._redo)
 
     def redo(self) -> tuple[str, ...]:
-        """Do again what was undone; what that changed, in words (empty when there is none)."""
+        """Redo the last undone step; returns descriptions of the changes, or ()."""
         return self._step(self._redo, self._undo)
 
     def _step(self, source: list[_Step], target: list[_Step]) -> tuple[str, ...]:
@@ -156,37 +156,45 @@ class Session:
     # --- iterations -----------------------------------------------------------------------
 
     def use_prompts(self, prompts: PromptSet) -> None:
-        """Tell the best iteration by these prompts and labels from now on."""
+        """Determine the best iteration with these prompts and labels from now on."""
         self._prompts = prompts
 
     @property
     def comparable(self) -> list[Iteration]:
-        """The iterations of the scanner that is looked at, oldest first; all when none is named."""
+        """The iterations of the selected scanner, oldest first; all if none is selected."""
         if not self.scanner:
             return self.iterations
-        return [one for one in self.iterations if one.evaluation.settings.name == self.scanner]
+        return [
+            iteration
+            for iteration in self.iterations
+            if iteration.evaluation.settings.name == self.scanner
+        ]
 
     @property
     def best(self) -> Iteration | None:
-        """The kept iteration with the greatest coverage, the earliest of equal ones.
+        """The kept iteration with the highest coverage, the earliest of equal ones.
 
-        Where they ran on different prompts: the one that remains when each is held against the
-        best one before it, on the prompts of now that both have.
+        For iterations on different prompts, each is compared with the best one before it, on the
+        current prompts that both have.
         """
         return self._find_best().iteration
 
     @property
     def best_coverage(self) -> float | None:
-        """Coverage of the best iteration by the labels of now, of the prompts of now it had."""
+        """Coverage of the best iteration with current labels, on the current prompts it has."""
         return self._find_best().coverage
 
     def _find_best(self) -> _Best:
-        # Another thread may do this too: what is known holds for what it was found by.
-        known, prompts, state = self._known_best, self._prompts, self._state
+        # Other threads may run this too, so a cached result carries the state it is valid for.
+        cached, prompts, state = self._known_best, self._prompts, self._state
         scanner = self.scanner
-        asked = (state, scanner)
-        if known is not None and known.prompts is prompts and (known.state, known.scanner) == asked:
-            return known
+        wanted = (state, scanner)
+        if (
+            cached is not None
+            and cached.prompts is prompts
+            and (cached.state, cached.scanner) == wanted
+        ):
+            return cached
         best, best_codes = None, None
         alignment: Alignment | None = None
         aligned = np.empty(0, np.uint64)
@@ -205,28 +213,28 @@ class Session:
         coverage = None
         if best_codes is not None:
             coverage = metrics_of(best_codes[best_codes != ABSENT]).coverage
-        found = _Best(state, scanner, prompts, best, coverage)
-        self._known_best = found
-        return found
+        result = _Best(state, scanner, prompts, best, coverage)
+        self._known_best = result
+        return result
 
     @property
     def baseline(self) -> Iteration | None:
-        """What others are compared to: the pinned iteration, or else the last kept one."""
+        """The iteration that others are compared with: the pinned one, else the latest kept one."""
         if self._pinned is not None:
             for iteration in self.iterations:
                 if iteration.number == self._pinned:
                     return iteration
-        kept = [one for one in self.comparable if one.decision is Decision.KEEP]
+        kept = [iteration for iteration in self.comparable if iteration.decision is Decision.KEEP]
         return kept[-1] if kept else None
 
     @property
     def pinned(self) -> int | None:
-        """Number of the pinned baseline, if one is."""
+        """Number of the pinned baseline, or None."""
         return self._pinned
 
     @property
     def discards_in_a_row(self) -> int:
-        """Discards since the last kept iteration."""
+        """Number of discards since the last kept iteration."""
         count = 0
         for iteration in reversed(self.comparable):
             if iteration.decision is Decision.KEEP:
@@ -236,14 +244,14 @@ class Session:
 
     @property
     def plateau(self) -> bool:
-        """Whether as many discards followed each other as make a plateau."""
+        """Whether enough consecutive discards make a plateau."""
         return self.discards_in_a_row >= PLATEAU
 
     def is_better(self, evaluation: Evaluation) -> bool:
-        """Whether its coverage is strictly greater than that of the best kept iteration.
+        """Return whether its coverage is greater than that of the best kept iteration.
 
-        On the prompts that both have and by its own labels, when they ran on different ones; where
-        these tell nothing, as with another prompt set, the newer one is better.
+        If the prompts differ, the comparison is on the prompts of both, with the labels of this
+        evaluation. If those are inconclusive, as with another prompt set, the newer one is better.
         """
         best = self.best
         if best is None:
@@ -252,12 +260,12 @@ class Session:
         return _exceeds(evaluation.codes, then)
 
     def next_iteration(self, evaluation: Evaluation, decision: Decision, created: str) -> Iteration:
-        """The iteration that recording this evaluation would add; `created` is ISO 8601 UTC."""
+        """Return the iteration that would record this evaluation; `created` is ISO 8601 UTC."""
         number = self.iterations[-1].number + 1 if self.iterations else 0
         return Iteration(number, created, decision, evaluation)
 
     def record(self, iteration: Iteration) -> None:
-        """Add an iteration; its number must be higher than all others (ValueError)."""
+        """Append an iteration. Raises ValueError unless its number is the highest."""
         if self.iterations and iteration.number <= self.iterations[-1].number:
             raise ValueError(f"iteration {iteration.number} is not the next one")
         self.iterations.append(iteration)
@@ -265,55 +273,57 @@ class Session:
         self.end_group()
 
     def complete(self, iteration: Iteration) -> None:
-        """Put an iteration in the place of the one with its number: it has more verdicts now.
+        """Replace the iteration with the same number by one with more verdicts.
 
         Raises KeyError for an unknown number.
         """
-        place = self.iterations.index(self.iteration(iteration.number))
-        self.iterations[place] = iteration
+        index = self.iterations.index(self.iteration(iteration.number))
+        self.iterations[index] = iteration
         self._state += 1
 
     def learn(self, iterations: Sequence[Iteration]) -> bool:
-        """Take over iterations that another window recorded; whether there were any."""
-        known = {one.number for one in self.iterations}
-        new = [one for one in iterations if one.number not in known]
+        """Add iterations recorded by another window; returns whether there were any."""
+        numbers = {iteration.number for iteration in self.iterations}
+        new = [iteration for iteration in iterations if iteration.number not in numbers]
         if new:
-            self.iterations = sorted([*self.iterations, *new], key=lambda one: one.number)
+            self.iterations = sorted(
+                [*self.iterations, *new], key=lambda iteration: iteration.number
+            )
             self._known_best = None
         return bool(new)
 
     def decide(self, number: int, decision: Decision) -> Iteration:
-        """Change the decision on an iteration; raises KeyError for an unknown number."""
-        for place, iteration in enumerate(self.iterations):
+        """Change the decision on an iteration. Raises KeyError for an unknown number."""
+        for index, iteration in enumerate(self.iterations):
             if iteration.number == number:
-                self.iterations[place] = replace(iteration, decision=decision)
+                self.iterations[index] = replace(iteration, decision=decision)
                 self._state += 1
-                return self.iterations[place]
+                return self.iterations[index]
         raise KeyError(number)
 
     def iteration(self, number: int) -> Iteration:
-        """The iteration of this number; raises KeyError."""
+        """Return the iteration with this number. Raises KeyError."""
         for iteration in self.iterations:
             if iteration.number == number:
                 return iteration
         raise KeyError(number)
 
     def pin(self, number: int | None) -> None:
-        """Compare with this iteration from now on; None: with the last kept one again."""
+        """Compare with this iteration from now on; None: with the latest kept one again."""
         if number is not None:
             self.iteration(number)
         self._pinned = number
 
     def restore_best(self) -> bool:
-        """Make the best definition the current one, examples included; False when it is already."""
+        """Make the best definition the current one; returns False if it already is."""
         best = self.best
         return self.edit(best.evaluation.topic) if best else False
 
 
 def _exceeds(codes: NDArray[np.int8], then: NDArray[np.int8]) -> bool:
-    """Whether coverage is strictly greater than it was, on the prompts that both have.
+    """Return whether coverage is greater than before, on the prompts of both.
 
-    Both are outcome codes of the same prompts, int8 [N], ABSENT where one did not have it.
+    Both arguments are outcome codes of the same prompts, int8 [N], ABSENT for missing prompts.
     """
     shared = (codes != ABSENT) & (then != ABSENT)
     complete = bool(shared.all())
@@ -323,5 +333,5 @@ def _exceeds(codes: NDArray[np.int8], then: NDArray[np.int8]) -> bool:
         return old is None or new > old
     if complete or old is not None:
         return False
-    # What they share lacks a class: the older one tells nothing about the prompts of now.
+    # The shared prompts lack a class, so the older one says nothing about the current prompts.
     return metrics_of(codes[codes != ABSENT]).coverage is not None

@@ -1,4 +1,4 @@
-"""What a session leaves on disk: iterations, baseline, draft, in SQLite, safe against kill -9."""
+"""Storage of sessions in SQLite: iterations, baseline and drafts, safe against kill -9."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OUTSIDE = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN,
 }
-"""Errors of SQLite that lie outside of the file itself."""
+"""SQLite errors with a cause outside of the file itself."""
 
 
 class StoreError(GuardtuiError):
@@ -48,9 +48,9 @@ class StoreError(GuardtuiError):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A definition that was being edited, and the fingerprint of what it was edited from.
+    """An edited definition, and the fingerprint of the definition it was edited from.
 
-    `owner` names the process that wrote it; the store gives it.
+    `owner` names the process that wrote it; it is set by the store.
     """
 
     topic: Topic
@@ -61,15 +61,15 @@ class Draft:
 class SessionStore:
     """All sessions of the topic files in one folder.
 
-    Every call is one transaction: it happened or it did not. Two processes may use one file; an
-    iteration's number is given by the database. Raises `StoreError` from every method.
+    Every call is one atomic transaction. Two processes may use one file, because the database
+    assigns the numbers of iterations. Every method raises `StoreError`.
     """
 
     def __init__(self, topic_path: Path, *, reading: bool = False) -> None:
-        """Open or make the file; with `reading` one that cannot be written is opened as it is."""
+        """Open or create the file; with `reading`, a read-only file is opened unchanged."""
         self.folder = topic_path.parent / FOLDER
         self.path = self.folder / FILE
-        # A name need not be text: SQLite takes nothing else.
+        # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
         self._claim: Claim | None = None
         self._uri = f"file:{quote(str(self.path.absolute()))}"
@@ -78,7 +78,7 @@ class SessionStore:
         except StoreError:
             if not (reading and self.path.is_file()):
                 raise
-            # Without a log beside it the file is complete, and no lock file is needed to read it.
+            # Without a write-ahead log the file is complete and can be read without a lock file.
             log = self.path.with_name(f"{FILE}-wal")
             self._uri += "?mode=ro" if log.exists() else "?immutable=1"
             self._session = self._find()
@@ -87,7 +87,7 @@ class SessionStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
-            if not ignore.exists() or not ignore.stat().st_size:  # half made on a full disk
+            if not ignore.exists() or not ignore.stat().st_size:  # left empty by a full disk
                 ignore.write_text("*\n", "utf-8")
         except OSError as error:
             raise StoreError(
@@ -113,7 +113,7 @@ class SessionStore:
         return int(identifier)
 
     def _find(self) -> int:
-        """The topic file's session in a file that cannot be written."""
+        """Return the id of the topic file's session in a read-only file."""
         with self.connection() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version != len(MIGRATIONS):
@@ -121,19 +121,19 @@ class SessionStore:
                     f"{self.path}: of another version of guardtui, and cannot be written\n"
                     "  make it writable, so that it can be brought up to date"
                 )
-            found = database.execute(
+            row = database.execute(
                 "SELECT id FROM session WHERE topic_file = ?", (self._topic_file,)
             ).fetchone()
-        return int(found[0]) if found else -1
+        return int(row[0]) if row else -1
 
     @property
     def session_id(self) -> int:
-        """Key of this topic file's rows in all tables; -1 where there is nothing to read."""
+        """Key of this topic file's rows in all tables; -1 if there are none."""
         return self._session
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with; each statement sees the file as it is then."""
+        """Open a connection for reading; each statement sees the current file."""
         try:
             database = sqlite3.connect(self._uri, timeout=10, isolation_level=None, uri=True)
         except sqlite3.Error as error:
@@ -148,10 +148,10 @@ class SessionStore:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that writes: no other process writes between its first and last statement.
+        """Open a write transaction: other processes cannot write until it ends.
 
-        Committed durably at the end; any exception rolls it back. Do not open another one inside:
-        it would wait for this one.
+        It is committed durably at the end; any exception rolls it back. Do not nest transactions:
+        the inner one would wait for the outer one.
         """
         with self.connection() as database:
             database.execute("BEGIN IMMEDIATE")
@@ -159,7 +159,7 @@ class SessionStore:
                 yield database
                 database.execute("COMMIT")
             except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # SQLite may have done so by itself
+                with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
                     database.execute("ROLLBACK")
                 raise
 
@@ -188,7 +188,7 @@ class SessionStore:
                 "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
                 (self._session,),
             ).fetchone()
-            names = ", ".join(values)  # names are those of this file
+            names = ", ".join(values)  # column names are constants of this module
             marks = ", ".join("?" for _ in values)
             database.execute(
                 f"INSERT INTO iteration(session, number, {names}) VALUES (?, ?, {marks})",  # noqa: S608
@@ -200,9 +200,11 @@ class SessionStore:
         return replace(iteration, number=int(number))
 
     def complete_iteration(self, iteration: Iteration) -> None:
-        """Write an iteration again under its number: verdicts came in that it did not have."""
+        """Update an iteration that has received more verdicts."""
         values = values_of(iteration.evaluation)
-        changes = ", ".join(f"{name} = ?" for name in values)  # names are those of this file
+        changes = ", ".join(
+            f"{name} = ?" for name in values
+        )  # column names are constants of this module
         with self.transaction() as database:
             database.execute(
                 f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
@@ -210,7 +212,7 @@ class SessionStore:
             )
 
     def iterations(self) -> list[Iteration]:
-        """All iterations of this topic file, oldest first."""
+        """Return all iterations of this topic file, oldest first."""
         with self.connection() as database:
             rows = database.execute(
                 f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY number",  # noqa: S608
@@ -251,32 +253,32 @@ class SessionStore:
     # --- settings -------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        """All settings by name, to read; an unreadable one is left out."""
+        """Return all settings by name; unreadable ones are skipped."""
         with self.connection() as database:
             rows = database.execute(
                 "SELECT name, value FROM setting WHERE session = ?", (self._session,)
             ).fetchall()
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for name, value in rows:
             with contextlib.suppress(ValueError, TypeError):
-                found[name] = json.loads(value)
-        return found
+                settings[name] = json.loads(value)
+        return settings
 
     def setting(self, name: str) -> Any:
-        """The value of one setting, as JSON has it; None where it is not set or unreadable."""
+        """Return the JSON value of a setting; None if it is missing or unreadable."""
         with self.connection() as database:
             return _setting_of(database, self._session, name)
 
     def update_settings(self, changes: Mapping[str, Any]) -> None:
-        """Set these settings to JSON values, in one transaction; all others stay as they are."""
+        """Set these settings to JSON values, in one transaction; all others are unchanged."""
         with self.transaction() as database:
             for name, value in changes.items():
                 _write_setting(database, self._session, name, value)
 
     def change_setting(self, name: str, change: Callable[[Any], Any]) -> None:
-        """Replace one setting by what `change` makes of its value, in one transaction.
+        """Replace one setting by `change(value)`, in one transaction.
 
-        `change` gets None where it is not set. It must be quick, and must not use this store.
+        `change` gets None if the setting is missing. It must be quick, and must not use this store.
         """
         with self.transaction() as database:
             value = change(_setting_of(database, self._session, name))
@@ -285,7 +287,7 @@ class SessionStore:
     # --- what else a session remembers ----------------------------------------------------
 
     def pinned(self) -> int | None:
-        """Number of the pinned baseline."""
+        """Return the number of the pinned baseline, or None."""
         value = self._value("pinned")
         return value if isinstance(value, int) else None
 
@@ -293,29 +295,29 @@ class SessionStore:
         self._set("pinned", number)
 
     def prompt_file(self) -> str:
-        """Path of the prompt set used last; "" before the first."""
+        """Return the path of the last used prompt set, or ""."""
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        if _is_text(path):  # one that is not is named anew each time
+        if _is_text(path):  # an undecodable path must be given each time
             self._set("prompt_file", path)
 
     def abandoned_drafts(self) -> list[Draft]:
-        """Definitions that were being edited when the app was left or killed, newest first.
+        """Return definitions that were being edited when the app ended, newest first.
 
-        Those of a process that still runs are its own, and are not among them.
+        Drafts of processes that are still running are excluded.
         """
         with self.connection() as database:
             rows = database.execute(
                 "SELECT owner, topic, base FROM draft WHERE session = ? ORDER BY rowid DESC",
                 (self._session,),
             ).fetchall()
-        found: list[Draft] = []
+        drafts: list[Draft] = []
         for owner, topic, base in rows:
             if not is_held(self.folder, owner):
                 with contextlib.suppress(ValueError):
-                    found.append(Draft(Topic.model_validate_json(topic), base, owner))
-        return found
+                    drafts.append(Draft(Topic.model_validate_json(topic), base, owner))
+        return drafts
 
     def edited_elsewhere(self) -> bool:
         """Whether another process that still runs has a draft of this topic."""
@@ -327,7 +329,7 @@ class SessionStore:
         return any(owner != mine and is_held(self.folder, owner) for (owner,) in rows)
 
     def save_draft(self, draft: Draft | None) -> None:
-        """Keep the definition being edited here; None when there is nothing unsaved."""
+        """Store the definition being edited; None deletes it because nothing is unsaved."""
         if draft is None:
             if self._claim is not None:
                 self._delete_draft(self._claim.name)
@@ -349,13 +351,13 @@ class SessionStore:
             )
 
     def close(self) -> None:
-        """Leave the draft to whoever opens the topic next."""
+        """Release the draft, so that the next process that opens the topic can take it."""
         if self._claim is not None:
             self._claim.release()
             self._claim = None
 
     def drop_draft(self, draft: Draft) -> None:
-        """Forget an abandoned draft."""
+        """Delete an abandoned draft."""
         self._delete_draft(draft.owner)
         forget(self.folder, draft.owner)
 

@@ -1,4 +1,4 @@
-"""How an evaluation is packed into the columns of the session's file, and read again when asked."""
+"""Conversion of evaluations to columns of the session's file and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _settings_to_json(settings: ScannerSettings) -> dict[str, Any]:
 
 
 def values_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What is kept of an evaluation besides topic and prompt set, by the name of its column."""
+    """Return the stored values of an evaluation by column, except topic and prompt set."""
     errors, notes, stopped_by = _texts_to_json(evaluation.verdicts)
     return {
         "scanner": json.dumps(_settings_to_json(evaluation.settings)),
@@ -46,12 +46,12 @@ COLUMNS = (
     "number, created, decision, topic, scanner, prompt_set, columns, errors, notes, stopped_by, "
     "judged, forecast"
 )
-"""Names of the columns that `read_iteration` takes, in their order."""
+"""Names of the columns expected by `read_iteration`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What a judge said and cost; `epochs` has a text for each, a sign for each prompt."""
+    """Reasons and cost of a judge; `epochs` has a text per epoch, with a sign per prompt."""
 
     reasons: dict[int, str] = field(default_factory=dict)
     used: Usage | None = None
@@ -82,34 +82,34 @@ _SIGNS = {
 }
 
 _NOT_ASKED = ("not scanned yet", "not scanned: its verdict was unlikely to change")
-"""What stood among the errors of rows that were not asked, before that was a verdict's value."""
+"""Errors of rows that were not requested, in files older than the value NOT_ASKED."""
 
 
 def _pack_judged(verdicts: Verdicts) -> bytes:
     if not verdicts.reasons and verdicts.used is None and verdicts.repeats is None:
         return b""
-    told: dict[str, Any] = {"reasons": {str(row): text for row, text in verdicts.reasons.items()}}
+    data: dict[str, Any] = {"reasons": {str(row): text for row, text in verdicts.reasons.items()}}
     if verdicts.used is not None:
-        told["used"] = asdict(verdicts.used)
+        data["used"] = asdict(verdicts.used)
     if verdicts.repeats is not None:
         epochs = verdicts.repeats.tolist()
-        told["epochs"] = ["".join(map(_SIGNS.__getitem__, one)) for one in epochs]
-    return zlib.compress(json.dumps(told).encode(), 1)
+        data["epochs"] = ["".join(map(_SIGNS.__getitem__, epoch)) for epoch in epochs]
+    return zlib.compress(json.dumps(data).encode(), 1)
 
 
 def _read_judged(packed: bytes) -> _Judged:
     if not packed:
         return _Judged()
-    told = json.loads(zlib.decompress(packed))
+    data = json.loads(zlib.decompress(packed))
     return _Judged(
-        {int(row): str(text) for row, text in told["reasons"].items()},
-        Usage(**told["used"]) if "used" in told else None,
-        tuple(map(str, told.get("epochs", ()))),
+        {int(row): str(text) for row, text in data["reasons"].items()},
+        Usage(**data["used"]) if "used" in data else None,
+        tuple(map(str, data.get("epochs", ()))),
     )
 
 
 def pack_forecast(forecast: ForecastBefore | None) -> bytes:
-    """Pack what was forecast before a scan; nothing for None."""
+    """Pack a forecast made before a scan; b"" for None."""
     if forecast is None:
         return b""
     packed = {
@@ -125,16 +125,16 @@ def _read_forecast(packed: bytes, count: int) -> ForecastBefore | None:
     """Read a forecast of `count` prompts. Raises ValueError unless it has as many."""
     if not packed:
         return None
-    found = json.loads(zlib.decompress(packed))
-    triggers = np.array(found["triggers"], np.float32)
+    data = json.loads(zlib.decompress(packed))
+    triggers = np.array(data["triggers"], np.float32)
     if triggers.shape != (count,):
         raise ValueError("a forecast has not a probability for every prompt")
-    rates = {name: rate and RateEstimate(**rate) for name, rate in found["rates"].items()}
-    return ForecastBefore(rates, int(found["scans"]), int(found["verdicts"]), triggers)
+    rates = {name: rate and RateEstimate(**rate) for name, rate in data["rates"].items()}
+    return ForecastBefore(rates, int(data["scans"]), int(data["verdicts"]), triggers)
 
 
 def _texts_to_json(verdicts: Verdicts) -> tuple[str, str, str]:
-    """Errors by row; notes and the names of topics each with the rows that they hold for."""
+    """Return errors by row, and notes and topic names each with their rows, as JSON."""
     return (
         json.dumps({str(row): text for row, text in verdicts.errors.items()}),
         json.dumps(_rows_by(verdicts.notes), separators=(",", ":")),
@@ -165,7 +165,7 @@ def _stopped_by_of(text: str) -> dict[int, tuple[str, ...]]:
 
 
 def _by_row(text: str) -> dict[int, Any]:
-    """Return the value of each row from JSON of values, each with a list of its rows."""
+    """Return the value of each row, from JSON of values with the lists of their rows."""
     values: dict[int, Any] = {}
     for value, rows in json.loads(text):
         if not isinstance(rows, list) or not all(isinstance(row, int) for row in rows):
@@ -181,11 +181,11 @@ _COLUMNS = (
     ("score", "float32", 4),
     ("matched", "int16", 2),
 )
-"""Name, type and bytes of a value of each column, in the order in which they are packed."""
+"""Name, type and bytes per value of each column, in the order of packing."""
 
 
 def _pack(evaluation: Evaluation) -> bytes:
-    """All columns of an evaluation, one after the other, compressed."""
+    """Return all columns of an evaluation, concatenated and compressed."""
     verdicts = evaluation.verdicts
     columns = (
         evaluation.keys,
@@ -216,7 +216,7 @@ def _read_columns(count: int, content: bytes) -> dict[str, NDArray[Any]]:
 def with_not_asked(
     triggered: NDArray[np.int8], errors: dict[int, str]
 ) -> tuple[NDArray[np.int8], dict[int, str]]:
-    """Answers (int8 [N]) and errors as they are now written, from a record of any age."""
+    """Convert answers (int8 [N]) and errors of a record of any age to the current form."""
     rows = [row for row, reason in errors.items() if reason in _NOT_ASKED]
     if not rows:
         return triggered, errors
@@ -239,7 +239,10 @@ def read_iteration(
     judged: bytes,
     forecast: bytes,
 ) -> Iteration:
-    """An iteration from the values of `COLUMNS`. Raises ValueError and the like, and zlib.error."""
+    """Build an iteration from the values of `COLUMNS`.
+
+    Raises ValueError and the like, and zlib.error.
+    """
     count = int.from_bytes(columns[:8], "little")
     arrays = _read_columns(count, zlib.decompress(columns[8:]))
     triggered, reasons = with_not_asked(

@@ -1,4 +1,4 @@
-"""The fitted threshold that a session keeps among its settings."""
+"""The fitted threshold in a session's settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from guardtui.session.recorded import has_session
 from guardtui.session.store import SessionStore
 
 FIT = "threshold_fit"
-"""Key of the fit among a session's settings."""
+"""Key of the fit in a session's settings."""
 
 
 DECISION = "decision_threshold"
@@ -49,27 +49,27 @@ def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None
         return None
     try:
         return ThresholdFit(
-            threshold=_share(kept["threshold"]),
-            shipped=_share(kept["shipped"]),
-            labels=int(kept["labels"]),
-            coverage=_share(kept["coverage"]),
-            held_out=_share(kept["held_out"]),
-            folds=tuple(map(_share, kept["folds"])),
-            engine=str(kept["engine"]),
-            prompt_set=str(kept["prompt_set"]),
-            prompts=str(kept["prompts"]),
+            threshold=_share(stored["threshold"]),
+            shipped=_share(stored["shipped"]),
+            labels=int(stored["labels"]),
+            coverage=_share(stored["coverage"]),
+            held_out=_share(stored["held_out"]),
+            folds=tuple(map(_share, stored["folds"])),
+            engine=str(stored["engine"]),
+            prompt_set=str(stored["prompt_set"]),
+            prompts=str(stored["prompts"]),
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
 def write_fit(fit: ThresholdFit) -> dict[str, Any]:
-    """Return the fit as a part of a session's settings; it takes the place of what was set."""
+    """Return the fit as a part of a session's settings; it replaces a threshold set before."""
     return {FIT: asdict(fit), "threshold": None, "threshold_source": ""}
 
 
 def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:
-    """Return the threshold that was chosen in a session: one set by hand, or the shipped one."""
+    """Return the threshold chosen in a session: set by hand, shipped, or None (fitted)."""
     value = settings.get("threshold")
     if isinstance(value, float) and 0 < value < 1:
         return value

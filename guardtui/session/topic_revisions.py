@@ -1,4 +1,4 @@
-"""Texts of topic revisions on disk, as hashes, for every command and the app."""
+"""Cache of topic revisions on disk, as hashes of their texts, for commands and the app."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pathlib import Path
 from guardtui.session.kept_file import KeptFile
 
 FILE = "topic-revisions-1.sqlite3"
-"""Name in the cache folder; the number is that of the file's form."""
+"""File name in the cache folder; the number is the version of its format."""
 
 LIMIT = 100_000
-"""Revisions that are kept; the oldest go when the file is opened."""
+"""Number of stored revisions; the oldest are deleted when the file is opened."""
 
 
 class SqliteTopicRevisions:
-    """Topic revisions in the cache folder; the file is open during a call only.
+    """Topic revisions in the cache folder; the file is open only during a call.
 
-    Where it cannot be used, nothing is remembered.
+    If it cannot be used, nothing is stored.
     """
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self._folder, self._limit = folder, limit
 
     def find(self, service: str, topic_id: str, revision: int) -> str | None:
-        """Hash of the text of a revision, or None."""
+        """Return the hash of the text of a revision, or None."""
         with contextlib.closing(_File(self._folder / FILE, self._limit)) as file:
             return file.find(service, topic_id, revision)
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
-        """Remember topic id, revision and text hash of each topic that was seen."""
-        rows = [(service, *one) for one in seen]
+        """Store topic id, revision and text hash of each topic."""
+        rows = [(service, *topic) for topic in seen]
         if rows:
             with contextlib.closing(_File(self._folder / FILE, self._limit)) as file:
                 file.keep(rows)
@@ -68,7 +68,7 @@ class _File(KeptFile):
     def keep(self, rows: list[tuple[str, str, int, str]]) -> None:
         with self._failing_softly() as database:
             if database is not None:
-                # What is known is left alone: a revision keeps its text, and its number.
+                # Known revisions stay unchanged: a revision keeps its text, and its number.
                 database.execute("BEGIN IMMEDIATE")
                 database.executemany(
                     "INSERT INTO revisions(service, topic, revision, text) VALUES (?, ?, ?, ?)"

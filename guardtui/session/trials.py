@@ -1,6 +1,6 @@
-"""Trials of a topic: definitions that were measured while the author worked, in the session's file.
+"""Trials of a topic: definitions measured while editing, in the session's file.
 
-A trial is less than an iteration: it has figures and no verdicts, and no decision on it.
+A trial is less than an iteration: it has figures but neither verdicts nor a decision.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from guardtui.domain.topic import Topic
 from guardtui.session.store import SessionStore
 
 TRIALS_AT_MOST = 20
-"""Trials of a topic that are kept: the newest."""
+"""Number of stored trials of a topic; older ones are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is shown of a definition: rates from 0 to 1, and the number of prompts.
+    """Figures of a definition: rates from 0 to 1, and the number of prompts.
 
-    Of a forecast they are the expected ones.
+    For a forecast they are the expected ones.
     """
 
     coverage: float
@@ -33,9 +33,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A definition with its figures, the guardrail that they are about, and when it was measured.
+    """A definition with its figures, the measured guardrail, and the time of measurement.
 
-    `created` is ISO 8601 UTC, `prompt_set` the fingerprint of the prompts that it was measured on.
+    `created` is ISO 8601 UTC, `prompt_set` the fingerprint of the prompts it was measured on.
     """
 
     created: str
@@ -46,7 +46,7 @@ class Trial:
 
 
 def read_trials(store: SessionStore) -> list[Trial]:
-    """Return the trials of a topic, the newest first; unreadable ones are left out.
+    """Return the trials of a topic, newest first; unreadable ones are skipped.
 
     Raises StoreError.
     """
@@ -56,17 +56,17 @@ def read_trials(store: SessionStore) -> list[Trial]:
             "ORDER BY id DESC LIMIT ?",
             (store.session_id, TRIALS_AT_MOST),
         ).fetchall()
-    found = []
+    trials = []
     for row in rows:
         with contextlib.suppress(ValueError, TypeError, AttributeError):
-            found.append(_read(*row))
-    return found
+            trials.append(_read(*row))
+    return trials
 
 
 def add_trial(store: SessionStore, trial: Trial) -> None:
-    """Keep a trial as the newest, in place of an older one of its definition.
+    """Store a trial as the newest, replacing an older one of the same definition.
 
-    One transaction; the oldest beyond `TRIALS_AT_MOST` go. Raises StoreError.
+    One transaction; the oldest beyond `TRIALS_AT_MOST` are deleted. Raises StoreError.
     """
     topic = trial.topic.model_dump_json()
     with store.transaction() as database:
@@ -93,10 +93,14 @@ def add_trial(store: SessionStore, trial: Trial) -> None:
 
 
 def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any) -> Trial:
-    """Raises ValueError, TypeError or AttributeError for what was not written by `add_trial`."""
-    known = Figures(**json.loads(figures))
-    rates = (known.coverage, known.true_positive_rate, known.true_negative_rate)
-    if not all(0 <= rate <= 1 for rate in rates) or type(known.prompts) is not int:
+    """Parse a row; raises ValueError, TypeError or AttributeError for invalid values."""
+    figures_read = Figures(**json.loads(figures))
+    rates = (
+        figures_read.coverage,
+        figures_read.true_positive_rate,
+        figures_read.true_negative_rate,
+    )
+    if not all(0 <= rate <= 1 for rate in rates) or type(figures_read.prompts) is not int:
         raise ValueError("a rate is not between 0 and 1")
     settings = ScannerSettings(**json.loads(scanner))
     texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
@@ -109,5 +113,5 @@ def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any)
         Topic.model_validate_json(topic),
         settings,
         str(prompt_set),
-        known,
+        figures_read,
     )

@@ -1,4 +1,4 @@
-"""Verdicts of remote scanners, on disk: asked for once, safe against kill -9."""
+"""Cache of remote scanners' verdicts on disk: one request each, survives kill -9."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.session.kept_file import KeptFile
 
 FILE = "verdicts-3.sqlite3"
-"""Name in the cache folder; the number is that of the file's form."""
+"""File name in the cache folder; the number is the version of its format."""
 
 LIMIT = 2_000_000
-"""Verdicts that are kept, about 100 bytes each; the oldest go when the file is opened."""
+"""Number of stored verdicts, about 100 bytes each; the oldest are deleted on opening."""
 
 
 class SqliteVerdicts(KeptFile):
-    """Verdicts by hashes of what was asked.
+    """Verdicts by hashes of their requests.
 
     Prompts are not in the file, but a judge's reasons are, which may quote them.
     """
@@ -39,7 +39,7 @@ class SqliteVerdicts(KeptFile):
         )
 
     def find(self, key: bytes) -> Verdict | None:
-        """The verdict under a key, or None."""
+        """Return the verdict of a key, or None."""
         with self._failing_softly() as database:
             if database is not None:
                 row = database.execute(
@@ -52,7 +52,7 @@ class SqliteVerdicts(KeptFile):
     def keep(self, key: bytes, verdict: Verdict) -> None:
         """Store an answer, its note, topics, reason and score, in the place of an older one.
 
-        kill -9 cannot undo it afterwards.
+        It survives a later kill -9.
         """
         with self._failing_softly() as database:
             if database is not None:

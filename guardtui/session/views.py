@@ -1,4 +1,4 @@
-"""What the results pane remembers in a session: columns, lines of the filter, saved views."""
+"""State of the results table in a session: columns, filter history, saved views."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 COLUMNS, HISTORY, VIEWS = "results_columns", "filter_history", "saved_views"
-"""Names of the three among the settings of a session."""
+"""Names of the three values in a session's settings."""
 
 NAME_LENGTH = 60
 LINE_LENGTH = 2000
@@ -23,7 +23,7 @@ class _Saved(BaseModel):
 
 
 class SavedColumn(_Saved):
-    """One column of the table; `width` None is the column's own."""
+    """One column of the table; `width` None is the column's default."""
 
     key: _Line
     shown: bool = True
@@ -31,7 +31,7 @@ class SavedColumn(_Saved):
 
 
 class SavedView(_Saved):
-    """What the author looked at, under a name."""
+    """A named view: filter, sorting and columns."""
 
     name: str = Field(min_length=1, max_length=NAME_LENGTH)
     filter: _Line
@@ -43,7 +43,7 @@ class SavedView(_Saved):
 
 
 class Remembered(_Saved):
-    """All that the pane remembers; a name occurs once among the views."""
+    """The whole stored state of the table; names of views are unique."""
 
     columns: tuple[SavedColumn, ...] = ()
     history: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def read_remembered(settings: Mapping[str, Any]) -> Remembered:
-    """What the settings of a session hold; a damaged entry is left out, the others are kept."""
+    """Return the state in a session's settings; damaged entries are skipped."""
     columns = _entries(settings.get(COLUMNS), SavedColumn)
     views = _entries(settings.get(VIEWS), SavedView)
     lines = settings.get(HISTORY)
@@ -64,21 +64,21 @@ def read_remembered(settings: Mapping[str, Any]) -> Remembered:
         if isinstance(line, str) and 0 < len(line) <= LINE_LENGTH and _encodable(line)
     ]
     return Remembered(
-        columns=tuple({one.key: one for one in columns}.values()),
+        columns=tuple({column.key: column for column in columns}.values()),
         history=tuple(history[-HISTORY_LENGTH:]),
-        views=tuple({one.name: one for one in views}.values())[-VIEWS_AT_MOST:],
+        views=tuple({view.name: view for view in views}.values())[-VIEWS_AT_MOST:],
     )
 
 
 def _entries(value: object, kind: type[_Model]) -> list[_Model]:
-    found: list[_Model] = []
+    entries: list[_Model] = []
     for entry in value if isinstance(value, list) else []:
         try:
-            # Not strict about lists for tuples: JSON knows no tuples.
-            found.append(kind.model_validate(entry, strict=False))
+            # Not strict about lists for tuples: JSON has no tuples.
+            entries.append(kind.model_validate(entry, strict=False))
         except ValidationError:
             continue
-    return found
+    return entries
 
 
 def _encodable(text: str) -> bool:
@@ -90,22 +90,22 @@ def _encodable(text: str) -> bool:
 
 
 def write_columns(columns: Iterable[SavedColumn]) -> dict[str, Any]:
-    """The columns as a change of a session's settings."""
+    """Return the columns as a change of a session's settings."""
     return {COLUMNS: [column.model_dump(mode="json") for column in columns]}
 
 
 def write_history(lines: Iterable[str]) -> dict[str, Any]:
-    """Lines of the filter, oldest first, as a change of a session's settings."""
+    """Return filter lines, oldest first, as a change of a session's settings."""
     return {HISTORY: [line for line in lines if len(line) <= LINE_LENGTH]}
 
 
 def with_view(saved: object, view: SavedView) -> list[Any]:
-    """The value of `VIEWS` with a view added, in place of one of the same name."""
+    """Return the value of `VIEWS` with a view added, replacing one of the same name."""
     return [*without_view(saved, view.name), view.model_dump(mode="json")][-VIEWS_AT_MOST:]
 
 
 def without_view(saved: object, name: str) -> list[Any]:
-    """The value of `VIEWS` without the view of this name."""
+    """Return the value of `VIEWS` without the view of this name."""
     return [
         entry
         for entry in (saved if isinstance(saved, list) else [])

@@ -1,4 +1,4 @@
-"""A topic file, its prompts and its session, opened together: what app and commands share."""
+"""A topic file, its prompts and its session, opened together, for the app and commands."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from guardtui.shards.large_set import LargeSet
 from guardtui.shards.sample import Sample
 
 SAMPLE = "tax-advice"
-"""Stem of the sample topic that opens when nothing else was opened before."""
+"""Stem of the sample topic that opens if nothing was opened before."""
 
 
 def now() -> str:
-    """The time as ISO 8601 UTC, to the second."""
+    """Return the time as ISO 8601 UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -50,17 +50,17 @@ class UnknownPromptsError(FileError):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What keeping did: the iteration written, and why its file was not (or "")."""
+    """Result of keeping: the recorded iteration, and why its file was not saved, or ""."""
 
     iteration: Iteration
     not_saved: str
 
 
 class Workspace:
-    """One opened topic. Owns the session and everything of it that is on disk.
+    """One opened topic; owns the session and everything of it on disk.
 
-    `draft_offer` is a definition that was being edited when the app was last left, if it differs
-    from the file. It stays on disk until it is decided on with `take_draft` or `refuse_draft`.
+    `draft_offer` is a definition that was being edited when the app last ended, if it differs from
+    the file. It stays on disk until `take_draft` or `refuse_draft`.
     """
 
     def __init__(self, topic_file: TopicFile, prompt_file: PromptFile) -> None:
@@ -94,7 +94,7 @@ class Workspace:
 
     @property
     def prompts(self) -> PromptSet:
-        """The prompt set as it is in its file; another object after each change."""
+        """The current prompt set of the file; a new object after each change."""
         return self._prompt_file.prompts
 
     @property
@@ -103,20 +103,20 @@ class Workspace:
 
     @property
     def large(self) -> tuple[LargeSet, Sample] | None:
-        """The large set that the prompts are a sample of; None when they are all there are."""
+        """The large set that the prompts are a sample of; None if they are not a sample."""
         file = self._prompt_file
         return (file.large, file.sample) if isinstance(file, SampledPrompts) else None
 
     @property
     def prompts_refusal(self) -> str:
-        """Why the prompts are not edited; "" where they are."""
+        """Why the prompts cannot be edited, or ""."""
         return self._prompt_file.refusal
 
     def changed_file(self) -> TopicFile | None:
-        """The topic file as another program left it since it was read or written here, or None.
+        """Return the topic file if another program changed it, else None.
 
-        Cheap while nothing happened. A file is read when it stayed the same between two calls, so
-        that no half of it is taken for the whole; one that is gone is looked at again later.
+        Cheap while nothing changed. The file is read only after it stayed the same between two
+        calls, so that no half-written file is read; a missing file is checked again later.
         """
         try:
             status = self.topic_file.path.stat()
@@ -126,20 +126,22 @@ class Workspace:
             if signature != self._seen:
                 self._seen = signature
                 return None
-            found = load_topic(self.topic_file.path)
+            changed = load_topic(self.topic_file.path)
         except (OSError, FileError):
             return None
         self._signature = signature
-        return None if found.stamp == self.topic_file.stamp else _with_intent(found, self.prompts)
+        return (
+            None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
+        )
 
     def adopt(self, file: TopicFile) -> None:
-        """Go on from the topic file as another program left it."""
+        """Continue with the topic file as changed by another program."""
         self.topic_file = file
 
     def edit_prompts(self, edit: PromptEdit) -> str:
-        """Change the prompts and their file; one sentence of what was done.
+        """Edit the prompts and their file; returns a sentence on what was done.
 
-        May run beside the screen. Raises FileError, and then nothing has changed.
+        May run in a worker. Raises FileError; nothing has changed then.
         """
         done = self._prompt_file.edit(edit, self._backups)
         self._use_prompts()
@@ -151,28 +153,28 @@ class Workspace:
         return self._prompt_file.can_undo
 
     def undo_prompts(self) -> str:
-        """Put the prompt file back as it was before the last edit made here; "" when there is none.
+        """Restore the prompt file before the last edit made here; returns "" if there is none.
 
-        May run beside the screen. Raises FileError, also when another program changed the file
-        since; nothing has changed then.
+        May run in a worker. Raises FileError, also if another program changed the file since;
+        nothing has changed then.
         """
         done = self._prompt_file.undo(self._backups)
         self._use_prompts()
         return done
 
     def changed_prompts(self) -> PromptSet | None:
-        """The prompts as another program left them since they were read or written here, or None.
+        """Return the prompts if another program changed their file, else None.
 
-        As cheap and as careful as `changed_file`, and may run beside the screen. Raises
-        PromptSetError or FileError, once for each change, when the file cannot be used.
+        As cheap and careful as `changed_file`; may run in a worker. Raises PromptSetError or
+        FileError if the file cannot be used, once for each change.
         """
         return self._prompt_file.changed()
 
     def adopt_prompts(self, prompts: PromptSet) -> None:
-        """Go on from the prompts as another program left them.
+        """Continue with the prompts as changed by another program.
 
-        A definition whose file gives no intent, and that has not been given another, follows that
-        of the prompts; this is an edit that can be undone.
+        If the topic file has no intent, and the author has not set another one, the definition
+        takes the intent of the prompts; this is an undoable edit.
         """
         topic, given = self.session.topic, self.topic_file.intent_given
         follows = not given and topic.intent is self.topic_file.topic.intent
@@ -184,7 +186,7 @@ class Workspace:
 
     def _use_prompts(self) -> None:
         self.session.use_prompts(self.prompts)
-        _ = self.session.best  # takes a while with many prompts: here, not on the screen
+        _ = self.session.best  # slow with many prompts: compute it here, not on the screen
 
     @property
     def _backups(self) -> Path:
@@ -197,7 +199,7 @@ class Workspace:
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What the definition changes against the baseline, by the words that changed, inert."""
+        """Changes of the definition against the baseline, as changed words, made inert."""
         baseline = self.session.baseline
         origin = baseline.evaluation.topic if baseline else self.topic_file.topic
         return edit_names(origin, self.session.topic)
@@ -205,29 +207,27 @@ class Workspace:
     def write(
         self, evaluation: Evaluation, decision: Decision, forecast: ForecastBefore | None = None
     ) -> Iteration:
-        """Write an iteration to the session's file, durably; the session itself is not changed.
+        """Write an iteration to the session's file, durably, without changing the session.
 
-        `forecast` is what was expected of a scan before it. May run beside the screen. Raises
-        StoreError.
+        `forecast` is the forecast made before the scan. May run in a worker. Raises StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
         return self.store.add_iteration(replace(planned, forecast=forecast))
 
     def complete(self, iteration: Iteration) -> None:
-        """Write an iteration again, which has more verdicts now. As `write`; raises StoreError."""
+        """Update an iteration that has received more verdicts. As `write`; raises StoreError."""
         self.store.complete_iteration(iteration)
 
     def write_decision(self, number: int, decision: Decision) -> None:
-        """Write what the author made of a recorded iteration. As `write`; raises StoreError."""
+        """Write the decision on a recorded iteration. As `write`; raises StoreError."""
         self.store.decide(number, decision)
 
     def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> Kept:
         """Write an iteration as kept, then its definition to the topic file.
 
-        One that is `recorded` already is not written again, only the decision on it. The iteration
-        is safe before the file is touched; a file that cannot be written, or was changed by someone
-        else, is left as it is and the reason is returned. May run beside the screen. Raises
-        StoreError.
+        If it is `recorded` already, only the decision is written. The iteration is safe before the
+        file is changed. A file that cannot be written, or was changed by another program, is left
+        unchanged and the reason is returned. May run in a worker. Raises StoreError.
         """
         if recorded is None:
             iteration = self.write(evaluation, Decision.KEEP)
@@ -241,7 +241,7 @@ class Workspace:
         return Kept(iteration, "")
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
-        """Write a definition to the topic file; `force` also over somebody else's change.
+        """Write a definition to the topic file; `force` overwrites changes of other programs.
 
         Raises FileError.
         """
@@ -251,18 +251,18 @@ class Workspace:
             )
 
     def pin(self, number: int | None) -> None:
-        """Compare with this iteration from now on (None: with the last kept one)."""
+        """Compare with this iteration from now on (None: with the latest kept one)."""
         self.session.pin(number)
         self.store.pin(number)
 
     @property
     def offer_fits(self) -> bool:
-        """Whether the offered draft was edited from the topic file as it is now."""
+        """Whether the offered draft was edited from the current topic file."""
         offer = self.draft_offer
         return offer is not None and offer.base == self.topic_file.topic.fingerprint
 
     def take_draft(self) -> None:
-        """Go on with the offered draft: an edit like any other. Raises StoreError."""
+        """Continue with the offered draft, as an undoable edit. Raises StoreError."""
         offer = self.draft_offer
         if offer is not None:
             self.session.edit(offer.topic)
@@ -271,7 +271,7 @@ class Workspace:
             self.refuse_draft()
 
     def resume_draft(self) -> bool:
-        """Go on with the offered draft if it fits the topic file; whether that was so."""
+        """Continue with the offered draft if it fits the topic file; returns whether it does."""
         if not self.offer_fits:
             return False
         with contextlib.suppress(StoreError):
@@ -279,21 +279,20 @@ class Workspace:
         return True
 
     def refuse_draft(self) -> None:
-        """Forget the offered draft. Raises StoreError."""
+        """Delete the offered draft. Raises StoreError."""
         offer, self.draft_offer = self.draft_offer, None
         if offer is not None:
             self.store.drop_draft(offer)
 
     @property
     def draft_is_safe(self) -> bool:
-        """Whether what is being edited stands in the topic file or in the session's file."""
+        """Whether the edited definition is stored in the topic file or in the session's file."""
         return not self.unsaved or self.session.topic == self._saved_draft
 
     def save_draft(self, *, always: bool = False) -> None:
-        """Keep what is being edited, if it changed since the last time; cheap when it did not.
+        """Store the edited definition if it changed since the last call; cheap if it did not.
 
-        With `always` it is written even so, in case another program removed it meanwhile. Raises
-        StoreError.
+        With `always`, it is written anyway, in case another program removed it. Raises StoreError.
         """
         topic = self.session.topic if self.unsaved else None
         if topic != self._saved_draft or (always and topic is not None):
@@ -303,7 +302,7 @@ class Workspace:
 
 
 def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
-    """A file without an intent takes that of the prompts."""
+    """Return the file with the intent of the prompts, if it has none of its own."""
     if file.intent_given:
         return file
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
@@ -347,7 +346,7 @@ def topics_in(folder: Path) -> list[Path]:
 
 
 def sample_folder() -> Path:
-    """The shipped sample data: in the installed package, or at the top of a checkout."""
+    """Return the shipped sample data: in the installed package, or at the top of a checkout."""
     package = Path(__file__).parent.parent
     for folder in (package / "sample_data", package.parent / "sample_data"):
         if folder.is_dir():
@@ -356,7 +355,7 @@ def sample_folder() -> Path:
 
 
 def scratch_sample() -> tuple[Path, Path]:
-    """A copy of the sample that may be edited freely; made once, and kept as the author left it."""
+    """Return an editable copy of the sample; created once, and never overwritten."""
     source, target = sample_folder(), data_folder() / "sample"
     try:
         target.mkdir(parents=True, exist_ok=True)
