@@ -1,1 +1,1 @@
-"""What a guardrail would answer at a definition that it has not been asked about yet."""
+"""Forecasts of a guardrail's verdicts on a definition that it has not judged yet."""

@@ -1,4 +1,4 @@
-"""How alike two definitions are: what a verdict at one of them says about the other."""
+"""Similarity of two definitions: how much verdicts on one say about the other."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from guardtui.forecast.readings import Reading
 Array: TypeAlias = "NDArray[np.floating]"
 
 DESCRIPTION_SHARE = 0.4
-"""Share of the description; the examples have the rest."""
+"""Weight of the description; the examples have the rest."""
 LENGTH = 0.35
-"""1 − cosine of two texts at which they have e⁻¹ in common."""
+"""1 − cosine of two texts at which their similarity is e⁻¹."""
 
 
 def likeness(one: Reading, other: Reading) -> float:
-    """1 for equal definitions, towards 0 for others.
+    """Return the similarity of two definitions: 1 if equal, towards 0 otherwise.
 
-    A definition answers as the sum of its texts does, so one example of four that is replaced
-    leaves three quarters of the examples' share.
+    A definition responds like the sum of its texts: replacing one of four examples leaves three
+    quarters of the examples' share.
     """
     head = float(_alike(one.description[None], other.description[None])[0, 0])
     if not len(one.examples) or not len(other.examples):
@@ -34,12 +34,12 @@ def likeness(one: Reading, other: Reading) -> float:
 
 
 def likenesses(rows: Sequence[Reading], columns: Sequence[Reading]) -> Array:
-    """`likeness` of each pair, [rows, columns]."""
-    return np.array([[likeness(one, other) for other in columns] for one in rows])
+    """Return the `likeness` of each pair, [rows, columns]."""
+    return np.array([[likeness(row, column) for column in columns] for row in rows])
 
 
-def _alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> Array:
-    """exp(−(1 − cosine) / LENGTH) of unit vectors [n, d] and [m, d], as [n, m]."""
-    cosines = np.clip(one.astype(np.float64) @ other.T.astype(np.float64), -1.0, 1.0)
+def _alike(first: NDArray[np.float32], second: NDArray[np.float32]) -> Array:
+    """Return exp(−(1 − cosine) / LENGTH) of unit vectors [n, d] and [m, d], as [n, m]."""
+    cosines = np.clip(first.astype(np.float64) @ second.T.astype(np.float64), -1.0, 1.0)
     alike: Array = np.exp((cosines - 1.0) / LENGTH)
     return alike

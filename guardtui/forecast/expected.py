@@ -1,4 +1,4 @@
-"""Rates that a forecast expects, with intervals."""
+"""Expected rates of a forecast, with intervals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from guardtui.forecast.model import Chances
 Array: TypeAlias = "NDArray[np.floating]"
 
 CLUSTERING = 1.7
-"""Variance of a rate against that of prompts which err independently: like prompts err alike."""
+"""Variance of a rate relative to independent errors: similar prompts err alike."""
 _DRAWS = 2_000
 _LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A figure that is expected, from 0 to 1, and its 95 % interval; None without prompts."""
+    """An expected figure from 0 to 1, with its 95 % interval."""
 
     value: float
     low: float
@@ -29,7 +29,7 @@ class Expected:
 
     @property
     def half_width(self) -> float:
-        """Half of the interval."""
+        """Half of the interval's width."""
         return (self.high - self.low) / 2
 
 
@@ -37,9 +37,8 @@ class Expected:
 class ExpectedRates:
     """True positive rate, true negative rate, coverage and accuracy.
 
-    A rate is None where a class has no prompt.
-    `better` is the probability that coverage is above the one it was compared with, None where
-    there was none.
+    A rate is None if its class has no prompt. `better` is the probability that coverage is higher
+    than the one it was compared with, or None.
     """
 
     tpr: Expected | None
@@ -52,17 +51,18 @@ class ExpectedRates:
 def expected_rates(
     chances: Chances, belongs: NDArray[np.bool_], before: float | None = None
 ) -> ExpectedRates:
-    """Return what is expected of prompts that belong to the topic or not, bool [N].
+    """Return the rates expected for prompts that belong to the topic or not, bool [N].
 
-    The rates are means of probabilities. Their joint distribution is taken as normal: variances of
-    single verdicts (times `CLUSTERING`) plus those of what all prompts share (delta method), so
-    that a shift of the operating point moves both against each other. `before` is the coverage
-    to compare with. For `allow` topics the rates change places; coverage is the same.
+    The rates are means of probabilities. Their joint distribution is approximated as normal:
+    variances of single verdicts (times `CLUSTERING`) plus those of the parameters shared by all
+    prompts (delta method), so that a shift of the operating point moves both rates against each
+    other. `before` is the coverage to compare with. For `allow` topics the rates swap; coverage is
+    the same.
     """
     if belongs.all() or not belongs.any():
         matches = bool(belongs.any())
-        one = _alone(chances, matches=matches)
-        return ExpectedRates(one if matches else None, None if matches else one, None, one)
+        rate = _alone(chances, matches=matches)
+        return ExpectedRates(rate if matches else None, None if matches else rate, None, rate)
     rates = np.array([chances.match[belongs].mean(), 1 - chances.match[~belongs].mean()])
     slopes = np.stack([chances.slope(belongs), -chances.slope(~belongs)])
     covariance = slopes @ chances.shared @ slopes.T
@@ -93,7 +93,7 @@ def _alone(chances: Chances, *, matches: bool) -> Expected | None:
 
 
 def _own_variance(match: Array) -> float:
-    """Variance of the mean of verdicts, given what they share."""
+    """Return the variance of the mean of verdicts, given the shared parameters."""
     return CLUSTERING * float((match * (1 - match)).sum()) / len(match) ** 2 + 1e-12
 
 
@@ -104,6 +104,6 @@ def _expected(value: float, drawn: Array) -> Expected:
 
 @cache
 def _standard_draws() -> Array:
-    """Standard normal draws [n, 2], the same in each run: equal input gives equal intervals."""
+    """Return standard normal draws [n, 2] from a fixed seed: equal input, equal intervals."""
     draws = np.random.default_rng(20).normal(size=(_DRAWS // 2, 2))
     return np.concatenate([draws, -draws])

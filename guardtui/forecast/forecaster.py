@@ -1,4 +1,4 @@
-"""From the evaluations that a guardrail has answered to a forecast of any definition."""
+"""Forecasts of any definition, fitted to the recorded evaluations of one guardrail."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from guardtui.scanners.local.scanner import Stopped
 Array: TypeAlias = "NDArray[np.floating]"
 
 LEAST_ASKED = 20
-"""Prompts with a verdict that a forecast needs at least."""
+"""Minimum number of prompts with a verdict for a forecast."""
 LEAST_OF_EACH = 3
-"""Verdicts of each kind that it needs at least."""
+"""Minimum number of verdicts of each kind."""
 MOST_SCANS = 10
-"""Scans that it is fitted to, the newest; fewer where there are very many prompts."""
+"""Maximum number of (latest) scans to fit; fewer for very many prompts."""
 
 _MOST_VERDICTS = 400_000
-_DOUBTFUL = 0.05  # share of repeated answers that differ from which on it is said
-_LOST = 0.05  # the same for prompts that got no verdict
+_DOUBTFUL = 0.05  # share of differing repeated answers that is reported as a doubt
+_LOST = 0.05  # share of requests without a verdict that is reported as a doubt
 
 
 class ForecastError(GuardtuiError):
@@ -46,11 +46,11 @@ class ForecastError(GuardtuiError):
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What a forecast rests on.
+    """The data that a forecast is based on.
 
-    `asked` prompts of `prompts` have a verdict of at least one scan; `lost` is the share of the
-    questions put to the guardrail that got no verdict. `by_others` prompts were stopped by other
-    topics of the profile alone.
+    `asked` of `prompts` prompts have a verdict of at least one scan. `lost` is the share of
+    requests that got no verdict. `by_others` prompts were stopped by other topics of the profile
+    only.
     """
 
     settings: ScannerSettings
@@ -63,38 +63,38 @@ class Grounds:
 
     @property
     def never_asked(self) -> int:
-        """Prompts that the guardrail has not judged at any definition."""
+        """Number of prompts that the guardrail has not judged at any definition."""
         return self.prompts - self.asked
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What makes the forecast less certain, in sentences."""
-        found = []
+        """Reasons why the forecast is less certain, as sentences."""
+        sentences = []
         name = remote_name(self.settings.name)
         if self.never_asked:
-            found.append(
+            sentences.append(
                 f"{self.never_asked:,} of {self.prompts:,} prompts were never asked: they get what "
                 "the others have taught."
             )
-        again = self.repeats
-        if again.pairs and again.differing > _DOUBTFUL * again.pairs:
-            found.append(
-                f"{name} contradicts itself: {again.differing:,} of {again.pairs:,} answers "
+        measured = self.repeats
+        if measured.pairs and measured.differing > _DOUBTFUL * measured.pairs:
+            sentences.append(
+                f"{name} contradicts itself: {measured.differing:,} of {measured.pairs:,} answers "
                 "differed when the same definition was scanned again."
             )
         if self.by_others:
-            found.append(others_text(self.by_others))
+            sentences.append(others_text(self.by_others))
         if self.lost > _LOST:
-            found.append(f"{self.lost:.0%} of the prompts that were asked got no verdict.")
-        return tuple(found)
+            sentences.append(f"{self.lost:.0%} of the prompts that were asked got no verdict.")
+        return tuple(sentences)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What a guardrail is expected to answer at a definition.
+    """The verdicts expected of a guardrail on a definition.
 
-    `triggers` [N] is the probability that it triggers on each prompt. `last` int8 [N] is its
-    newest verdict at any definition (`Triggered`), `before` the coverage of its newest scan of the
+    `triggers` [N] is the probability of each prompt to trigger. `last` int8 [N] is its latest
+    verdict on any definition (`Triggered`). `before` is the coverage of the latest scan of the
     whole prompt set.
     """
 
@@ -108,31 +108,31 @@ class Forecast:
 
     @property
     def likelier(self) -> NDArray[np.int8]:
-        """The likelier verdict of each prompt, int8 [N] (`Triggered`)."""
+        """The more likely verdict of each prompt, int8 [N] (`Triggered`)."""
         return (self.triggers > 0.5).astype(np.int8)
 
     @property
     def changes(self) -> Array:
-        """Probability that each prompt's newest verdict changes, [N]; NaN where it has none."""
+        """Probability that each prompt's latest verdict changes, [N]; NaN without a verdict."""
         changed = np.where(self.last == Triggered.YES, 1 - self.triggers, self.triggers)
         changes: Array = np.where(self.last < 0, np.nan, changed)
         return changes
 
     def flips(self) -> NDArray[np.intp]:
-        """Prompts whose newest verdict is more likely to change than not, most likely first."""
+        """Return the prompts whose latest verdict will probably change, most likely first."""
         changes = np.nan_to_num(self.changes)
         order = np.argsort(-changes, kind="stable")
         return order[changes[order] > 0.5]
 
 
 def guardrails(evaluations: Sequence[Evaluation]) -> list[ScannerSettings]:
-    """The remote guardrails that have answered, the one that answered last first."""
-    found: dict[tuple[str, str], ScannerSettings] = {}
+    """Return the remote guardrails with evaluations, the latest first."""
+    by_identity: dict[tuple[str, str], ScannerSettings] = {}
     for evaluation in reversed(evaluations):
         settings = evaluation.settings
         if settings.name != "local":
-            found.setdefault((settings.name, settings.identity), settings)
-    return list(found.values())
+            by_identity.setdefault((settings.name, settings.identity), settings)
+    return list(by_identity.values())
 
 
 class Forecaster:
@@ -151,9 +151,9 @@ class Forecaster:
         self.grounds = grounds
         self._last = last
         self.compared = compared
-        """The newest scan of the whole prompt set, None without one: coverage is compared with it.
+        """The latest scan of the whole prompt set, or None; forecasts compare coverage with it.
 
-        A scan of chosen prompts has a coverage that is not that of the set.
+        The coverage of a scan of selected prompts is not that of the set.
         """
         self._before = None if compared is None else compared.metrics.coverage
 
@@ -164,10 +164,10 @@ class Forecaster:
         answered: NDArray[np.int8] | None = None,
         among: NDArray[np.bool_] | None = None,
     ) -> Forecast | None:
-        """Forecast a definition; None when stopped.
+        """Forecast a definition; returns None if stopped.
 
-        `answered` int8 [N] is what the guardrail has said of it already (`Triggered`). `among`
-        (bool [N]) restricts the rates to these prompts (default: all).
+        `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). `among` (bool
+        [N]) restricts the rates to these prompts (default: all).
         """
         reading = self._reader.read(topic, self._prompts, stopped=stopped)
         if reading is None:
@@ -201,10 +201,10 @@ def fit(
     report: Report = lambda _: None,
     stopped: Stopped = lambda: False,
 ) -> Forecaster | None:
-    """Fit a forecast to all that one guardrail has answered, oldest first; None when stopped.
+    """Fit a forecast to all evaluations of one guardrail, oldest first; None if stopped.
 
-    Evaluations of other guardrails are passed over, prompts are found by their content. Raises
-    `ForecastError` where the verdicts do not suffice.
+    Evaluations of other guardrails are ignored; prompts are matched by content. Raises
+    `ForecastError` if there are too few verdicts.
     """
     name = remote_name(settings.name)
     if not any(_is_of(evaluation, settings) for evaluation in evaluations):
@@ -218,15 +218,15 @@ def fit(
             f"{name} was asked other prompts than these: scan once with this prompt set."
         )
     answered = answered[-max(1, min(MOST_SCANS, _MOST_VERDICTS // len(prompts))) :]
-    known = np.stack([triggered >= 0 for _, triggered in answered])
-    asked = int(known.any(axis=0).sum())
+    judged = np.stack([triggered >= 0 for _, triggered in answered])
+    asked = int(judged.any(axis=0).sum())
     if asked < LEAST_ASKED:
         raise ForecastError(
             f"{name} has given a verdict on {asked} of these prompts; a forecast needs "
             f"{LEAST_ASKED}: scan more."
         )
     fired = int(sum((triggered == Triggered.YES).sum() for _, triggered in answered))
-    quiet = int(known.sum()) - fired
+    quiet = int(judged.sum()) - fired
     if min(fired, quiet) < LEAST_OF_EACH:
         raise ForecastError(
             f"{name} triggered on {fired} and let pass {quiet} of the prompts it was asked: a "
@@ -238,19 +238,19 @@ def fit(
         if reading is None:
             return None
         scans.append(Scan(reading, _matched(triggered, evaluation.topic.intent)))
-    again = repeats(scans, [evaluation.topic for evaluation, _ in answered])
+    repeated = repeats(scans, [evaluation.topic for evaluation, _ in answered])
     model = VerdictModel(scans)
-    if again.pairs:
-        noise = noise_of(again, model.chances(scans[-1].reading))
+    if repeated.pairs:
+        noise = noise_of(repeated, model.chances(scans[-1].reading))
         model = VerdictModel(scans, noise)
-    put = sum(int((triggered != _ABSENT).sum()) for _, triggered in answered)
+    requested = sum(int((triggered != _ABSENT).sum()) for _, triggered in answered)
     grounds = Grounds(
         settings=answered[-1][0].settings,
         scans=len(answered),
         prompts=len(prompts),
         asked=asked,
-        lost=1 - int(known.sum()) / put,
-        repeats=again,
+        lost=1 - int(judged.sum()) / requested,
+        repeats=repeated,
         by_others=stopped_by_others([evaluation for evaluation, _ in answered]),
     )
     last = np.full(len(prompts), Triggered.NOT_ASKED, np.int8)
@@ -268,7 +268,7 @@ _ABSENT = int(Triggered.NOT_ASKED)
 
 
 def stopped_by_others(evaluations: Sequence[Evaluation]) -> int:
-    """Count the prompts that other topics of the profile alone have stopped in any of these."""
+    """Count the prompts that only other topics of the profile stopped in any evaluation."""
     keys: set[int] = set()
     for evaluation in evaluations:
         rows = np.flatnonzero(stopped_only_by_others(evaluation.topic, evaluation.verdicts))
@@ -277,7 +277,7 @@ def stopped_by_others(evaluations: Sequence[Evaluation]) -> int:
 
 
 def others_text(count: int) -> str:
-    """Return what it means for figures that other topics have stopped so many prompts."""
+    """Return a caveat on figures if other topics have stopped so many prompts."""
     were = "prompt was" if count == 1 else "prompts were"
     return (
         f"{count:,} {were} stopped by other topics of the profile: the figures count that, and do "
@@ -288,9 +288,9 @@ def others_text(count: int) -> str:
 def scans_of(
     evaluations: Sequence[Evaluation], settings: ScannerSettings, prompts: PromptSet
 ) -> list[tuple[int, NDArray[np.int8]]]:
-    """Return the evaluations of one guardrail that asked any of these prompts, oldest first.
+    """Return the evaluations of one guardrail on any of these prompts, oldest first.
 
-    Each as its index, and what it says of each prompt: int8 [N] (`Triggered`).
+    Each comes with its index and its verdicts on the prompts: int8 [N] (`Triggered`).
     """
     aligned = (
         (index, answers_for(evaluation, prompts.keys))
@@ -301,13 +301,13 @@ def scans_of(
 
 
 def _is_of(evaluation: Evaluation, settings: ScannerSettings) -> bool:
-    """Whether a guardrail made an evaluation, at whatever revision."""
+    """Return whether an evaluation is of this guardrail, at any revision."""
     own = evaluation.settings
     return (own.name, own.identity) == (settings.name, settings.identity)
 
 
 def _matched(triggered: NDArray[np.int8], intent: Intent) -> NDArray[np.int8]:
-    """Whether the topic matched, int8 [N]: an `allow` topic triggers on what does not."""
+    """Return whether the topic matched, int8 [N]; an `allow` topic triggers on non-matches."""
     if intent is Intent.ALLOW:
         return np.where(triggered >= 0, 1 - triggered, -1).astype(np.int8)
     return np.where(triggered >= 0, triggered, -1).astype(np.int8)

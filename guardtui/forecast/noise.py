@@ -1,4 +1,4 @@
-"""How often a guardrail contradicts itself: scans of one definition compared."""
+"""Self-consistency of a guardrail, from repeated scans of one definition."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(21)
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Prompts that were asked twice at the same definition, and how many answers differed."""
+    """Prompts that were judged twice at the same definition, and how many answers differed."""
 
     pairs: int
     differing: int
 
 
 def repeats(scans: Sequence[Scan], same: Sequence[object]) -> Repeats:
-    """Compare each scan with the next one of the same definition; `same` names definitions."""
+    """Compare each scan with the next of the same definition; `same` identifies definitions."""
     pairs = differing = 0
-    for place, scan in enumerate(scans):
-        later = [other for other in range(place + 1, len(scans)) if same[other] == same[place]]
+    for index, scan in enumerate(scans):
+        later = [other for other in range(index + 1, len(scans)) if same[other] == same[index]]
         if later:
             other = scans[later[0]]
             both = (scan.matched >= 0) & (other.matched >= 0)
@@ -35,18 +35,19 @@ def repeats(scans: Sequence[Scan], same: Sequence[object]) -> Repeats:
 
 
 def noise_of(found: Repeats, chances: Chances) -> float:
-    """Return the variance of the noise by which repeated scans would differ as often as they did.
+    """Return the noise variance that explains how often repeated scans differed.
 
     Two answers to one prompt differ with probability E[2 Φ(g/s)(1 − Φ(g/s))], g ~ N(m, 1), s² the
-    noise. One differing pair in twenty is added in advance, so that a handful proves no perfection.
+    noise. A prior of `NOISE` differing pairs in one pair is added, so that a few equal pairs do not
+    prove perfect consistency.
     """
     if not found.pairs:
         return NOISE
-    from scipy.optimize import brentq  # beside the screen: it takes long to import
+    from scipy.optimize import brentq  # imported here because it is slow
     from scipy.special import ndtr, ndtri
 
     share = (found.differing + NOISE) / (found.pairs + 1)
-    # Means of g in units of its own spread; a noiseless probability of the forecast tells them.
+    # Means of g in units of its own spread, from the noiseless probability of the forecast.
     middle = np.clip(chances.match, 1e-6, 1 - 1e-6)
     grid = ndtri(middle)[:, None] + _POINTS
 

@@ -1,4 +1,4 @@
-"""What the embedded engine sees of a definition on a prompt set: the features of a forecast."""
+"""The embedded engine's features of a definition and a prompt set, used by forecasts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from guardtui.scanners.local.scanner import LocalScanner, Stopped
 Floats: TypeAlias = "NDArray[np.float32]"
 
 WORDS_ENCODER = "static"
-"""A second view of the prompts: it reads words where others read sentences, and costs little."""
+"""A second encoder: it compares words where others compare sentences, and costs little."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One definition as the engine reads it.
+    """Features of one definition, computed by the engine.
 
     `columns` [N, p] are features of each prompt: the engine's z and, for each encoder, the cosine
-    to the description, to the nearest example and the mean of all. `nearest` [N] is the cosine to
-    the nearest example; `description` [d] and `examples` [k, d] are unit vectors.
+    to the description, to the nearest example, and the mean of all. `nearest` [N] is the cosine to
+    the nearest example. `description` [d] and `examples` [k, d] are unit vectors.
     """
 
     columns: Floats
@@ -35,7 +35,7 @@ class Reading:
 
 
 class EngineReader:
-    """Reads definitions with the engine of a session, and with a second encoder beside it."""
+    """Computes readings with a session's engine and a second encoder."""
 
     def __init__(self, engine: LocalScanner) -> None:
         self._engine = engine
@@ -48,9 +48,9 @@ class EngineReader:
         report: Report = lambda _: None,
         stopped: Stopped = lambda: False,
     ) -> Reading | None:
-        """Read a definition; None when stopped. The prompts of the last scan are known already.
+        """Read a definition; None if stopped. The prompts of the last scan are cached.
 
-        Raises `ScannerError` when the engine is damaged.
+        Raises `ScannerError` if the engine is damaged.
         """
         seen = self._engine.view(topic, prompts, report, stopped)
         if seen is None:
@@ -67,4 +67,4 @@ class EngineReader:
 
 
 def _silent(_: Progress) -> None:
-    """The second encoder takes a hundredth of the first one's time."""
+    """Ignore progress: the second encoder needs a hundredth of the first one's time."""

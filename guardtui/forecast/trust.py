@@ -1,4 +1,4 @@
-"""How right forecasts have been: each recorded scan forecast from those before it, and compared."""
+"""Accuracy of forecasts: each recorded scan compared with a forecast from the scans before it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from guardtui.scanners.local.scoring import probability
 Array: TypeAlias = "NDArray[np.floating]"
 
 MOVED = 0.02
-"""Change of coverage from which on it has a direction."""
+"""A change of coverage larger than this has a direction."""
 
 _BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Wrong verdicts among `prompts`: of the forecast, of the last verdicts, of the engine."""
+    """Wrong verdicts among `prompts`: of the forecast, the last verdicts, and the engine."""
 
     prompts: int
     forecast: int
@@ -51,9 +51,10 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Prompts whose probability to trigger lay from `low` to `high`.
+    """Prompts with a probability to trigger from `low` to `high`.
 
-    `expected` is the sum of these probabilities, `triggered` how many prompts then triggered.
+    `expected` is the sum of these probabilities, `triggered` the number of prompts that did
+    trigger.
     """
 
     low: float
@@ -65,13 +66,13 @@ class Bin:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """A scan against the forecast that the scans before it would have given.
+    """A scan compared with the forecast from the scans before it.
 
-    `index` is the scan's among the evaluations, `prompts` counts those with a verdict in it:
-    `coverage`, which came true, and `expected` are of these. `before` is the coverage of their last
-    verdicts, and `wrong` is of those that have one. `triggers` are the probabilities, `triggered`
+    `index` is the scan's index among the evaluations. `prompts` counts those with a verdict in it;
+    `coverage` (actual) and `expected` are for these. `before` is the coverage of their last
+    verdicts; `wrong` is for those that have one. `triggers` are the probabilities and `triggered`
     the verdicts, [prompts]. `repeated` says that the definition had been scanned before, `stored`
-    that the forecast is the one that was recorded before the scan, not one fitted now.
+    that the forecast was recorded before the scan and not fitted now.
     """
 
     index: int
@@ -88,14 +89,14 @@ class Check:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the interval of coverage held; None without a coverage."""
+        """Whether the interval contained the coverage; None without a coverage."""
         if self.expected is None or self.coverage is None:
             return None
         return self.expected.low <= self.coverage <= self.expected.high
 
     @property
     def direction(self) -> bool | None:
-        """Whether the direction of coverage was right; None where it moved by at most `MOVED`."""
+        """Whether the direction of coverage was right; None for changes of at most `MOVED`."""
         if self.expected is None or self.coverage is None or self.before is None:
             return None
         moved = self.coverage - self.before
@@ -114,40 +115,40 @@ class Unchecked:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """Every scan of one guardrail after its first, held against its forecast."""
+    """Every scan of one guardrail after its first, compared with its forecast."""
 
     settings: ScannerSettings
     checks: tuple[Check, ...]
     unchecked: tuple[Unchecked, ...]
     by_others: int = 0
-    """Prompts that other topics of the profile alone have stopped in one of the scans."""
+    """Number of prompts that only other topics of the profile stopped in one of the scans."""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
-        """Tenths of probability over all checks; those without a prompt are left out."""
+        """Tenths of probability over all checks, without the empty ones."""
         triggers = np.concatenate([check.triggers for check in self.checks])
         triggered = np.concatenate([check.triggered for check in self.checks])
-        places = np.minimum((triggers * _BINS).astype(np.intp), _BINS - 1)
+        tenths = np.minimum((triggers * _BINS).astype(np.intp), _BINS - 1)
         return tuple(
             Bin(
-                place / _BINS,
-                (place + 1) / _BINS,
+                tenth / _BINS,
+                (tenth + 1) / _BINS,
                 int(members.sum()),
                 float(triggers[members].sum()),
                 int(triggered[members].sum()),
             )
-            for place in range(_BINS)
-            if (members := places == place).any()
+            for tenth in range(_BINS)
+            if (members := tenths == tenth).any()
         )
 
     @property
     def intervals(self) -> tuple[int, int]:
-        """How many intervals of coverage held, of how many."""
+        """How many intervals contained the coverage, and how many there were."""
         return _counted([check.inside for check in self.checks])
 
     @property
     def directions(self) -> tuple[int, int]:
-        """How many directions of coverage were right, of how many."""
+        """How many directions of coverage were right, and how many there were."""
         return _counted([check.direction for check in self.checks])
 
     @property
@@ -155,15 +156,15 @@ class Trust:
         """Wrong verdicts of all checks together."""
         each = [check.wrong for check in self.checks]
         return Wrong(
-            sum(one.prompts for one in each),
-            sum(one.forecast for one in each),
-            sum(one.kept for one in each),
-            sum(one.engine for one in each),
+            sum(counts.prompts for counts in each),
+            sum(counts.forecast for counts in each),
+            sum(counts.kept for counts in each),
+            sum(counts.engine for counts in each),
         )
 
     @property
     def summary(self) -> str:
-        """All of it in a sentence."""
+        """The whole result in one text."""
         held, intervals = self.intervals
         right, directions = self.directions
         wrong = self.wrong
@@ -202,12 +203,12 @@ def check_forecasts(
     stopped: Stopped = lambda: False,
     recorded: Mapping[int, ForecastBefore] | None = None,
 ) -> Trust | None:
-    """Forecast each scan of a guardrail from those before it, and compare; None when stopped.
+    """Forecast each scan of a guardrail from those before it, and compare; None if stopped.
 
-    Where a forecast was `recorded` before a scan of all these prompts (by the evaluation's index),
-    its coverage and probabilities are taken in place of a new one's. `evaluations` are oldest
-    first, labels are those of `prompts`, and `threshold` is the engine's, a score.
-    Raises `ForecastError` where no scan can be checked.
+    If a forecast was `recorded` before a scan of all these prompts (by the evaluation's index), its
+    coverage and probabilities replace the new ones. `evaluations` are oldest first; labels are
+    those of `prompts`; `threshold` is the engine's, a score. Raises `ForecastError` if no scan can
+    be checked.
     """
     name = remote_name(settings.name)
     scans = scans_of(evaluations, settings, prompts)
@@ -279,16 +280,16 @@ def _check(
     *,
     repeated: bool,
 ) -> Check:
-    """Compare a forecast with the verdicts that came, int8 [N]; `engine` are those it gives."""
+    """Compare a forecast with the actual verdicts, int8 [N]; `engine` are the engine's."""
     answered, duty = triggered >= 0, should_trigger(belongs, forecast.topic.intent)
     both = answered & (forecast.last >= 0)
-    came = triggered == Triggered.YES
+    actual = triggered == Triggered.YES
 
     def coverage(verdicts: NDArray[np.int8], group: NDArray[np.bool_]) -> float | None:
         return metrics_of(outcomes(duty[group], verdicts[group])).coverage
 
-    def wrong(verdicts: NDArray[np.bool_]) -> int:
-        return int((verdicts != came)[both].sum())
+    def count_wrong(verdicts: NDArray[np.bool_]) -> int:
+        return int((verdicts != actual)[both].sum())
 
     return Check(
         index=index,
@@ -299,17 +300,17 @@ def _check(
         before=coverage(forecast.last, both),
         wrong=Wrong(
             int(both.sum()),
-            wrong(forecast.likelier == Triggered.YES),
-            wrong(forecast.last == Triggered.YES),
-            wrong(engine),
+            count_wrong(forecast.likelier == Triggered.YES),
+            count_wrong(forecast.last == Triggered.YES),
+            count_wrong(engine),
         ),
         triggers=forecast.triggers[answered],
-        triggered=came[answered],
+        triggered=actual[answered],
         repeated=repeated,
     )
 
 
 def _counted(answers: Sequence[bool | None]) -> tuple[int, int]:
-    """How many are true, of those that are known."""
-    known = [answer for answer in answers if answer is not None]
-    return sum(known), len(known)
+    """Return how many answers are true, and how many are known."""
+    answered = [answer for answer in answers if answer is not None]
+    return sum(answered), len(answered)

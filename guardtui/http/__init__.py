@@ -1,1 +1,1 @@
-"""What every remote scanner shares: one client, its retries and its limits; chat completions."""
+"""The parts shared by all remote scanners: client, retries, limits and chat completions."""

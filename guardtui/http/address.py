@@ -1,4 +1,4 @@
-"""Where a service is: https anywhere, http only on this machine or when it is asked for."""
+"""Addresses of services: https anywhere, http only on this machine or if allowed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from guardtui.domain.text import display_text
 _LONGEST = 2048
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
-# Of the characters of RFC 3986 only, so that no two readers of a URL see two hosts in it.
+# Only characters of RFC 3986, so that no two parsers of a URL see different hosts.
 _SPELLING = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
 _PATH = re.compile(r"[A-Za-z0-9._~:/@!$&'()*+,;=%-]*")
 _DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 
 class AddressError(GuardtuiError, ValueError):
-    """A text is no address that may be called; says what would be one. Never shows credentials."""
+    """A text that is not an allowed URL; the message says what is. Never contains credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The base URL of a service. `query` is sent with every request and never shown."""
+    """The base URL of a service; `query` is sent with every request and never shown."""
 
     scheme: str
     host: str
@@ -36,17 +36,17 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str, *, allow_http: bool = False) -> Endpoint:
-        """The endpoint that a URL names. Raises AddressError.
+        """Parse a URL. Raises AddressError.
 
-        Without a scheme https is meant. http is for loopback (`localhost`, 127.0.0.0/8, `::1`), and
-        with `allow_http` for any host: keys and prompts are then readable on the way.
+        The default scheme is https. http is allowed for loopback (`localhost`, 127.0.0.0/8, `::1`),
+        and with `allow_http` for any host: keys and prompts are then readable on the network.
         """
         text = text.strip()
         shown = display_text(text[:80])
         if not text or len(text) > _LONGEST:
             raise AddressError("no URL" if not text else "the URL is too long")
         if "@" in text:
-            # Not shown: what stands before the sign may be a password.
+            # Not shown: the part before the sign may be a password.
             raise AddressError("the URL holds user or password: give a key in its own place")
         if not _SPELLING.fullmatch(text):
             raise AddressError(f"{shown!r} holds a character that no URL has")
@@ -73,13 +73,13 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """Host and port, as they stand in a URL."""
+        """Host and port, as written in a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port (RFC 6454), without a default port or a dot behind the host."""
+        """Scheme, host and port (RFC 6454), without a default port or a dot after the host."""
         host = self.host.rstrip(".")
         host = f"[{host}]" if ":" in host else host
         port = None if self.port == _DEFAULT_PORTS[self.scheme] else self.port
@@ -87,11 +87,11 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The base URL without query and without a slash at its end."""
+        """The base URL without query and without a trailing slash."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     def join(self, path: str) -> str:
-        """URL of a path below the base URL. Raises AddressError when it leads elsewhere."""
+        """Return the URL of a path below the base URL. Raises AddressError for paths outside."""
         _check_path(path)
         slash = "" if not path or path.startswith("/") else "/"
         return f"{self.url}{slash}{path}" + (f"?{self.query}" if self.query else "")
@@ -108,7 +108,7 @@ def _check_path(path: str) -> None:
 
 
 def _is_loopback(host: str, shown: str) -> bool:
-    """Whether a host is this machine. Raises AddressError when it is no host."""
+    """Return whether a host is this machine. Raises AddressError for an invalid host."""
     if ":" in host:
         try:
             return ipaddress.IPv6Address(host).is_loopback

@@ -1,4 +1,4 @@
-"""What a service sends back: its JSON, and what it says when it refuses."""
+"""Responses of services: their JSON, and the messages of their errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from guardtui.http.secret import LONGEST, Secret, redacted
 
 _SHOWN_BODY = 120
 _KEPT_BODY = 64 * 1024
-"""Bytes up to which the JSON of an error is kept with it."""
+"""Maximum number of bytes of an error's JSON that is kept with the error."""
 _USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Codes of a 429 that no waiting cures (OpenAI)."""
+"""Codes of a 429 that waiting does not cure (OpenAI)."""
 _REASONS = {
     401: "the key is not accepted",
     403: "the key may not do this",
@@ -26,14 +26,14 @@ _REASONS = {
 
 
 class AnswerTooLargeError(GuardtuiError):
-    """More bytes than allowed."""
+    """The response is larger than allowed."""
 
 
 def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
-    """The body without its Content-Encoding, which services send although none is asked for.
+    """Return the body without Content-Encoding, which services use although not requested.
 
     Raises AnswerTooLargeError before more than `largest` bytes are unpacked, and ValueError for an
-    encoding that is unknown or not kept to.
+    unknown or violated encoding.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
@@ -67,7 +67,7 @@ def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
         ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
         problem = "it is cut off" if ends else f"it is no JSON from character {error.pos} on"
         raise ValueError(problem) from None
-    except ValueError:  # bytes that are no text, and whole numbers of thousands of digits
+    except ValueError:  # invalid text, and integers of thousands of digits
         raise ValueError("it is no JSON text") from None
 
 
@@ -83,7 +83,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_page(body: bytes, content_type: str) -> bool:
-    """Whether this is a page for a browser."""
+    """Return whether the body is a web page."""
     start = body[:200].lstrip().lower()
     return "html" in content_type.lower() or start.startswith((b"<!doctype", b"<html"))
 
@@ -113,12 +113,12 @@ def read_failure(
     wall: float,
     secrets: Collection[Secret] = (),
 ) -> ServiceError:
-    """The error that an answer other than 2xx tells. Names of `headers` are in lower case.
+    """Return the error for a response other than 2xx; names of `headers` are in lower case.
 
     `secrets` are those of the request, which services sometimes repeat.
     """
     if 300 <= status < 400:
-        # Without its query, which may be that of the request.
+        # Without the query, which may be that of the request.
         target = redacted(headers.get("location", "").partition("?")[0], secrets)
         return ServiceError(
             Kind.REDIRECT,
@@ -131,8 +131,8 @@ def read_failure(
         data = None if page else read_json(body)
     except ValueError:
         data = None
-    told = "" if page else told_by(data).strip() or _start(body, secrets)
-    message = told or _REASONS.get(status, "a web page" if page else "no reason given")
+    text = "" if page else told_by(data).strip() or _start(body, secrets)
+    message = text or _REASONS.get(status, "a web page" if page else "no reason given")
     kind = _kind(status)
     wait = asked_wait(headers, data, wall) if kind in (Kind.LIMITED, Kind.SERVER) else None
     final = kind in (Kind.CREDENTIALS, Kind.REQUEST) or status in (501, 505)
@@ -146,18 +146,18 @@ def read_failure(
 
 
 def _kept(data: Any, size: int, secrets: tuple[Secret, ...]) -> Any:
-    """The JSON of an error, as long as it is small and none of its texts holds a secret."""
+    """Return the JSON of an error if it is small and none of its texts contains a secret."""
     if data is None or size > _KEPT_BODY:
         return None
-    left = [data]
-    while left:
-        one = left.pop()
-        if isinstance(one, str) and redacted(one, secrets) != one:
+    pending = [data]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str) and redacted(item, secrets) != item:
             return None
-        if isinstance(one, dict):
-            left += [*one, *one.values()]
-        elif isinstance(one, list):
-            left += one
+        if isinstance(item, dict):
+            pending += [*item, *item.values()]
+        elif isinstance(item, list):
+            pending += item
     return data
 
 
@@ -179,7 +179,7 @@ def _kind(status: int) -> Kind:
 
 
 def told_by(data: object) -> str:
-    """The message in the body of an error, in the order in which services are known to put it."""
+    """Return the message in the body of an error, from the fields that services use."""
     if isinstance(data, str):
         return data
     if isinstance(data, list):

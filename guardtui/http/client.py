@@ -1,4 +1,4 @@
-"""One client for all remote services: JSON in and out, bounded in time, size and repetition."""
+"""The client of all remote services: JSON in and out, bounded in time, size and retries."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from guardtui.http.secret import Credential, Secret
 from guardtui.http.trace import trace
 
 LARGEST = 16 * 1024**2
-"""Bytes of an answer from which on it is refused."""
+"""Responses of more bytes than this are rejected."""
 _CONNECT = 15.0
-"""Seconds after which there is no connection."""
+"""Connection timeout in seconds."""
 _ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
-"""Attempts to reach a service that was never reached: more likely a wrong address than a fault."""
+"""Attempts to reach a service never reached before: probably a wrong URL, not a fault."""
 _OWN_HEADERS = {
     "accept": "application/json",
-    # What is not compressed cannot swell; answers are small.
+    # Uncompressed content cannot expand unexpectedly, and responses are small.
     "accept-encoding": "identity",
     "user-agent": f"guardtui/{guardtui.__version__}",
 }
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # its lines would show the queries of URLs
+logging.getLogger("httpx").setLevel(logging.WARNING)  # its messages contain the queries of URLs
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A 2xx answer: its JSON (None when empty), seconds of the last attempt, number of attempts."""
+    """A 2xx response: its JSON (None if empty), seconds of the last attempt, and attempts."""
 
     data: Any
     status: int
@@ -65,13 +65,13 @@ class _Call:
 
 
 class RemoteClient:
-    """Calls one service. Close it (`async with`) when done; belongs to one event loop.
+    """Client of one service. Close it (`async with`) when done; belongs to one event loop.
 
-    Nothing is sent elsewhere: redirects are not followed, cookies not kept, netrc not read.
+    Nothing is sent elsewhere: redirects are not followed, cookies not stored, netrc not read.
     Certificates are always verified. Proxies and certificate files of the environment
-    (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`) count for https only, where a proxy
-    sees no more than the name of the host: over http it would be another host that gets the key,
-    and this machine is never reached through one.
+    (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`) are used for https only, where a
+    proxy sees no more than the host name. Over http a proxy would receive the key. This machine is
+    never reached through a proxy.
 
     `timeout` is for one attempt, in seconds, from its permit until the last byte. `unique_keys`
     refuses an answer with an object that has a key twice. `draw` gives the random numbers of the
@@ -109,7 +109,7 @@ class RemoteClient:
         self._reached = False
         self._closed = False
         self.date = ""
-        """What the newest answer of whatever status says of the time there (its header Date)."""
+        """The header Date of the latest response of any status."""
 
     async def request(
         self,
@@ -125,14 +125,14 @@ class RemoteClient:
         retry: Retries | bool = True,
         timeout: float | None = None,
     ) -> Reply:
-        """What the service answers to a JSON value (or a form) sent to a path below its URL.
+        """Send a JSON value (or a form) to a path below the base URL and return the response.
 
-        `content` is JSON that is encoded already (`json_body`), and is sent byte by byte: for
-        callers that sign it.
-        `credential` takes the place of the client's own. `retry=False` sends once, for calls whose
-        repetition is not safe (`retries.UNSENT` still repeats what certainly was not done).
-        A service that was never reached is tried three times at most. Raises ServiceError for every
-        failure of the service or of the way to it, and ValueError for what cannot be sent at all.
+        `content` is JSON that is already encoded (`json_body`) and is sent unchanged, for callers
+        that sign it. `credential` replaces the client's own. `retry=False` sends once, for calls
+        that must not be repeated (`retries.UNSENT` still repeats a request that certainly had no
+        effect). A service that was never reached gets at most three attempts. Raises ServiceError
+        for every failure of the service or the connection, and ValueError for content that cannot
+        be sent.
         """
         call = self._call(method, path, json, content, form, params, credential, headers, timeout)
         if self._tls is None:
@@ -156,14 +156,14 @@ class RemoteClient:
             if not self._reached and attempt >= _FIRST_CONTACT:
                 wait = None
             if wait is None or self._clock.now() - start + wait > policy.total:
-                # Made by `_attempt` and raised here, outside of any `except`: what httpx raised
-                # holds the request with its headers, and must not hang on to this as its context.
+                # Made by `_attempt` and raised here, outside of any `except`: exceptions of httpx
+                # hold the request with its headers, and must not become the context of this one.
                 raise outcome
             if outcome.retry_after is None or wait != outcome.retry_after:
                 await self._clock.sleep(wait)
 
     async def aclose(self) -> None:
-        """Close all connections; calls that are under way fail."""
+        """Close all connections; pending calls fail."""
         self._closed = True
         connections = [*self._idle, *self._busy]
         self._idle.clear()
@@ -211,11 +211,11 @@ class RemoteClient:
             sent["content-type"] = "application/json"
         if headers:
             sent |= {name.lower(): text for name, text in headers.items()}
-        who = credential or self._credential
-        if who is not None:
-            name, value = who.reveal()
+        credential_used = credential or self._credential
+        if credential_used is not None:
+            name, value = credential_used.reveal()
             sent[name.lower()] = value
-            secrets.append(who.secret)
+            secrets.append(credential_used.secret)
         return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout)
 
     async def _prepare(self) -> None:
@@ -230,7 +230,7 @@ class RemoteClient:
             except OSError:
                 problem = "the certificates cannot be loaded: check SSL_CERT_FILE, SSL_CERT_DIR"
             except (ValueError, ImportError, httpx.InvalidURL):
-                pass  # their texts may hold the password of the proxy
+                pass  # their texts may contain the proxy's password
             else:
                 self._tls = tls
                 return
@@ -252,10 +252,10 @@ class RemoteClient:
             start = self._clock.now()
             outcome = await self._exchange(call)
             if isinstance(outcome, ServiceError):
-                told = str(outcome.status or outcome.kind.value)
+                result = str(outcome.status or outcome.kind.value)
             else:
-                told = str(outcome[0])
-            trace(call.method, call.url, told, self._clock.now() - start, attempt)
+                result = str(outcome[0])
+            trace(call.method, call.url, result, self._clock.now() - start, attempt)
             if isinstance(outcome, ServiceError):
                 outcome.attempts = attempt
                 self._reached = self._reached or outcome.kind is not Kind.UNREACHABLE
@@ -270,8 +270,8 @@ class RemoteClient:
             return Reply(data, status, self._clock.now() - start, attempt)
 
     async def _exchange(self, call: _Call) -> tuple[int, Any] | ServiceError:
-        """Status and JSON of a 2xx answer; any failure as the error it is, not raised."""
-        connection, kept = self._take(), False
+        """Return status and JSON of a 2xx response, or any failure as an error, not raised."""
+        connection, reusable = self._take(), False
         try:
             request = httpx.Request(
                 call.method, call.url, headers=call.headers, content=call.content
@@ -285,7 +285,7 @@ class RemoteClient:
             status, headers = response.status_code, response.headers
             self.date = headers.get("date", "")
             body = plain_body(body, headers.get("content-encoding", ""), self._largest)
-            kept = True
+            reusable = True
             if not 200 <= status < 300:
                 return read_failure(status, body, headers, self._clock.wall(), call.secrets)
             data = read_success(
@@ -300,14 +300,14 @@ class RemoteClient:
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
             return _described(error, self.endpoint, call)
         finally:
-            await self._give_back(connection, kept)
+            await self._give_back(connection, reusable)
 
     def _connection(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
-        """Make a client with one connection, opened when it is needed.
+        """Create a client with one connection, opened on first use.
 
-        A pool of many looks at all its connections for each request, which at 32 of them costs more
-        than the request itself. Raises ValueError, ImportError or httpx.InvalidURL for a proxy of
-        the environment that cannot be used.
+        A pool scans all its connections for each request, which costs more than the request itself
+        at 32 of them. Raises ValueError, ImportError or httpx.InvalidURL for an unusable proxy of
+        the environment.
         """
         return httpx.AsyncClient(
             verify=tls,
@@ -324,17 +324,17 @@ class RemoteClient:
         self._busy.add(connection)
         return connection
 
-    async def _give_back(self, connection: httpx.AsyncClient, kept: bool) -> None:
-        """Keep it for the next call; after a failure nobody knows what it holds."""
+    async def _give_back(self, connection: httpx.AsyncClient, reusable: bool) -> None:
+        """Reuse a connection for the next call; after a failure its state is unknown."""
         self._busy.discard(connection)
-        if kept and not self._closed:
+        if reusable and not self._closed:
             self._idle.append(connection)
         else:
             await connection.aclose()
 
 
 async def _body(response: httpx.Response, largest: int) -> bytes:
-    """Read a body as it comes, still encoded. Raises AnswerTooLargeError beyond `largest` bytes."""
+    """Read a body as received, still encoded. Raises AnswerTooLargeError over `largest` bytes."""
     announced = response.headers.get("content-length", "")
     if announced.isdecimal() and int(announced[:20]) > largest:
         raise AnswerTooLargeError
@@ -347,7 +347,7 @@ async def _body(response: httpx.Response, largest: int) -> bytes:
 
 
 def _trusted(endpoint: Endpoint, environment: bool) -> ssl.SSLContext:
-    """What verifies certificates; for http one that trusts nobody, and takes no time to make."""
+    """Return the TLS context; for http an empty one, which is cheap to create."""
     if endpoint.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return httpx.create_ssl_context(trust_env=environment)
@@ -358,13 +358,13 @@ def _plain(value: str | Secret) -> str:
 
 
 def _described(error: Exception, endpoint: Endpoint, call: _Call) -> ServiceError:
-    """The error in words of ours, without anything of the request that it holds."""
+    """Return the error with our own message, without any part of the request."""
     kind, message, final = _explained(error, endpoint.authority, call.timeout)
     return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
 def _explained(error: Exception, where: str, timeout: float) -> tuple[Kind, str, bool]:
-    """Kind, message, and whether repeating cannot help."""
+    """Return kind, message, and whether a retry is pointless."""
     reason = str(error)
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
         return Kind.UNREACHABLE, f"no connection to {where} within {_CONNECT:g} s", False

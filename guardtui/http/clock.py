@@ -1,4 +1,4 @@
-"""Time as remote calls know it, in one place, so that tests need not wait for it."""
+"""The clock of remote calls, in one place, so that tests need not wait."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Something that will happen."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Make it not happen."""
+        """Cancel the call."""
 
 
 class Clock:
     """The clocks of this machine, in seconds."""
 
     def now(self) -> float:
-        """Time that only runs forward, from an unknown start."""
+        """Return the monotonic time, from an arbitrary start."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Time of day, since 1970 in UTC."""
+        """Return the time of day, in seconds since 1970 (UTC)."""
         return time.time()
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call something on the running loop, `delay` seconds from now."""
+        """Schedule a callback on the running loop, `delay` seconds from now."""
         return asyncio.get_running_loop().call_later(delay, callback)
 
     async def sleep(self, delay: float) -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong with a remote call: one typed error whose text is short, inert, keyless."""
+"""The error of remote calls: typed, with a short, inert message without keys."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ LONGEST_MESSAGE = 300
 
 
 class Kind(Enum):
-    """What went wrong, as far as a caller may want to tell it apart."""
+    """Kinds of failure that callers may distinguish."""
 
     UNREACHABLE = "unreachable"
     """No connection: nothing was sent."""
     BROKEN = "broken connection"
-    """The connection ended, or what came was no HTTP: the service may have done its work."""
+    """The connection ended, or the response was not HTTP: the service may have processed it."""
     TIMEOUT = "timeout"
-    """No complete answer in time: the service may have done its work."""
+    """No complete response in time: the service may have processed the request."""
     LIMITED = "limited"
     """429: too many requests, or a quota is used up. The service did nothing."""
     CREDENTIALS = "credentials"
     """401 and 403."""
     REQUEST = "request"
-    """Any other 4xx: the service does not take this request."""
+    """Any other 4xx: the service rejects this request."""
     SERVER = "server"
     """5xx."""
     REDIRECT = "redirect"
     """3xx, which is never followed."""
     SIZE = "size"
-    """The answer is larger than allowed."""
+    """The response is larger than allowed."""
     CONTENT = "content"
-    """The answer is not the JSON that was expected."""
+    """The response is not the expected JSON."""
     BUDGET = "budget"
-    """The caller's own limit on spending has no room for it: nothing was sent."""
+    """The caller's own spending limit was reached: nothing was sent."""
     FAULT = "fault"
     """An error of the caller's own code, not of the service."""
 
 
 class ServiceError(GuardtuiError):
-    """A remote call failed. `message` is one short line, safe to show anywhere.
+    """A remote call failed; `message` is one short line, safe to show anywhere.
 
-    `status` is that of HTTP, if one came; `retry_after` the seconds the service asked to wait;
-    `final` is true when repeating the call cannot help; `attempts` says how often it was sent.
-    `secrets` are taken out of the message, and not kept. `data` is the JSON that came with it, for
-    programs to look into and not to be shown: None when it is large or holds a secret.
+    `status` is the HTTP status, if any. `retry_after` is the wait in seconds requested by the
+    service. `final` is True if a retry is pointless. `attempts` counts how often it was sent.
+    `secrets` are removed from the message, and not stored. `data` is the JSON of the response, for
+    programs and not to be shown; None if it is large or contains a secret.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class ServiceError(GuardtuiError):
 
 
 def inert(text: str, secrets: Iterable[Secret] = ()) -> str:
-    """The start of a text that is not ours, as one line without secrets or hidden characters."""
-    # Cut behind the longest secret first, so that no half of one is left at the end.
+    """Return the start of a foreign text as one line without secrets or hidden characters."""
+    # First cut far enough to include a whole secret, so that no part of one is left at the end.
     text = redacted(text[: 4 * LONGEST_MESSAGE + 3 * LONGEST], secrets)
     text = " ".join(text[: 4 * LONGEST_MESSAGE].split())
     shown = display_text(text)

@@ -1,4 +1,4 @@
-"""Bodies of requests as JSON."""
+"""Request bodies as JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def json_body(data: Any) -> bytes:
-    """JSON in UTF-8, or in ASCII where a text holds half a surrogate pair, which UTF-8 has not.
+    """Return JSON in UTF-8, or in ASCII if a text contains half a surrogate pair.
 
-    Raises ValueError for numbers that JSON has not, such as NaN.
+    UTF-8 cannot encode these. Raises ValueError for numbers that JSON lacks, such as NaN.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:

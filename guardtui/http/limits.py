@@ -1,4 +1,4 @@
-"""How much is sent at once and how fast: a limit that gives way to a service and comes back."""
+"""Concurrency and rate limits that back off when a service refuses, and recover."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from guardtui.http.clock import CLOCK, Clock, Timer
 
 DEFAULT_ALLOWED = 5
 _BACK_OFF = 0.5
-"""Requests in flight that each refusal takes: when all are refused, half of them."""
+"""Permits removed for each refusal: if all requests are refused, this halves their number."""
 _GROWTH = 0.2
-"""Part of one request in flight that each round of answered ones gives back."""
+"""Part of a permit that each round of successful requests restores."""
 _MARGIN = 1.02
-"""How much longer than its window a rate is held, for delays that differ on the way."""
+"""Factor by which a rate's window is extended, for varying network delays."""
 _CATCH_UP = 0.02
-"""Seconds by which a send may be early after timers were late."""
+"""Seconds by which a request may be early after late timers."""
 _SPREAD = 0.0005
-"""Seconds between two permits. Requests sent together are answered together, and wait for one
-another at every turn of the event loop; apart, each is dealt with while others are under way."""
+"""Minimum seconds between two permits.
+
+Requests sent together are answered together, and wait for one another at every turn of the event
+loop; spread out, each is handled while others are pending.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,14 @@ class Rate:
 
     @classmethod
     def per_second(cls, value: float) -> Rate:
-        """For example 0.5: one in two seconds. Parts beyond a whole number are not used."""
+        """Return the rate for e.g. 0.5: one in two seconds. Larger values are rounded down."""
         if not (0 < value < math.inf):
             raise ValueError("a rate is a number above 0")
         return cls(int(value)) if value >= 1 else cls(1, 1 / value)
 
 
 class PauseTooLongError(GuardtuiError):
-    """The service asked for a pause that goes beyond the patience of a call, in seconds."""
+    """The service requested a pause longer than the patience of a call, in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -53,7 +56,7 @@ class PauseTooLongError(GuardtuiError):
 
 
 class _Pace:
-    """Sends evenly spread over the window of a rate, and never more than it holds in any."""
+    """Spreads requests evenly over the window of a rate, and never exceeds it in any window."""
 
     def __init__(self, rate: Rate) -> None:
         self._window = rate.seconds * _MARGIN
@@ -62,7 +65,7 @@ class _Pace:
         self._next = -math.inf
 
     def due(self) -> float:
-        """When the next send is allowed."""
+        """Return the time at which the next request is allowed."""
         paced = self._next - _CATCH_UP
         full = len(self._sent) == self._sent.maxlen
         return max(paced, self._sent[0] + self._window) if full else paced
@@ -74,7 +77,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class Totals:
-    """What happened since the limit was made. `refused` counts answers with status 429."""
+    """Totals since the limit was created; `refused` counts responses with status 429."""
 
     sent: int = 0
     refused: int = 0
@@ -82,7 +85,7 @@ class Totals:
 
 
 class Permit:
-    """The right to send one request; whoever has it says how it went, once."""
+    """Permission to send one request; its holder reports the outcome once."""
 
     __slots__ = ("_limit", "_open")
 
@@ -90,22 +93,22 @@ class Permit:
         self._limit, self._open = limit, True
 
     def accepted(self) -> None:
-        """The service answered as it should."""
+        """Report that the service answered normally."""
         if self._open:
             self._limit._grow()
         self._close()
 
     def refused(self, wait: float | None = None) -> None:
-        """The service said that this is too much (429), and maybe how many seconds to wait."""
+        """Report a refusal (429), with the wait in seconds if the service requested one."""
         if self._open:
             self._limit._back_off()
         if wait:
-            # Before the permit goes back, or it would go to the next in the queue.
+            # Before returning the permit, which would otherwise go to the next in the queue.
             self._limit.pause(wait)
         self._close()
 
     def release(self) -> None:
-        """It ended in some other way. Does nothing when the permit was given back before."""
+        """Report any other end; does nothing if the permit was returned before."""
         self._close()
 
     def _close(self) -> None:
@@ -132,14 +135,14 @@ class _Waiter:
 
 
 class AdaptiveLimit:
-    """Permits to send: first come, first served; for one event loop.
+    """Permits to send, first come, first served; for one event loop.
 
-    At most `allowed` are out at a time. Each refusal takes half a request from that number, so that
-    it gives way by the share that was refused, as congestion windows do in DCTCP (RFC 8257, 3.3):
-    all refused halve it, a single one hardly counts. Answers raise it again, by one in five rounds,
-    up to `allowed`. A pause holds for everyone. With a `rate`, permits are given out evenly and
-    never more than it allows in any window of its length; a permit whose holder was cancelled
-    before it sent anything counts as well.
+    At most `allowed` are out at a time. Each refusal removes half a permit from that number, so it
+    decreases in proportion to the refused share, like congestion windows in DCTCP (RFC 8257, 3.3):
+    if all requests are refused it halves, a single refusal hardly counts. Successful requests raise
+    it again, by one in five rounds, up to `allowed`. A pause applies to all callers. With a `rate`,
+    permits are issued evenly, and never more than it allows in any window of its length. A permit
+    whose holder was cancelled before sending counts as well.
     """
 
     def __init__(
@@ -160,38 +163,38 @@ class AdaptiveLimit:
 
     @property
     def in_flight(self) -> int:
-        """How many permits are out."""
+        """Number of permits that are out."""
         return self._in_flight
 
     @property
     def current(self) -> int:
-        """How many may be out at present, from 1 to `allowed`."""
+        """Number of permits that may be out at present, from 1 to `allowed`."""
         return max(1, int(self._size))
 
     @property
     def paused(self) -> float:
-        """Seconds until the pause that a service asked for is over; 0 without one."""
+        """Seconds until the requested pause is over; 0 without one."""
         return max(0.0, self._paused_until - self.clock.now())
 
     @property
     def held(self) -> bool:
-        """Whether `hold` keeps all permits back."""
+        """Whether `hold` blocks all permits."""
         return self._held
 
     def hold(self, held: bool) -> None:
-        """Give out no permit until told to go on; those that are out stay valid."""
+        """Block or unblock new permits; those that are out stay valid."""
         self._held = held
         self._serve()
 
     def pause(self, seconds: float) -> None:
-        """No permit for anyone for so long. A longer pause that is on stays."""
+        """Block permits for everyone for so long; a longer pause in progress is kept."""
         self._paused_until = max(self._paused_until, self.clock.now() + seconds)
         for waiter in self._waiters:
             self._check_patience(waiter)
         self._serve()
 
     async def acquire(self, patience: float = math.inf) -> Permit:
-        """A permit, when it is this caller's turn.
+        """Wait for a permit.
 
         Raises PauseTooLongError as soon as a pause would last longer than `patience` seconds.
         """
@@ -240,7 +243,7 @@ class AdaptiveLimit:
                 self._waiters.popleft()
                 continue
             if self._held or self._in_flight >= self.current:
-                return  # whoever gives a permit back calls again
+                return  # called again when a permit is returned
             now = self.clock.now()
             due = self._due()
             if due > now:

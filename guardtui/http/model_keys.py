@@ -15,23 +15,23 @@ from guardtui.http.secret import Secret
 KEY_VARIABLE = "GUARDTUI_MODEL_KEY"
 KEYS_VARIABLE = "GUARDTUI_MODEL_KEYS"
 NO_KEY = "none"
-"""Stands for the variable of an origin that needs no key."""
+"""Used in place of a variable for an origin that needs no key."""
 OPENAI_VARIABLE = "OPENAI_API_KEY"
 OPENAI_ORIGIN = "https://api.openai.com"
 
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
-"""Name of an environment variable. A key that stands in its place by mistake has small letters."""
+"""Pattern of environment variable names; keys given by mistake have lower-case letters."""
 _FORM = f"write {KEYS_VARIABLE}='https://host=VARIABLE http://localhost:8000={NO_KEY}'"
 _SHOWN = 8
 
 
 class ModelKeyError(GuardtuiError, ValueError):
-    """A key is missing, or it is not clear whose it is. Never shows a key."""
+    """A key is missing, or it is unclear which origin it belongs to. Never shows a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """The key for an origin, and the environment variable that holds it; None and "" for none."""
+    """The key for an origin and its environment variable; None and "" if there is none."""
 
     secret: Secret | None = None
     variable: str = ""
@@ -40,10 +40,9 @@ class ModelKey:
 class ModelKeys:
     """The keys of the models of one run, from the environment.
 
-    `GUARDTUI_MODEL_KEYS` maps origins to variables that hold their keys. `GUARDTUI_MODEL_KEY` is
-    for runs whose models all have one origin, and `OPENAI_API_KEY` for https://api.openai.com.
-    `urls` are those of all models that are known from the start. Raises ModelKeyError for a mapping
-    that cannot be read.
+    `GUARDTUI_MODEL_KEYS` maps origins to the variables with their keys. `GUARDTUI_MODEL_KEY` is for
+    runs whose models all have one origin, and `OPENAI_API_KEY` for https://api.openai.com. `urls`
+    are those of all models known from the start. Raises ModelKeyError for an invalid mapping.
     """
 
     def __init__(
@@ -56,10 +55,10 @@ class ModelKeys:
         self._asking = dict.fromkeys(map(origin_of, urls))
 
     def find(self, url: str) -> ModelKey:
-        """The key for a model at this URL, which is one of the run from now on.
+        """Return the key for a model at this URL, and add the URL to the run.
 
-        Raises ModelKeyError when the key is missing, is no key, or when it is not clear to which
-        of several origins `GUARDTUI_MODEL_KEY` belongs.
+        Raises ModelKeyError if the key is missing or invalid, or if it is unclear to which of
+        several origins `GUARDTUI_MODEL_KEY` belongs.
         """
         origin = origin_of(url)
         self._asking.setdefault(origin)
@@ -83,7 +82,7 @@ class ModelKeys:
         return bool(self._variables.get(variable, "").strip())
 
     def _variable(self, origin: str) -> str:
-        """The variable with the key of an origin; "" for none."""
+        """Return the variable with the key of an origin, or ""."""
         if origin in self._mapped:
             return self._mapped[origin]
         if self._has(KEY_VARIABLE) and len(self._asking) == 1:
@@ -92,14 +91,14 @@ class ModelKeys:
         return OPENAI_VARIABLE if openai else ""
 
     def _unclear(self) -> list[str]:
-        """Origins that `GUARDTUI_MODEL_KEY` may belong to, where there are several."""
+        """Return the origins that `GUARDTUI_MODEL_KEY` may belong to, if there are several."""
         if not self._has(KEY_VARIABLE) or len(self._asking) == 1:
             return []
         return [origin for origin in self._asking if not self._variable(origin)]
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL; default ports are left out. Raises AddressError."""
+    """Return scheme, host and port of a URL, without default ports. Raises AddressError."""
     return Endpoint.parse(url, allow_http=True).origin
 
 
@@ -121,7 +120,7 @@ def _whose(missing: list[str], count: int) -> str:
 
 
 def _mapping(text: str) -> dict[str, str]:
-    """Origins and their variables. Raises ModelKeyError, which shows nothing behind a =."""
+    """Parse origins and variables. Raises ModelKeyError, which shows nothing after a "="."""
     mapped: dict[str, str] = {}
     for number, entry in enumerate(text.split(), start=1):
         url, sign, variable = entry.partition("=")

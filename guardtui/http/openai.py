@@ -1,4 +1,4 @@
-"""Chat completions of any service that speaks the OpenAI protocol."""
+"""Chat completions of any service that implements the OpenAI protocol."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class MessageLike(Protocol):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `completion` is empty when it refused or said nothing.
+    """A model's response; `completion` is empty after a refusal or an empty answer.
 
-    `finish` is the reason to stop as the service gave it: with "length" the text is cut off.
+    `finish` is the service's stop reason: with "length" the text is truncated.
     """
 
     completion: str
@@ -49,14 +49,14 @@ class Completion:
 
     @property
     def cut_off(self) -> bool:
-        """Whether the model was stopped before it was done."""
+        """Whether the response was truncated."""
         return self.finish == "length"
 
 
 def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
-    """URL and name of a model written as `URL#name`. Raises AddressError.
+    """Return URL and name of a model written as `URL#name`. Raises AddressError.
 
-    Everything behind the first # is the name, as the service knows it.
+    Everything after the first # is the name, as the service knows it.
     """
     url, sign, name = text.strip().partition("#")
     name = name.strip()
@@ -69,7 +69,7 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
 
 
 def chat_endpoint(url: str, *, allow_http: bool = False) -> Endpoint:
-    """The endpoint below which /chat/completions is, whether the URL has it or not.
+    """Return the endpoint above /chat/completions, whether or not the URL includes that path.
 
     Raises AddressError.
     """
@@ -78,10 +78,11 @@ def chat_endpoint(url: str, *, allow_http: bool = False) -> Endpoint:
 
 
 class ChatModel:
-    """A model behind a URL such as https://host/v1, to which /chat/completions is added.
+    """A model at a URL such as https://host/v1, to which /chat/completions is added.
 
-    `options` go with every call (`temperature`, `max_tokens`, …); those of a call win. Close it
-    (`async with`) when done. Raises AddressError for a URL that may not be called.
+    `options` are sent with every call (`temperature`, `max_tokens`, …); options of a call take
+    precedence. Close it (`async with`) when done. Raises AddressError for a URL that is not
+    allowed.
     """
 
     def __init__(
@@ -109,22 +110,22 @@ class ChatModel:
 
     @property
     def limit(self) -> AdaptiveLimit:
-        """The limit that its calls keep to."""
+        """The limit that its calls respect."""
         return self.client.limit
 
     async def generate(self, input: str | Sequence[MessageLike]) -> Completion:  # noqa: A002
-        """What the model answers to a prompt, or to messages. Raises ServiceError.
+        """Send a prompt or messages, and return the response. Raises ServiceError.
 
-        An attachment of a message has to be a part as the protocol has it (a mapping with `type`).
+        An attachment of a message must be a content part of the protocol (a mapping with `type`).
         """
         if isinstance(input, str):
             return await self.complete([{"role": "user", "content": input}])
         return await self.complete([_message(message) for message in input])
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Completion:
-        """What the model answers to messages as the protocol has them. Raises ServiceError."""
-        asked = {"model": self.model, "messages": list(messages), **self._options, **options}
-        reply = await self.client.request("POST", PATH, json=asked)
+        """Send messages of the protocol, and return the response. Raises ServiceError."""
+        body = {"model": self.model, "messages": list(messages), **self._options, **options}
+        reply = await self.client.request("POST", PATH, json=body)
         return read_completion(reply.data)
 
     async def aclose(self) -> None:
@@ -144,18 +145,18 @@ class ChatModel:
 
 
 def _message(message: MessageLike) -> dict[str, Any]:
-    """A message as the protocol has it. Calls of tools and their answers are told as text."""
+    """Return a message of the protocol; tool calls and their results become text."""
     role, text = message.role, message.text
     calls = getattr(message, "tool_calls", None) or ()
-    told = [f"{call.function}({json.dumps(call.arguments, default=str)})" for call in calls]
-    text = "\n".join([text, *told] if text else told)
+    call_texts = [f"{call.function}({json.dumps(call.arguments, default=str)})" for call in calls]
+    text = "\n".join([text, *call_texts] if text else call_texts)
     if role == "tool":
         name = getattr(message, "function", None) or "a tool"
         role, text = "user", f"Answer of {name}:\n{getattr(message, 'error', None) or text}"
     attachments = getattr(message, "attachments", None) or ()
     if not attachments:
         return {"role": role, "content": text}
-    parts = [dict(one) for one in attachments if isinstance(one, Mapping) and "type" in one]
+    parts = [dict(part) for part in attachments if isinstance(part, Mapping) and "type" in part]
     if len(parts) < len(attachments):
         raise ServiceError(
             Kind.REQUEST, "an attachment is no part of a message that can be sent", final=True,
@@ -165,7 +166,7 @@ def _message(message: MessageLike) -> dict[str, Any]:
 
 
 def read_completion(data: object) -> Completion:
-    """The answer in the JSON of a service, whatever it leaves out. Raises ServiceError."""
+    """Return the response in a service's JSON; fields may be missing. Raises ServiceError."""
     if not isinstance(data, Mapping):
         raise _unusable("it is no JSON object")
     error = data.get("error")
@@ -199,7 +200,7 @@ def _unusable(problem: str) -> ServiceError:
 
 
 def _joined(parts: Sequence[object], kind: str) -> str:
-    """The texts of one kind; a bare text counts as "text", a reasoning part as nothing."""
+    """Return the joined texts of one kind; a bare text is "text", reasoning parts are skipped."""
     texts = []
     for part in parts:
         if isinstance(part, str) and kind == "text":
@@ -213,7 +214,7 @@ def _usage(data: object) -> Usage:
     if not isinstance(data, Mapping):
         return Usage()
     counts = (data.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
-    return Usage(*(one if type(one) is int and one >= 0 else None for one in counts))
+    return Usage(*(count if type(count) is int and count >= 0 else None for count in counts))
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Many calls at once: bounded, one result at a time as they arrive, and figures to look at."""
+"""Concurrent calls: bounded, with results in order of arrival, and counters to display."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _RATE_SECONDS = 5
-"""Length of the time over which a rate is a mean."""
+"""Window of the mean rate, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How a run stands. `done` counts all finished items, `errors` those of them that failed.
+    """Progress of a run; `done` counts all finished items, `errors` those that failed.
 
-    `in_flight`, `limit` (how many may be) and `paused` (seconds left) are of this moment; `sent`,
-    `retries` and `refused` (answers with status 429) count requests; `rate` is items per second
+    `in_flight`, `limit` (maximum in flight) and `paused` (seconds left) are current values. `sent`,
+    `retries` and `refused` (responses with status 429) count requests. `rate` is items per second
     over the last seconds.
     """
 
@@ -39,7 +39,7 @@ class Snapshot:
 
 
 class Counters:
-    """What happens in one run over a limit; made before it, and asked by whoever draws it."""
+    """Counters of one run over a limit; created before it, and polled for display."""
 
     def __init__(self, limit: AdaptiveLimit) -> None:
         self._limit, self._clock = limit, limit.clock
@@ -50,7 +50,7 @@ class Counters:
         self._seconds: deque[tuple[int, int]] = deque(maxlen=_RATE_SECONDS + 1)
 
     def count(self, failed: bool) -> None:
-        """One item is finished."""
+        """Count a finished item."""
         self._done += 1
         self._errors += failed
         second = int(self._clock.now() - self._start)
@@ -61,7 +61,7 @@ class Counters:
         return self._seconds[-1][0] if self._seconds else -1
 
     def snapshot(self) -> Snapshot:
-        """The figures of this moment; cheap, and safe to call from any thread."""
+        """Return the current figures; cheap, and safe to call from any thread."""
         limit, totals = self._limit, self._limit.totals
         sent, retried, refused = self._before
         return Snapshot(
@@ -80,14 +80,14 @@ class Counters:
         elapsed = self._clock.now() - self._start
         first = int(elapsed) - _RATE_SECONDS
         done = sum(count for second, count in tuple(self._seconds) if second > first)
-        # The seconds that are counted: the whole ones of the window and the part of the last one.
+        # Counted time: the whole seconds of the window and the part of the last one.
         span = elapsed - max(first + 1, 0)
         return done / span if span > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A worker has nothing left to do, or its items broke with an error."""
+    """A worker has finished, or the iterable raised an error."""
 
     error: BaseException | None = None
 
@@ -99,14 +99,13 @@ async def run_all(
     *,
     counters: Counters | None = None,
 ) -> AsyncGenerator[tuple[int, Result | ServiceError], None]:
-    """Call for every item, and yield its index with what came of it, in the order of arrival.
+    """Call for every item, and yield its index with its result, in order of arrival.
 
-    As many calls run as `limit` allows at most; the limit itself is kept to by the requests in
-    them. Items are taken when there is a worker for them and results wait for the reader, so that
-    memory is bound by the limit. An item whose call raises gives a ServiceError (kind FAULT for
-    any other error) and ends nothing; an error of the iterable ends the run and is raised.
-    A reader that stops early closes the run (`contextlib.aclosing`), which cancels its calls and
-    waits for them.
+    At most `limit.allowed` calls run concurrently; their requests respect the limit itself. Items
+    are taken when a worker is free, and results wait for the reader, so that memory is bounded. If
+    a call raises, its result is a ServiceError (kind FAULT for any other error) and the run
+    continues. An error of the iterable ends the run and is raised. A reader that stops early closes
+    the run (`contextlib.aclosing`), which cancels its calls and waits for them.
     """
     numbered = enumerate(items)
     results: asyncio.Queue[tuple[int, Result | ServiceError] | _End] = asyncio.Queue(limit.allowed)
@@ -114,14 +113,14 @@ async def run_all(
         asyncio.create_task(_work(numbered, call, results, counters))
         for _ in range(limit.allowed)
     ]  # fmt: skip
-    left = len(workers)
+    running = len(workers)
     try:
-        while left:
+        while running:
             result = await results.get()
             if not isinstance(result, _End):
                 yield result
                 continue
-            left -= 1
+            running -= 1
             if result.error is not None:
                 raise result.error
     finally:
@@ -153,7 +152,7 @@ async def _outcome(call: Callable[[Item], Awaitable[Result]], item: Item) -> Res
     try:
         return await call(item)
     except ServiceError as error:
-        # Its frames hold the item and what was sent; results may be kept for long.
+        # Its frames hold the item and the request, while results may live long.
         return error.with_traceback(None)
     except asyncio.CancelledError:
         task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""Whether a failed call is repeated, and when: full jitter, or as the service asks."""
+"""Retries of failed calls: whether, and after which wait (full jitter, or as requested)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from guardtui.http.errors import Kind, ServiceError
 
 LONGEST_WAIT = 86_400.0
-"""Seconds: what a service asks beyond a day is taken as a day."""
+"""Longer waits requested by a service are reduced to a day (in seconds)."""
 
 TRANSIENT = frozenset({Kind.UNREACHABLE, Kind.BROKEN, Kind.TIMEOUT, Kind.LIMITED, Kind.SERVER})
 NOTHING_DONE = frozenset({Kind.UNREACHABLE, Kind.LIMITED})
-"""Failures after which the service has certainly not done what it was asked for."""
+"""Failures after which the service has certainly not processed the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """At most `attempts` sends, and none that would begin `total` seconds after the first.
+    """At most `attempts` attempts, none of which starts `total` seconds after the first.
 
     The wait before attempt n + 1 is uniform between 0 and min(longest, base · 2^(n-1)) seconds:
-    "full jitter", M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015. What a
-    service asks for is waited instead, in full. Only failures of the kinds `on` that are not final
-    are repeated.
+    "full jitter", M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015. A wait
+    requested by the service is used instead, in full. Only failures of the kinds `on` that are not
+    final are retried.
     """
 
     attempts: int = 6
@@ -36,9 +36,9 @@ class Retries:
     on: frozenset[Kind] = TRANSIENT
 
     def wait(self, error: ServiceError, attempt: int, draw: Callable[[], float]) -> float | None:
-        """Seconds until the next attempt after number `attempt` (from 1); None for no more.
+        """Return the seconds until the attempt after number `attempt` (from 1); None to give up.
 
-        `draw` gives numbers from 0 to 1.
+        `draw` returns numbers from 0 to 1.
         """
         if error.final or error.kind not in self.on or attempt >= self.attempts:
             return None
@@ -49,7 +49,7 @@ class Retries:
 
 ONCE = Retries(attempts=1)
 UNSENT = Retries(on=NOTHING_DONE)
-"""For calls whose repetition is not safe: only when the service did certainly nothing."""
+"""For calls that are unsafe to repeat: retry only if the service certainly did nothing."""
 
 _UNITS = {
     "ms": 0.001, "msec": 0.001, "millisecond": 0.001, "milli": 0.001,
@@ -62,23 +62,23 @@ _LENGTH = re.compile(r"([0-9]{1,15}(?:\.[0-9]{0,9})?)\s*([A-Za-z]{0,12})")
 
 
 def asked_wait(headers: Mapping[str, str], body: object, wall: float) -> float | None:
-    """The longest wait that an answer asks for, in seconds from 0 to a day; None without any.
+    """Return the longest wait requested by a response, in seconds from 0 to a day, or None.
 
-    It may stand in the header `Retry-After` (seconds or an HTTP date, which is compared with the
+    It may be in the header `Retry-After` (seconds or an HTTP date, which is compared with the
     service's own `Date`, else with `wall`, seconds since 1970), in `retry-after-ms`, and in the
     body as `retry_after` or `error.retry_after`: a number, a text such as "20s", or an object of
-    `interval` and `unit`. What cannot be read is no wait. Names of `headers` are in lower case.
+    `interval` and `unit`. Unreadable values are ignored. Names of `headers` are in lower case.
     """
-    asked = [
+    waits = [
         _header(headers, wall),
         _length(headers.get("retry-after-ms"), "ms"),
     ]
     if isinstance(body, dict):
-        asked.append(_length(body.get("retry_after")))
+        waits.append(_length(body.get("retry_after")))
         error = body.get("error")
         if isinstance(error, dict):
-            asked.append(_length(error.get("retry_after")))
-    return max((wait for wait in asked if wait is not None), default=None)
+            waits.append(_length(error.get("retry_after")))
+    return max((wait for wait in waits if wait is not None), default=None)
 
 
 def _header(headers: Mapping[str, str], wall: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Keys and tokens: a type that never shows itself, and the ways in which services take them."""
+"""Keys and tokens: a type that never shows its text, and the headers that carry it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from urllib.parse import quote, quote_plus
 
 MASK = "•••"
 LONGEST = 16_384
-"""Characters from which on a text is taken for something else than a key."""
+"""A longer text cannot be a key."""
 
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 
 
 class Secret:
-    """A text that no repr, str, format, log or pickle shows; `reveal` is the only way to it.
+    """A text that no repr, str, format, log or pickle shows; only `reveal` returns it.
 
-    White space around it is dropped (files and shells leave line ends). Raises ValueError, which
-    does not hold the text, when it is empty or no header could carry it.
+    Surrounding white space is removed (files and shells leave line ends). Raises ValueError,
+    without the text, if it is empty or not allowed in a header.
     """
 
     __slots__ = ("_text",)
@@ -37,7 +37,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself, for what is sent and nothing else."""
+        """Return the text itself, only for sending."""
         return self._text
 
     def __repr__(self) -> str:
@@ -63,30 +63,30 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """One header that says who is asking."""
+    """A header that authenticates the client."""
 
     header: str
     secret: Secret
     prefix: str = ""
 
     def reveal(self) -> tuple[str, str]:
-        """Name and value of the header."""
+        """Return name and value of the header."""
         return self.header, self.prefix + self.secret.reveal()
 
 
 def bearer(secret: Secret) -> Credential:
-    """`Authorization: Bearer …` (RFC 6750)."""
+    """Return `Authorization: Bearer …` (RFC 6750)."""
     return Credential("Authorization", secret, "Bearer ")
 
 
 def basic(user: str, secret: Secret) -> Credential:
-    """`Authorization: Basic …` (RFC 7617), as OAuth 2 clients identify themselves."""
+    """Return `Authorization: Basic …` (RFC 7617), as used by OAuth 2 clients."""
     pair = f"{user}:{secret.reveal()}".encode()
     return Credential("Authorization", Secret(base64.b64encode(pair).decode("ascii")), "Basic ")
 
 
 def redacted(text: str, secrets: Iterable[Secret]) -> str:
-    """The text without the secrets, also where they are percent-encoded."""
+    """Return the text without the secrets, including percent-encoded ones."""
     for secret in secrets:
         plain = secret.reveal()
         for form in {plain, quote(plain, safe=""), quote_plus(plain)}:

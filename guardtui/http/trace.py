@@ -1,4 +1,4 @@
-"""The debug log of calls, on request: when, where to, how it went; no key, no prompt, no answer."""
+"""Optional debug log of calls: time, URL and outcome; no keys, prompts or responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 VARIABLE = "GUARDTUI_HTTP_LOG"
-"""Environment variable that names the file; without it there is no log."""
+"""Environment variable with the log file's name; without it there is no log."""
 
 _lock = threading.Lock()
 
@@ -25,9 +25,9 @@ def trace(
 ) -> None:
     """Append one line for an attempt of a call.
 
-    Queries are left out, as they name what is asked for. The file is made readable for its owner
-    only; one that others may read, or that is no ordinary file, is not written to. A log that
-    cannot be written is no reason to fail.
+    Queries are omitted, as they may be sensitive. The file is created readable for its owner only.
+    A file that others may read, or that is not a regular file, is not written to. Failures to write
+    are ignored.
     """
     name = (os.environ if environment is None else environment).get(VARIABLE, "")
     if not name:
