@@ -1,1 +1,1 @@
-"""Prompt sets too large for one piece: cut into shards, evaluated apart, merged exactly."""
+"""Large prompt sets: cut into shards, evaluated separately, merged exactly."""

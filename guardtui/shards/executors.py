@@ -1,4 +1,4 @@
-"""Who evaluates shards: this process, several on this machine, or a cluster; one protocol."""
+"""Executors that evaluate shards: in this process, in several processes, or on a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE_THREAD = {
     "POLARS_MAX_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""A worker is one of many: each keeps to a core of its own."""
+"""Environment of workers: each keeps to one core, because there are many."""
 
 
 class ExecutorError(GuardtuiError):
@@ -46,18 +46,18 @@ class Executor(Protocol):
     def run(
         self, job: Job, shards: Sequence[Shard], stopped: Stopped = lambda: False
     ) -> Iterator[Manifest]:
-        """Manifests as they land, in any order; fewer when stopped.
+        """Yield manifests as they are finished, in any order; fewer if stopped.
 
-        What is finished is on disk, and is not done again by the next run. Raises ExecutorError,
+        Finished parts are on disk, and the next run does not repeat them. Raises ExecutorError,
         FileError, ScannerError and ShardError.
         """
 
 
 def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -> Executor:
-    """An executor by its name, with so many workers; `address` is that of a cluster.
+    """Create an executor by name, with this number of workers; `address` is that of a cluster.
 
-    With None for `jobs` there is one worker for each core: of this machine, or of the cluster.
-    Raises `ExecutorError` when there is none, or what it needs is not installed.
+    With `jobs` None there is one worker per core of this machine, or of the cluster. Raises
+    `ExecutorError` for an unknown name, or if its package is not installed.
     """
     if name not in _BUILT_IN:
         raise ExecutorError(f"no executor {name!r}: choose one of {', '.join(_BUILT_IN)}")
@@ -65,18 +65,18 @@ def make_executor(name: str, jobs: int | None = 1, address: str | None = None) -
     try:
         if jobs is None and (address is None or name != "ray"):
             jobs = os.cpu_count() or 1
-        made: Executor = getattr(import_module(module), kind)(jobs, address)
+        executor: Executor = getattr(import_module(module), kind)(jobs, address)
     except ImportError as error:
         raise ExecutorError(
             f"the executor {name} needs a package that is not here ({error.name})\n"
             f"  pip install 'guardtui[{name}]'"
         ) from error
-    return made
+    return executor
 
 
 @dataclass(frozen=True)
 class Serial:
-    """One shard after the other, in this process."""
+    """Evaluates one shard after the other in this process."""
 
     jobs: int = 1
     address: str | None = None
@@ -95,7 +95,7 @@ class Serial:
 
 @dataclass(frozen=True)
 class Processes:
-    """Several processes on this machine, each with its own encoder."""
+    """Evaluates shards in several processes on this machine, each with its own encoder."""
 
     jobs: int = 2
     address: str | None = None
@@ -112,7 +112,9 @@ class Processes:
         count = max(1, min(self.jobs, len(shards)))
         with _environment(ONE_THREAD):
             pool = ProcessPoolExecutor(count, context, _begin, (job, stop))
-            waiting: set[Future[Manifest | None]] = {pool.submit(_evaluate, one) for one in shards}
+            waiting: set[Future[Manifest | None]] = {
+                pool.submit(_evaluate, shard) for shard in shards
+            }
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -134,7 +136,7 @@ class Processes:
 
 @contextlib.contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that processes begun meanwhile find."""
+    """Set environment variables for processes started in this context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -147,7 +149,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-# Of a worker process: made once, used for all its shards.
+# State of a worker process: created once, used for all its shards.
 _job: Job | None = None
 _worker: Worker | None = None
 _stop: Any = None
@@ -159,15 +161,15 @@ def _begin(job: Job, stop: Any) -> None:
 
     global _job, _stop
     Thread(target=_leave_with_parent, daemon=True).start()
-    # An interrupt is for the process that was started, which stops the others.
+    # An interrupt is handled by the main process, which stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _job, _stop = job, stop
 
 
 def _leave_with_parent() -> None:
-    """End this process when the one that began it is gone, also where that was killed.
+    """End this process when its parent has ended, even if that was killed.
 
-    It would wait for work forever: the pipe it waits at is held open by itself.
+    Otherwise it would wait for work forever: it holds its own pipe open.
     """
     import multiprocessing
 
@@ -183,6 +185,6 @@ def _evaluate(shard: Shard) -> Manifest | None:
     if _stop.is_set():
         return None
     if _worker is None:
-        # Not in _begin: what goes wrong there is told as a broken pool.
+        # Not in _begin: errors there are reported as a broken pool.
         _worker = _job.worker()
     return _worker.evaluate(shard, _stop.is_set)

@@ -39,10 +39,10 @@ from guardtui.shards.shard import Shard, ShardError, all_shards, spans
 
 SCHEMA_VERSION = 1
 ROWS_PER_SHARD = 25_000
-"""Prompts in one shard where nobody says how many shards there are to be."""
+"""Default number of prompts per shard."""
 
 OF_A_ROW = ("_outcome", "_triggered", "_score", "_matched", "_error", "_note", "_reason")
-"""Columns of wrong rows that tell what became of them; what else they have is of the prompt set."""
+"""Columns of wrong rows with their result; all others are from the prompt set."""
 
 _OWN = ("row", "key", "line", "prompt", "expected")
 _RESERVED = frozenset(("row", "_category", *OF_A_ROW))
@@ -56,12 +56,12 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class LargeSet:
-    """What is known of a large prompt set without reading its rows.
+    """Description of a large prompt set, without its rows.
 
-    `source` names the file it was cut from and `source_digest` is that file's sha256;
-    `fingerprint` is that of the `PromptSet` the file would give, `columns` are its columns besides
-    prompt, expected and intent. `strata` counts by category ("" without that column) the prompts
-    that belong to the topic, and those that do not.
+    `source` names the file it was cut from, `source_digest` is that file's SHA-256. `fingerprint`
+    is that of the `PromptSet` the file would give. `columns` are its columns besides prompt,
+    expected and intent. `strata` counts by category ("" without that column) the prompts that
+    belong to the topic, and those that do not.
     """
 
     folder: Path
@@ -76,49 +76,49 @@ class LargeSet:
 
     @cached_property
     def category_column(self) -> str | None:
-        """The column named category, in whatever case."""
+        """The column named category, ignoring case, or None."""
         return category_of(self.columns)
 
     def all_shards(self) -> list[Shard]:
-        """Its shards in order."""
+        """Return its shards in order."""
         return all_shards(self.shards)
 
     def rows_path(self, shard: Shard) -> Path:
-        """Where the rows of a shard are."""
+        """Return the path of the rows of a shard."""
         return self.folder / "rows" / f"{shard.name}.parquet"
 
     def read_rows(self, shard: Shard, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Rows of a shard in the order of the file: `row` (UInt32), then as in `PromptSet.frame`.
+        """Return rows of a shard in file order: `row` (UInt32), then as in `PromptSet.frame`.
 
-        Raises FileError when they cannot be read.
+        Raises FileError if they cannot be read.
         """
         path = self.rows_path(shard)
         frame = read_frame(path, columns)
-        told = pl.read_parquet_metadata(path).get(_WHOSE)
-        if told is not None and told != self._whose(shard):
+        owner = pl.read_parquet_metadata(path).get(_WHOSE)
+        if owner is not None and owner != self._whose(shard):
             raise FileError(
                 path, "these are the rows of another shard or other prompts", _CUT_AGAIN
             )
         return frame
 
     def write_rows(self, shard: Shard, frame: pl.DataFrame) -> None:
-        """Keep the rows of a shard. Raises FileError."""
+        """Write the rows of a shard. Raises FileError."""
         write_frame(self.rows_path(shard), frame, {_WHOSE: self._whose(shard)})
 
     def _whose(self, shard: Shard) -> str:
         return f"{self.fingerprint} {shard}"
 
     def prompts(self, frame: pl.DataFrame) -> PromptSet:
-        """Some of its rows as a prompt set; `frame` as `read_rows` gives it."""
+        """Return some of its rows as a prompt set; `frame` is from `read_rows`."""
         return PromptSet(frame.drop("row", strict=False), self.intent, self.source)
 
     def has_rows(self, shards: Iterable[Shard]) -> bool:
-        """Whether all these shards are there."""
+        """Return whether the rows of all these shards exist."""
         return all(self.rows_path(shard).exists() for shard in shards)
 
     def require_rows(self) -> None:
-        """Raise FileError, naming the shards, unless the rows of all are there."""
-        missing = [one for one in self.all_shards() if not self.has_rows([one])]
+        """Raise FileError, naming the shards, unless the rows of all exist."""
+        missing = [shard for shard in self.all_shards() if not self.has_rows([shard])]
         if missing:
             raise FileError(
                 self.folder,
@@ -128,7 +128,7 @@ class LargeSet:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """What `set.json` holds."""
+        """Return the content of `set.json`."""
         return {
             "schema_version": SCHEMA_VERSION,
             "source": self.source,
@@ -143,31 +143,31 @@ class LargeSet:
 
 
 def is_large_set(path: Path) -> bool:
-    """Whether a path is the folder of a large prompt set."""
+    """Return whether a path is the folder of a large prompt set."""
     return (path / "set.json").is_file()
 
 
 def open_set(folder: Path) -> LargeSet:
-    """The large prompt set in a folder. Raises FileError."""
+    """Open the large prompt set in a folder. Raises FileError."""
     path = folder / "set.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["schema_version"] != SCHEMA_VERSION:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema_version"] != SCHEMA_VERSION:
             raise FileError(
                 path,
-                f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
+                f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
                 "cut the prompts anew into another folder",
             )
         return LargeSet(
             folder,
-            str(told["source"]),
-            str(told["source_sha256"]),
-            int(told["rows"]),
-            Intent(told["intent"]),
-            int(told["shards"]),
-            str(told["fingerprint"]),
-            tuple(map(str, told["columns"])),
-            {str(name): (int(yes), int(no)) for name, (yes, no) in told["strata"].items()},
+            str(data["source"]),
+            str(data["source_sha256"]),
+            int(data["rows"]),
+            Intent(data["intent"]),
+            int(data["shards"]),
+            str(data["fingerprint"]),
+            tuple(map(str, data["columns"])),
+            {str(name): (int(yes), int(no)) for name, (yes, no) in data["strata"].items()},
         )
     except OSError as error:
         raise from_os_error(path, error) from error
@@ -187,27 +187,27 @@ def cut(
     advance: Advance = lambda rows: None,
     stopped: Stopped = lambda: False,
 ) -> LargeSet | None:
-    """Cut a prompt file into shards, all of them or `only` one; None when stopped.
+    """Cut a prompt file into shards, all of them or `only` one; None if stopped.
 
-    Shards that are there stay. `intent` is the topic's, for a file that does not give it. Without
-    `count` there are as many as its rows make sensible, or as the folder has. `advance` is told how
-    many rows are read. Raises FileError, `PromptSetError` with all errors of the rows, and
-    `ShardError` where the folder holds other prompts or another number of shards.
+    Existing shards are kept. `intent` is the topic's, for a file without one. Without `count`, the
+    number of shards is that of the folder, or follows from the number of rows. `advance` is called
+    with the number of rows read. Raises FileError, `PromptSetError` with all errors of the rows,
+    and `ShardError` if the folder holds other prompts or another number of shards.
     """
     count = only.count if only is not None else count
     digest = file_digest(source)
-    known = open_set(folder) if is_large_set(folder) else None
-    if known is not None:
-        _refuse_another(known, source, digest, count)
-        count = known.shards
-        if known.has_rows([only] if only is not None else known.all_shards()):
-            return known
+    existing = open_set(folder) if is_large_set(folder) else None
+    if existing is not None:
+        _refuse_another(existing, source, digest, count)
+        count = existing.shards
+        if existing.has_rows([only] if only is not None else existing.all_shards()):
+            return existing
     read = _read(source, only, intent, advance, stopped)
     if read is None:
         return None
     if count is None:
         count = max(1, -(-len(read.digests) // ROWS_PER_SHARD))
-    found = LargeSet(
+    large = LargeSet(
         folder,
         source.name,
         digest,
@@ -222,29 +222,29 @@ def cut(
         (folder / "rows").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise from_os_error(folder, error) from error
-    # Before any row is: whoever is second with other prompts must not mix theirs with these.
-    _claim(found)
+    # Before any rows: a second process with other prompts must not mix them with these.
+    _claim(large)
     for shard in [only] if only is not None else all_shards(count):
         part = read.frame if only is not None else read.frame.filter(shard.holds(read.digests))
-        found.write_rows(shard, part)
-    return found
+        large.write_rows(shard, part)
+    return large
 
 
-def _refuse_another(known: LargeSet, source: Path, digest: str, count: int | None) -> None:
-    if known.source_digest != digest:
+def _refuse_another(existing: LargeSet, source: Path, digest: str, count: int | None) -> None:
+    if existing.source_digest != digest:
         raise ShardError(
-            f"{known.folder} holds other prompts than {source} does now\n"
+            f"{existing.folder} holds other prompts than {source} does now\n"
             "  name another folder, or remove this one"
         )
-    if count is not None and known.shards != count:
+    if count is not None and existing.shards != count:
         raise ShardError(
-            f"{known.folder} is cut into {known.shards} shards, not {count}\n"
-            f"  use {known.shards}, or name another folder"
+            f"{existing.folder} is cut into {existing.shards} shards, not {count}\n"
+            f"  use {existing.shards}, or name another folder"
         )
 
 
 def _claim(large: LargeSet) -> None:
-    """Write `set.json`, unless one is there, which must then be the same. Raises `ShardError`."""
+    """Write `set.json`, or check that an existing one is equal. Raises `ShardError`."""
     path = large.folder / "set.json"
     data = (json.dumps(large.to_json(), indent=2) + "\n").encode()
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -254,7 +254,7 @@ def _claim(large: LargeSet) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            # Unlike a rename this fails where another process was first.
+            # Unlike a rename, this fails if another process was first.
             os.link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -265,8 +265,8 @@ def _claim(large: LargeSet) -> None:
             raise from_os_error(path, error) from error
         if not path.exists():
             write_shared(path, data)
-    there = open_set(large.folder)
-    if (there.fingerprint, there.shards) != (large.fingerprint, large.shards):
+    existing = open_set(large.folder)
+    if (existing.fingerprint, existing.shards) != (large.fingerprint, large.shards):
         raise ShardError(
             f"{large.folder}: another process cuts other prompts, or otherwise, into it\n"
             "  name another folder"
@@ -274,7 +274,7 @@ def _claim(large: LargeSet) -> None:
 
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
-"""What a file system without hard links answers."""
+"""Errors of file systems without hard links."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +294,7 @@ def _read(
     advance: Advance,
     stopped: Stopped,
 ) -> _Read | None:
-    """The rows of a shard or of all, once through the file."""
+    """Read the rows of a shard or of all, in one pass through the file."""
     frames: list[pl.DataFrame] = []
     digests: list[NDArray[np.uint64]] = []
     labels: list[NDArray[np.bool_]] = []
@@ -302,26 +302,28 @@ def _read(
     columns: dict[str, None] = {}
     strata: dict[str, list[int]] = {}
     intent: Intent | None = None
-    wrong = count = 0
+    error_count = count = 0
     for rows in prompt_blocks(source):
         if stopped():
             return None
         if not rows.raw.height:
             continue
         try:
-            frame, found = valid_rows(rows.raw, rows.lines, str(source), topic_intent, rows.header)
+            frame, block_intent = valid_rows(
+                rows.raw, rows.lines, str(source), topic_intent, rows.header
+            )
         except PromptSetError as error:
             errors += error.findings[: LISTED - len(errors)]
-            wrong += error.total
+            error_count += error.total
             continue
-        if intent is not None and found is not intent:
+        if intent is not None and block_intent is not intent:
             raise FileError(
                 source,
-                f"intent is {found} here and {intent} before",
+                f"intent is {block_intent} here and {intent} before",
                 "a prompt set has one intent",
                 int(frame["line"][0]),
             )
-        intent = found
+        intent = block_intent
         frame = _with_own_names(frame)
         columns.update(dict.fromkeys(frame.columns[3:]))
         part = content_digests(frame["prompt"].to_list())
@@ -333,15 +335,15 @@ def _read(
         frame = frame.insert_column(0, row)
         frames.append(frame if only is None else frame.filter(only.holds(part)))
         advance(count)
-    if wrong:
-        raise PromptSetError(str(source), errors, wrong)
+    if error_count:
+        raise PromptSetError(str(source), errors, error_count)
     if intent is None:
         raise FileError(source, "the file has no rows", "add prompts to it")
     expected = np.concatenate(labels)
     if classes := missing_class(pl.Series(expected), intent):
         raise PromptSetError(str(source), [classes])
-    every = np.concatenate(digests)
-    keys = keys_of(every)
+    all_digests = np.concatenate(digests)
+    keys = keys_of(all_digests)
     fingerprint = fingerprint_of(intent, keys, expected)
     frame = pl.concat(frames, how="diagonal").with_columns(
         pl.col(name).fill_null("") for name in columns
@@ -349,11 +351,11 @@ def _read(
     frame = frame.insert_column(1, pl.Series("key", keys[frame["row"].to_numpy()]))
     frame = frame.select(*_OWN, *columns)
     counted = {name: (strata[name][0], strata[name][1]) for name in sorted(strata)}
-    return _Read(frame, every, intent, fingerprint, tuple(columns), counted)
+    return _Read(frame, all_digests, intent, fingerprint, tuple(columns), counted)
 
 
 def _with_own_names(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of the file that are called like some of ours get a suffix, as in `PromptSet`."""
+    """Add a suffix to columns of the file that collide with ours, as in `PromptSet`."""
     names = {}
     for name in _RESERVED.intersection(frame.columns):
         other = f"{name} (file)"
@@ -372,12 +374,12 @@ def _count_strata(frame: pl.DataFrame, strata: dict[str, list[int]]) -> None:
 
 
 def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None = None) -> str:
-    """Write a Parquet file atomically; the same rows give the same bytes. Raises FileError.
+    """Write a Parquet file atomically; equal rows give equal bytes. Raises FileError.
 
-    `about` is kept in its metadata. Returns the sha256 of the file (64 hex digits).
+    `about` is stored as metadata. Returns the SHA-256 of the file (64 hex digits).
     """
     stream = io.BytesIO()
-    # One row group of one chunk: how the rows came together leaves no trace.
+    # One row group of one chunk: the bytes do not depend on how the rows were combined.
     frame.rechunk().write_parquet(
         stream,
         compression="zstd",
@@ -389,7 +391,7 @@ def write_frame(path: Path, frame: pl.DataFrame, about: Mapping[str, str] | None
 
 
 def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read a Parquet file of ours. Raises FileError when it is missing or damaged."""
+    """Read a Parquet file of ours. Raises FileError if it is missing or damaged."""
     try:
         if not path.is_file():
             raise FileNotFoundError(2, os.strerror(2))

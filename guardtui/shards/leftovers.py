@@ -1,4 +1,4 @@
-"""What killed processes left behind: files under temporary names, taken away when all is done."""
+"""Removal of temporary files that killed processes left behind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TEMPORARY = re.compile(r"\.(?P<name>[^/]+)\.[0-9a-f]{16}")
 
 
 def write_shared(path: Path, data: bytes) -> None:
-    """Write a file that another process may be writing too, with the same meaning.
+    """Write a file that another process may be writing too, with equivalent content.
 
-    As `write_atomically`; and where the other one was first and took our half of a file for a
-    leftover, that is as good. Raises FileError.
+    As `write_atomically`; it is no error if the other process was first and removed our temporary
+    file as a leftover. Raises FileError.
     """
     try:
         write_atomically(path, data)
@@ -27,10 +27,10 @@ def write_shared(path: Path, data: bytes) -> None:
 
 
 def sweep(*folders: Path) -> int:
-    """Remove files under temporary names whose work another process has finished; how many.
+    """Remove temporary files whose target exists already; returns their number.
 
-    A file is one of these when the name that it was to get is taken. Who still writes one loses
-    nothing: what stands there is what it would have put there. Folders need not exist.
+    A process that is still writing one loses nothing, because the existing target has equivalent
+    content. Folders need not exist.
     """
     removed = 0
     for folder in folders:

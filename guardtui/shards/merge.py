@@ -1,4 +1,4 @@
-"""Many parts as one evaluation: whether all are there and belong together, and their sum."""
+"""Merging of parts to one evaluation, after checking that they are complete and consistent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class IncompleteError(ShardError):
     def __init__(self, run: Run, missing: list[Shard]) -> None:
         self.run, self.missing = run, missing
         large = run.large
-        # Rows of a shard that nobody cut are only in the file.
+        # Rows of a shard that was never cut are only in the source file.
         prompts = large.folder if large.has_rows(missing) else large.source
         super().__init__(
             f"{run.folder}: {len(missing)} of {large.shards} shards are missing: {spans(missing)}\n"
@@ -64,7 +64,7 @@ class IncompleteError(ShardError):
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """A run whose parts are all there: what it comes to, read from manifests alone."""
+    """A complete run with its totals, read from manifests alone."""
 
     run: Run
     manifests: tuple[Manifest, ...]
@@ -82,11 +82,11 @@ class Merged:
 
     @property
     def evaluation(self) -> MergedEvaluation:
-        """The same as an evaluation; its columns are read when they are asked for."""
+        """The run as an evaluation, whose columns are read on demand."""
         return MergedEvaluation(self)
 
     def to_json(self) -> dict[str, Any]:
-        """What `merged.json` holds; it does not tell how the prompts were cut."""
+        """Return the content of `merged.json`, which does not depend on the number of shards."""
         run, metrics = self.run, self.metrics
         return {
             "schema_version": SCHEMA_VERSION,
@@ -105,32 +105,32 @@ class Merged:
         }
 
     def write(self) -> None:
-        """Keep the sum beside the parts, as `merged.json`; what killed processes left goes.
+        """Write the totals as `merged.json` beside the parts, and remove leftovers.
 
         Raises FileError.
         """
         text = json.dumps(self.to_json(), indent=2) + "\n"
         path, large = self.run.folder / "merged.json", self.run.large
         self.run.claim()
-        # To look at a run is not to work on it; and its folder may be one to read only.
+        # Viewing a run must not change its modification time, and its folder may be read-only.
         if not _holds(path, text.encode()):
             write_shared(path, text.encode())
         sweep(large.folder, large.folder / "rows", self.run.folder, *large.folder.glob("vectors-*"))
 
     def discard(self) -> None:
-        """Remove the run if it was begun for its scores, and nobody wanted more of it since."""
+        """Remove the run if it was started only for its scores and is not used otherwise."""
         if self.run.may_be_discarded:
             shutil.rmtree(self.run.folder, ignore_errors=True)
 
     def wrong_rows(
         self, columns: Sequence[str] | None = None, most: int | None = None
     ) -> pl.DataFrame:
-        """Rows that are wrong or without a verdict, in the order of the file.
+        """Return rows that are wrong or without a verdict, in file order.
 
-        Columns as `LargeSet.read_rows` has them, then `_outcome` and others with an underscore;
-        with `columns` (`row` among them) those only. With `most` no further shard is read when so
-        many rows are at hand: as a shard is a random part of the set, so are these of all that are
-        wrong. Raises FileError.
+        Columns are as in `LargeSet.read_rows`, then `_outcome` and others with an underscore;
+        `columns` (including `row`) restricts them. With `most`, reading stops after the shard that
+        reaches this number of rows; as a shard is a random part of the set, so are the returned
+        rows. Raises FileError.
         """
         parts: list[pl.DataFrame] = []
         for shard in self.run.large.all_shards():
@@ -140,11 +140,11 @@ class Merged:
         return pl.concat(parts).sort("row")
 
     def wrong_prompts(self) -> PromptSet:
-        """The same as prompts, without what became of them."""
+        """Return the wrong rows as prompts, without their results."""
         return self.run.large.prompts(self.wrong_rows().drop(*OF_A_ROW))
 
     def sorted_scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Scores of prompts that should trigger, and of those that should not, each sorted.
+        """Return the sorted scores of prompts that should trigger, and of all others.
 
         Raises FileError.
         """
@@ -183,10 +183,10 @@ def _read_wrong(run: Run, manifest: Manifest, columns: Sequence[str] | None) -> 
 
 
 def category_metrics(large: LargeSet, counts: Counts) -> dict[str, Metrics]:
-    """Metrics of each category that is counted; empty without such a column."""
+    """Return the metrics of each counted category; empty without such a column."""
     if large.category_column is None:
         return {}
-    # A category may be called as those that have none are shown.
+    # A category may have the same name as the placeholder of rows without one.
     names = sorted(counts, key=lambda name: name or NONE)
     return {
         shown: metrics_of_counts({name: counts[name] for name in group})
@@ -195,10 +195,10 @@ def category_metrics(large: LargeSet, counts: Counts) -> dict[str, Metrics]:
 
 
 def merge(run: Run) -> Merged:
-    """The run as a whole, from its manifests.
+    """Merge a run from its manifests.
 
-    Raises `IncompleteError` naming the shards that are missing, `ShardError` for parts that do not
-    belong together, and FileError.
+    Raises `IncompleteError` naming the missing shards, `ShardError` for inconsistent parts, and
+    FileError.
     """
     manifests, missing = [], []
     for shard in run.large.all_shards():
@@ -209,11 +209,11 @@ def merge(run: Run) -> Merged:
             manifests.append(manifest)
     if missing:
         raise IncompleteError(run, missing)
-    rows = sum(one.rows for one in manifests)
-    counts = add_counts([one.counts for one in manifests])
+    rows = sum(manifest.rows for manifest in manifests)
+    counts = add_counts([manifest.counts for manifest in manifests])
     counted = sum(sum(numbers) for numbers in counts.values())
     if not rows == counted == run.large.rows:
-        # Shards are disjoint by their remainders; what is too much or too little shows here.
+        # Shards are disjoint by construction; extra or missing rows are detected here.
         raise ShardError(
             f"{run.folder}: the parts hold {rows} prompts and count {counted}, "
             f"the prompt set has {run.large.rows}\n  remove the run's folder and begin anew"
@@ -229,9 +229,9 @@ class _Columns:
 
 
 class MergedEvaluation(Evaluation):
-    """An evaluation whose metrics are known before any row is read.
+    """An evaluation whose metrics are available before any row is read.
 
-    In every other way it is the evaluation of the whole prompt set, in the order of its file.
+    Otherwise it is the evaluation of the whole prompt set, in file order.
     """
 
     def __init__(self, merged: Merged) -> None:
@@ -246,7 +246,7 @@ class MergedEvaluation(Evaluation):
         )
 
     def __reduce__(self) -> tuple[type[MergedEvaluation], tuple[Merged]]:
-        # Another process reads the columns where they are.
+        # Another process reads the columns from disk itself.
         return MergedEvaluation, (self.__dict__["merged"],)
 
     @property
@@ -254,8 +254,8 @@ class MergedEvaluation(Evaluation):
         with self.__dict__["_lock"]:
             if self.__dict__["_found"] is None:
                 self.__dict__["_found"] = _read_columns(self.__dict__["merged"])
-            found: _Columns = self.__dict__["_found"]
-            return found
+            columns: _Columns = self.__dict__["_found"]
+            return columns
 
     @property
     def keys(self) -> NDArray[np.uint64]:
@@ -295,9 +295,9 @@ def _read_columns(merged: Merged) -> _Columns:
         if manifest.sha256 not in ("", file_digest(path)):
             raise FileError(path, "the file is not as its manifest says", REMEDY)
         frame = _read_part(path)
-        rows, theirs = frame["row"].to_numpy(), frame["key"].to_numpy()
+        rows, part_keys = frame["row"].to_numpy(), frame["key"].to_numpy()
         strangers = rows.max(initial=0) >= count or seen[rows].any()
-        if strangers or keys_digest(theirs) != manifest.keys_sha256:
+        if strangers or keys_digest(part_keys) != manifest.keys_sha256:
             raise FileError(path, "the rows are not those its manifest tells of", REMEDY)
         seen[rows] = True
         for name, column in into.items():
@@ -307,9 +307,9 @@ def _read_columns(merged: Merged) -> _Columns:
             raise FileError(
                 run.path(manifest.shard, ".wrong.parquet"), "the rows are of another part", REMEDY
             )
-        for name, told in texts.items():
-            some = wrong.filter(pl.col(name) != "")
-            told.update(zip(some["row"].to_list(), some[name].to_list(), strict=True))
+        for name, by_row in texts.items():
+            with_text = wrong.filter(pl.col(name) != "")
+            by_row.update(zip(with_text["row"].to_list(), with_text[name].to_list(), strict=True))
     verdicts = Verdicts(
         triggered,
         score,

@@ -1,4 +1,4 @@
-"""What one shard's evaluation leaves: an immutable part, its wrong rows, and a small manifest."""
+"""Parts: the files of one evaluated shard, with its wrong rows and a small manifest."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ from guardtui.shards.vectors import keys_digest
 SCHEMA_VERSION = 1
 
 _FOR_SCORES = "for-scores"
-"""A file in the folder of a run that was begun for its scores only."""
+"""Marker file in the folder of a run that was started only for its scores."""
 
 Counts = Mapping[str, tuple[int, int, int, int, int, int]]
-"""By category ("" without that column): TP, FN and prompts without a verdict of those that should
-trigger, then TN, FP and without a verdict of those that should not."""
+"""Counts by category ("" without that column).
+
+For prompts that should trigger: TP, FN and without a verdict. Then for all others: TN, FP and
+without a verdict.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One definition held by one scanner against a large prompt set; parts are named by its id."""
+    """One definition evaluated by one scanner on a large prompt set; its id names its folder."""
 
     large: LargeSet
     topic: Topic
@@ -46,9 +49,9 @@ class Run:
 
     @property
     def id(self) -> str:
-        """12 hex digits: of the definition, of what answers, and of the prompts."""
+        """12 hex digits, derived from the definition, the scanner and the prompts."""
         scanner = self.settings
-        said = json.dumps(
+        text = json.dumps(
             [
                 self.topic.fingerprint,
                 scanner.name,
@@ -58,25 +61,25 @@ class Run:
                 self.large.fingerprint,
             ]
         )
-        return hashlib.sha256(said.encode()).hexdigest()[:12]
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def folder(self) -> Path:
-        """Where its parts are."""
+        """The folder of its parts."""
         return self.large.folder / "runs" / self.id
 
     def path(self, shard: Shard, ending: str) -> Path:
-        """A file of a part: `.parquet`, `.wrong.parquet`, `.scores.npy` or `.json`."""
+        """Return a file of a part: `.parquet`, `.wrong.parquet`, `.scores.npy` or `.json`."""
         return self.folder / f"{shard.name}{ending}"
 
     def begin(self) -> None:
-        """Make its folder, and say in it what is evaluated. Raises FileError."""
+        """Create its folder, with a description of the run. Raises FileError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(self.folder, error) from error
         scanner = self.settings
-        told = {
+        data = {
             "schema_version": SCHEMA_VERSION,
             "topic": self.topic.model_dump(mode="json"),
             "scanner": {
@@ -90,32 +93,32 @@ class Run:
         }
         path = self.folder / "run.json"
         if not path.exists():
-            write_shared(path, _json(told))
+            write_shared(path, _json(data))
 
     def begin_for_scores(self) -> None:
-        """Begin, and say in its folder that it may be discarded, if it is new. Raises FileError."""
+        """Create its folder, marked as discardable if it is new. Raises FileError."""
         if not self.folder.exists():
             self.begin()
             write_shared(self.folder / _FOR_SCORES, b"")
 
     def claim(self) -> None:
-        """Have it stay: it is an evaluation in its own right."""
+        """Remove the marker, because the run is used as an evaluation."""
         with contextlib.suppress(OSError):
             (self.folder / _FOR_SCORES).unlink()
 
     @property
     def may_be_discarded(self) -> bool:
-        """Whether it was begun for its scores, and nobody wanted more of it since."""
+        """Whether it was started only for its scores and is not used otherwise."""
         return (self.folder / _FOR_SCORES).exists()
 
 
 def open_run(large: LargeSet, name: str) -> Run:
-    """A run of a large prompt set by its id. Raises FileError when it is not one of ours."""
+    """Open a run of a large prompt set by its id. Raises FileError if it is invalid."""
     path = large.folder / "runs" / name / "run.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        _known_version(path, told)
-        run = Run(large, Topic.model_validate(told["topic"]), ScannerSettings(**told["scanner"]))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        _known_version(path, data)
+        run = Run(large, Topic.model_validate(data["topic"]), ScannerSettings(**data["scanner"]))
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError) as error:
@@ -127,33 +130,35 @@ def open_run(large: LargeSet, name: str) -> Run:
     return run
 
 
-def _known_version(path: Path, told: Mapping[str, Any]) -> None:
-    if told["schema_version"] != SCHEMA_VERSION:
+def _known_version(path: Path, data: Mapping[str, Any]) -> None:
+    if data["schema_version"] != SCHEMA_VERSION:
         raise FileError(
             path,
-            f"it has schema version {told['schema_version']}, known is {SCHEMA_VERSION}",
+            f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
             "use the guardtui that wrote it, or evaluate anew into another folder",
         )
 
 
 def runs_of(large: LargeSet) -> list[Run]:
-    """All runs in the folder, the one that was worked on last at the end. Raises FileError."""
+    """Return all runs in the folder, the last modified one at the end. Raises FileError."""
     folder = large.folder / "runs"
     if not folder.is_dir():
         return []
-    found = [one for one in sorted(folder.iterdir()) if (one / "run.json").is_file()]
-    # A folder's time is that of the last part that was put into it.
-    found.sort(key=lambda one: one.stat().st_mtime_ns)
-    return [open_run(large, one.name) for one in found]
+    folders = [
+        run_folder for run_folder in sorted(folder.iterdir()) if (run_folder / "run.json").is_file()
+    ]
+    # A folder's modification time is that of the last part added.
+    folders.sort(key=lambda run_folder: run_folder.stat().st_mtime_ns)
+    return [open_run(large, run_folder.name) for run_folder in folders]
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a part says of itself: enough for metrics, and to see whether it belongs here.
+    """Description of a part: enough for metrics and for checking that it belongs to a run.
 
-    `scored` counts the scores of prompts that should trigger, which stand first in its scores.
-    `files` are the sizes of its files in bytes, `sha256` is that of the first of them ("" in parts
-    that were written before it was kept); `seconds` what each step took.
+    `scored` counts the scores of prompts that should trigger, which come first in its scores.
+    `files` are the sizes of its files in bytes. `sha256` is that of the first file ("" in old
+    parts). `seconds` are the durations of the steps.
     """
 
     run: str
@@ -172,7 +177,7 @@ class Manifest:
         return metrics_of_counts(self.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """What its file holds."""
+        """Return the content of its file."""
         return {
             "schema_version": SCHEMA_VERSION,
             "run": self.run,
@@ -189,7 +194,7 @@ class Manifest:
 
 
 def counts_json(counts: Counts) -> dict[str, Any]:
-    """Counts by category, with the names of what is counted."""
+    """Return counts by category, with the names of what is counted."""
     return {
         name: {
             "should_trigger": {"tp": tp, "fn": fn, "no_verdict": left},
@@ -199,11 +204,11 @@ def counts_json(counts: Counts) -> dict[str, Any]:
     }
 
 
-def _counts(told: Mapping[str, Any]) -> Counts:
-    found = {}
-    for name, one in told.items():
-        should, other = one["should_trigger"], one["should_not_trigger"]
-        found[str(name)] = (
+def _counts(data: Mapping[str, Any]) -> Counts:
+    counts = {}
+    for name, numbers in data.items():
+        should, other = numbers["should_trigger"], numbers["should_not_trigger"]
+        counts[str(name)] = (
             int(should["tp"]),
             int(should["fn"]),
             int(should["no_verdict"]),
@@ -211,48 +216,48 @@ def _counts(told: Mapping[str, Any]) -> Counts:
             int(other["fp"]),
             int(other["no_verdict"]),
         )
-    return found
+    return counts
 
 
 def add_counts(parts: Sequence[Counts]) -> Counts:
-    """The sum of several, categories sorted by name."""
+    """Return the sum of several counts, categories sorted by name."""
     total: dict[str, list[int]] = {}
     for part in parts:
         for name, numbers in part.items():
             into = total.setdefault(name, [0] * 6)
-            for place, number in enumerate(numbers):
-                into[place] += number
+            for index, number in enumerate(numbers):
+                into[index] += number
     return {name: tuple(total[name]) for name in sorted(total)}  # type: ignore[misc]
 
 
 def metrics_of_counts(counts: Counts) -> Metrics:
-    """Metrics over all categories."""
+    """Compute metrics over all categories."""
     tp, fn, left, tn, fp, right = (
-        sum(numbers[place] for numbers in counts.values()) for place in range(6)
+        sum(numbers[index] for numbers in counts.values()) for index in range(6)
     )
     return Metrics(tp, tn, fp, fn, left + right)
 
 
 def read_manifest(run: Run, shard: Shard) -> Manifest | None:
-    """The manifest of a finished part; None where there is none.
+    """Return the manifest of a finished part, or None.
 
-    Raises `ShardError` when it is of another run or of other prompts, or its files are not as it
-    says, and FileError when it is no manifest.
+    Raises `ShardError` if it is of another run or other prompts, or if its files do not match it,
+    and FileError if it is not a manifest.
     """
     path = run.path(shard, ".json")
     try:
-        told = json.loads(path.read_bytes())
-        _known_version(path, told)
+        data = json.loads(path.read_bytes())
+        _known_version(path, data)
         manifest = Manifest(
-            str(told["run"]),
-            Shard(int(told["shard"]), int(told["shards"])),
-            int(told["rows"]),
-            str(told["keys_sha256"]),
-            _counts(told["counts"]),
-            int(told["scored"]),
-            {str(name): int(size) for name, size in told["files"].items()},
-            {str(name): float(value) for name, value in told["seconds"].items()},
-            str(told.get("sha256", "")),
+            str(data["run"]),
+            Shard(int(data["shard"]), int(data["shards"])),
+            int(data["rows"]),
+            str(data["keys_sha256"]),
+            _counts(data["counts"]),
+            int(data["scored"]),
+            {str(name): int(size) for name, size in data["files"].items()},
+            {str(name): float(value) for name, value in data["seconds"].items()},
+            str(data.get("sha256", "")),
         )
     except FileNotFoundError:
         return None
@@ -280,11 +285,11 @@ def write_part(
     evaluation: Evaluation,
     seconds: Mapping[str, float],
 ) -> Manifest:
-    """Write a part: its files first and the manifest last, each under a temporary name and renamed.
+    """Write a part: its files first and the manifest last, each atomically.
 
-    `rows` are the places of the shard's prompts in the file, uint32 [n], in the evaluation's
-    order; `categories` their categories, String [n]. Raises FileError, and ValueError for an
-    evaluation with open rows: a part is finished.
+    `rows` are the indices of the shard's prompts in the file, uint32 [n], in the evaluation's
+    order; `categories` are their categories, String [n]. Raises FileError. Raises ValueError for an
+    evaluation with open rows, because a part is final.
     """
     if evaluation.metrics.open:
         raise ValueError(f"{evaluation.metrics.open} prompts were not asked")
@@ -321,41 +326,41 @@ def write_part(
 
 
 def _wrong(run: Run, shard: Shard, evaluation: Evaluation) -> pl.DataFrame:
-    """Rows that are FP, FN or without a verdict, with their texts and what is told of each."""
+    """Return rows that are FP, FN or without a verdict, with their texts and details."""
     verdicts, codes = evaluation.verdicts, evaluation.codes
-    places = np.flatnonzero(codes >= Outcome.FP)
-    numbers = places.tolist()
-    told = {
-        "error": [verdicts.errors.get(one, "") for one in numbers],
-        "note": [verdicts.notes.get(one, "") for one in numbers],
-        "reason": [verdicts.reasons.get(one, "") for one in numbers],
+    wrong_rows = np.flatnonzero(codes >= Outcome.FP)
+    numbers = wrong_rows.tolist()
+    details = {
+        "error": [verdicts.errors.get(row, "") for row in numbers],
+        "note": [verdicts.notes.get(row, "") for row in numbers],
+        "reason": [verdicts.reasons.get(row, "") for row in numbers],
     }
-    texts = run.large.read_rows(shard)[places]
+    texts = run.large.read_rows(shard)[wrong_rows]
     about = pl.DataFrame(
         {
-            "_outcome": codes[places],
-            "_triggered": verdicts.triggered[places],
-            "_score": verdicts.score[places],
-            "_matched": verdicts.matched[places],
-            **{f"_{name}": pl.Series(values, dtype=pl.String) for name, values in told.items()},
+            "_outcome": codes[wrong_rows],
+            "_triggered": verdicts.triggered[wrong_rows],
+            "_score": verdicts.score[wrong_rows],
+            "_matched": verdicts.matched[wrong_rows],
+            **{f"_{name}": pl.Series(values, dtype=pl.String) for name, values in details.items()},
         }
     )
     return texts.hstack(about)
 
 
 def _write_scores(path: Path, evaluation: Evaluation) -> int:
-    """Scores for an exact sweep: sorted, those that should trigger first; how many those are."""
+    """Write sorted scores, those that should trigger first, and return their number."""
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
-    known = ~np.isnan(scores)
+    scored = ~np.isnan(scores)
     stream = io.BytesIO()
-    both = [np.sort(scores[known & should]), np.sort(scores[known & ~should])]
+    both = [np.sort(scores[scored & should]), np.sort(scores[scored & ~should])]
     np.save(stream, np.concatenate(both), allow_pickle=False)
     write_shared(path, stream.getvalue())
     return len(both[0])
 
 
 def groups_of(categories: pl.Series | None, count: int) -> tuple[NDArray[np.int32], Sequence[str]]:
-    """Group of each row, int32 [n], and the groups' names, sorted; one called "" for None."""
+    """Return the group of each row, int32 [n], and the sorted group names; [""] for None."""
     if categories is None:
         return np.zeros(count, np.int32), [""]
     return group_codes(categories.fill_null(""))
@@ -367,7 +372,7 @@ def count_outcomes(
     groups: NDArray[np.int32],
     names: Sequence[str],
 ) -> Counts:
-    """Counts by category: outcome codes int8 [n], duties bool [n], groups [n] of `names`."""
+    """Count by category: outcome codes int8 [n], duties bool [n], groups [n] of `names`."""
     width = 2 * len(Outcome)
     index = groups.astype(np.int64) * width + should * len(Outcome) + codes
     table = np.bincount(index, minlength=len(names) * width).reshape(len(names), 2, len(Outcome))
@@ -384,5 +389,5 @@ def count_outcomes(
     }
 
 
-def _json(told: Mapping[str, Any]) -> bytes:
-    return (json.dumps(told, indent=2) + "\n").encode()
+def _json(data: Mapping[str, Any]) -> bytes:
+    return (json.dumps(data, indent=2) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Shards on a Ray cluster: a pool of actors, each with the encoder loaded once."""
+"""Executor for a Ray cluster: a pool of actors, each with the encoder loaded once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-# On a machine without accelerators this is what it does anyhow, and it would announce it.
+# Ray's default without accelerators, set to avoid its announcement.
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from guardtui.shards.work import Job, Worker
 
 _ATTEMPTS = 3
-"""How many workers may be lost over one shard before it is given up."""
+"""Maximum number of workers lost over one shard before giving up."""
 
 _PATIENCE = 5.0
-"""Seconds in which the machine of a cluster has to answer; Ray itself would wait for minutes."""
+"""Seconds in which the cluster must answer; Ray itself would wait for minutes."""
 
 
 class _Actor:
@@ -42,19 +42,19 @@ class _Actor:
     def evaluate(self, shard: Shard) -> Manifest | None:
         """See `Worker.evaluate`."""
         if self._worker is None:
-            # Not when it is made: what goes wrong there Ray tells as the loss of an actor.
+            # Not when it is made: Ray reports errors there as the loss of an actor.
             self._worker = self._job.worker()
         return self._worker.evaluate(shard)
 
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Actors on a cluster, or on one that is begun on this machine.
+    """Actors on a cluster, or on one that is started on this machine.
 
-    `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need guardtui of this
-    version and see the folder of the prompts under the same name. Each actor has one shard at a
-    time, so that work in flight is bounded and the next shard goes to whoever is free. Without
-    `jobs` there is one for each core of the cluster.
+    `address` is that of a cluster, as `ray://head:10001` or `auto`. Its nodes need the same version
+    of guardtui and the folder of the prompts under the same path. Each actor has one shard at a
+    time, so that work in flight is bounded and the next shard goes to a free actor. Without `jobs`
+    there is one actor per core of the cluster.
     """
 
     jobs: int | None = 1
@@ -66,7 +66,7 @@ class RayExecutor:
         """See `Executor`."""
         # Workers may have another working folder than this process.
         job = replace(job, folder=job.folder.absolute())
-        begun = self._connect()
+        connected = self._connect()
         try:
             yield from self._work(job, list(shards), stopped)
         except RayTaskError as error:
@@ -75,7 +75,7 @@ class RayExecutor:
                     f"a node of the cluster cannot import guardtui as it is here ({error.cause})\n"
                     "  install the same version on every node"
                 ) from error
-            # What went wrong in a worker is what would go wrong here.
+            # Raise the worker's error as if it had happened here.
             raise error.cause from error
         except (RayError, ConnectionError) as error:
             raise ExecutorError(
@@ -83,11 +83,11 @@ class RayExecutor:
                 "  finished shards are kept: run it again"
             ) from error
         finally:
-            if begun:
+            if connected:
                 ray.shutdown()
 
     def _connect(self) -> bool:
-        """Join the cluster, or begin one; False where this process is in one already."""
+        """Join or start a cluster; returns False if this process is in one already."""
         if ray.is_initialized():
             return False
         if self.address:
@@ -105,44 +105,44 @@ class RayExecutor:
                 )
         except Exception as error:  # ray raises many kinds here
             where = self.address or "this machine"
-            told = str(error).strip().partition("\n")[0][:200]
-            # Ray shows its token to a cluster at a given address only when it is told to.
+            message = str(error).strip().partition("\n")[0][:200]
+            # Ray sends its token to a cluster at a given address only if configured to.
             token = "" if os.environ.get("RAY_AUTH_MODE") else _WANTED
             raise ExecutorError(
-                f"no Ray cluster can be joined at {where} ({type(error).__name__}: {told})\n"
+                f"no Ray cluster can be joined at {where} ({type(error).__name__}: {message})\n"
                 "  is it running, with the same versions of ray and Python as here? "
                 f"'ray status' tells{token}"
             ) from error
         return True
 
-    def _work(self, job: Job, left: list[Shard], stopped: Stopped) -> Iterator[Manifest]:
+    def _work(self, job: Job, remaining: list[Shard], stopped: Stopped) -> Iterator[Manifest]:
         kind = ray.remote(num_cpus=1)(_Actor)
         lost: dict[Shard, int] = {}
         working: dict[Any, tuple[Any, Shard]] = {}
         jobs = self.jobs if self.jobs is not None else int(ray.cluster_resources().get("CPU", 1))
-        idle = [kind.remote(job) for _ in range(max(1, min(jobs, len(left))))]
-        left.reverse()
+        idle = [kind.remote(job) for _ in range(max(1, min(jobs, len(remaining))))]
+        remaining.reverse()
         try:
-            while left or working:
+            while remaining or working:
                 if stopped():
                     return
-                while left and idle:
-                    actor, shard = idle.pop(), left.pop()
+                while remaining and idle:
+                    actor, shard = idle.pop(), remaining.pop()
                     working[actor.evaluate.remote(shard)] = actor, shard
-                # Whoever has nothing to do makes room for actors that wait for a core.
+                # Idle actors make room for actors that wait for a core.
                 _dismiss(idle)
                 done, _ = ray.wait(list(working), timeout=0.1)
-                for one in done:
-                    actor, shard = working.pop(one)
+                for task in done:
+                    actor, shard = working.pop(task)
                     try:
-                        manifest = ray.get(one)
+                        manifest = ray.get(task)
                     except RayActorError:
-                        # Its node is gone, or was short of memory: another begins anew.
+                        # Its node is gone, or was short of memory: retry the shard on a new actor.
                         lost[shard] = lost.get(shard, 0) + 1
                         if lost[shard] == _ATTEMPTS:
                             raise
                         idle.append(kind.remote(job))
-                        left.append(shard)
+                        remaining.append(shard)
                         continue
                     idle.append(actor)
                     if manifest is not None:
@@ -159,14 +159,14 @@ _WANTED = (
 
 
 def _dismiss(actors: list[Any]) -> None:
-    """End these actors, and empty the list."""
+    """Kill these actors, and empty the list."""
     while actors:
         with contextlib.suppress(RayError, ConnectionError):
             ray.kill(actors.pop())
 
 
 def _probe(address: str) -> None:
-    """Raise `ExecutorError` where nothing listens; nothing for an address without a port."""
+    """Raise `ExecutorError` if nothing listens; skip an address without a port."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port

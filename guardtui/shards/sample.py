@@ -1,4 +1,4 @@
-"""A sample of a large prompt set, small enough to be judged at every pause in typing."""
+"""A sample of a large prompt set, small enough to be evaluated at every pause in typing."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from guardtui.domain.prompts import SAMPLE, Finding, PromptSet, Severity
 from guardtui.shards.large_set import LargeSet
 
 SIZE = 5_000
-"""Prompts in a sample: a rate is then sure to about ±0.02."""
+"""Number of prompts in a sample: the precision of a rate is then about ±0.02."""
 
 LEAST = 1_000
-"""Of each class at least so many, as far as there are: both rates of coverage are to be sure."""
+"""Minimum number of prompts per class, if available: coverage needs both rates to be precise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Some prompts of a large set, drawn by class and category.
 
-    Within a class categories have their shares, so that TPR, TNR and coverage are estimates for
-    all; with `proportional` the classes have theirs too, and so are the other rates.
+    Within a class, categories have their shares, so that TPR, TNR and coverage are estimates for
+    all prompts. If `proportional`, classes have their shares too, and so the other rates are also
+    estimates.
     """
 
     prompts: PromptSet
@@ -31,14 +32,14 @@ class Sample:
 
     @property
     def text(self) -> str:
-        """What it is, in a few words."""
+        """A short description."""
         if len(self.prompts) == self.of:
             return f"all {self.of} prompts"
         return f"sample of {len(self.prompts)} of {self.of} prompts"
 
 
 def draw(large: LargeSet, size: int = SIZE) -> Sample:
-    """A sample that depends on the prompts' contents alone, and on how they are cut.
+    """Draw a sample that depends only on the contents of the prompts and on the shards.
 
     A shard is a random part of the set: only as many are read as give enough of every stratum.
     Raises FileError.
@@ -47,7 +48,7 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
     frames: list[pl.DataFrame] = []
     have: dict[tuple[str, bool], int] = dict.fromkeys(wanted, 0)
     for shard in large.all_shards():
-        if all(have[one] >= wanted[one] for one in wanted):
+        if all(have[stratum] >= wanted[stratum] for stratum in wanted):
             break
         frame = large.read_rows(shard)
         category = large.category_column
@@ -55,18 +56,18 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
         frame = frame.with_columns(name.alias("_category"))
         frames.append(frame)
         counts = frame.group_by("_category", "expected").agg(pl.len().alias("_count"))
-        for one, expected, count in counts.select("_category", "expected", "_count").iter_rows():
-            have[one, expected] += count
+        for name, expected, count in counts.select("_category", "expected", "_count").iter_rows():
+            have[name, expected] += count
     together = pl.concat(frames)
     parts = [
         together.filter((pl.col("_category") == name) & (pl.col("expected") == expected))
-        # Keys are hashes: the smallest are as good as any, and always the same.
+        # Keys are hashes, so the smallest are a random but reproducible choice.
         .sort("key")
         .head(count)
         for (name, expected), count in wanted.items()
     ]
     rows = pl.concat(parts).sort("row").drop("_category")
-    totals = [sum(counts[place] for counts in large.strata.values()) for place in (0, 1)]
+    totals = [sum(counts[index] for counts in large.strata.values()) for index in (0, 1)]
     share = totals[0] / sum(totals)
     taken = sum(count for (_, expected), count in wanted.items() if expected) / max(1, rows.height)
     proportional = abs(share - taken) < 1 / max(1, rows.height)
@@ -80,10 +81,10 @@ def draw(large: LargeSet, size: int = SIZE) -> Sample:
 
 
 def allot(strata: Mapping[str, tuple[int, int]], size: int) -> dict[tuple[str, bool], int]:
-    """How many prompts of each category and label are drawn, of `size` in all.
+    """Return the number of prompts to draw by category and label, `size` in total.
 
-    Classes have their shares, but each at least `LEAST` as far as there are so many; within a
-    class categories have theirs, by the largest remainders.
+    Classes have their shares, but at least `LEAST` prompts if available. Within a class, categories
+    have their shares, by the largest remainder method.
     """
     totals = {
         expected: sum(counts[0 if expected else 1] for counts in strata.values())
@@ -102,16 +103,18 @@ def allot(strata: Mapping[str, tuple[int, int]], size: int) -> dict[tuple[str, b
         other = totals[not expected]
         share = round(size * total / every)
         of_class[expected] = min(total, max(share, least, size - other))
-    rarer = min(totals, key=lambda one: totals[one])
+    rarer = min(totals, key=lambda label: totals[label])
     of_class[not rarer] = min(of_class[not rarer], size - of_class[rarer])
-    found: dict[tuple[str, bool], int] = {}
+    allotted: dict[tuple[str, bool], int] = {}
     for expected, count in of_class.items():
         counts_of = {name: counts[0 if expected else 1] for name, counts in strata.items()}
-        exact = {name: count * one / max(1, totals[expected]) for name, one in counts_of.items()}
-        given = {name: int(one) for name, one in exact.items()}
-        left = count - sum(given.values())
+        exact = {
+            name: count * number / max(1, totals[expected]) for name, number in counts_of.items()
+        }
+        given = {name: int(share_of_name) for name, share_of_name in exact.items()}
+        remaining = count - sum(given.values())
         order = sorted(exact, key=lambda name: (int(exact[name]) - exact[name], name))
-        for name in order[:left]:
+        for name in order[:remaining]:
             given[name] += 1
-        found.update({(name, expected): one for name, one in given.items()})
-    return found
+        allotted.update({(name, expected): number for name, number in given.items()})
+    return allotted

@@ -1,4 +1,4 @@
-"""Which part of a prompt set one process works on, said by hand or found in the environment."""
+"""Shards: which part of a prompt set a process works on, as given or from the environment."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from guardtui.domain.errors import GuardtuiError
 
 MOST = 100_000
-"""Shards of one prompt set; each is a few files."""
+"""Maximum number of shards of a prompt set; each has a few files."""
 
 _FORM = re.compile(r"(?:(\d{1,9})|auto)(?:/(\d{1,9}))?")
 
 
 class ShardError(GuardtuiError, ValueError):
-    """A shard that cannot be; the message is for the author."""
+    """An invalid shard; the message is for the author."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """Part `index` (from 0) of `count`: the prompts whose digest leaves that remainder."""
+    """Shard `index` (from 0) of `count`: the prompts whose digest has this remainder."""
 
     index: int
     count: int
@@ -43,22 +43,22 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """What its files are called, without an ending; names sort as the shards do."""
+        """Base name of its files; names sort like the shards."""
         return f"{self.index:05d}-of-{self.count:05d}"
 
     def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which prompts are in it, bool [N], by the digests of their texts (uint64 [N])."""
+        """Return which prompts are in it, bool [N], by the digests of their texts (uint64 [N])."""
         held: NDArray[np.bool_] = digests % np.uint64(self.count) == np.uint64(self.index)
         return held
 
 
 def all_shards(count: int) -> list[Shard]:
-    """Every shard of so many."""
+    """Return all shards of `count`."""
     return [Shard(index, count) for index in range(count)]
 
 
 def parse_shard(text: str, environment: Mapping[str, str]) -> Shard:
-    """The shard that an author names: `3/16`, `auto` or `auto/16` (see `found_shard`).
+    """Parse the shard named by an author: `3/16`, `auto` or `auto/16` (see `found_shard`).
 
     Raises `ShardError`.
     """
@@ -68,30 +68,32 @@ def parse_shard(text: str, environment: Mapping[str, str]) -> Shard:
     count = None if match[2] is None else int(match[2])
     if match[1] is not None:
         return Shard(int(match[1]), count or 0)
-    found = found_shard(environment, count)
-    if found is None:
+    shard = found_shard(environment, count)
+    if shard is None:
         raise ShardError(
             "no shard is told by the environment: neither SLURM_ARRAY_TASK_ID nor "
             "JOB_COMPLETION_INDEX is set; write it as 0/16"
         )
-    return found
+    return shard
 
 
 def found_shard(environment: Mapping[str, str], count: int | None = None) -> Shard | None:
-    """The shard that a job array gave this process; None outside of one.
+    """Return the shard that a job array assigned to this process, or None.
 
-    SLURM tells number, first number, step and count of its array tasks; Kubernetes tells only the
-    number (JOB_COMPLETION_INDEX), so that `count` must be known. A `count` that SLURM contradicts
-    is an error, as are values that are no numbers. Raises `ShardError`.
+    SLURM provides number, first number, step and count of its array tasks. Kubernetes provides only
+    the number (JOB_COMPLETION_INDEX), so that `count` is required. Raises `ShardError` for a
+    `count` that contradicts SLURM, and for values that are not numbers.
     """
     task = environment.get("SLURM_ARRAY_TASK_ID")
     if task:
         first = _number(environment, "SLURM_ARRAY_TASK_MIN", 0)
         step = max(1, _number(environment, "SLURM_ARRAY_TASK_STEP", 1))
-        told = _number(environment, "SLURM_ARRAY_TASK_COUNT", count)
-        if count is not None and told != count:
-            raise ShardError(f"the array has {told} tasks (SLURM_ARRAY_TASK_COUNT), not {count}")
-        return Shard((_number(environment, "SLURM_ARRAY_TASK_ID") - first) // step, told)
+        task_count = _number(environment, "SLURM_ARRAY_TASK_COUNT", count)
+        if count is not None and task_count != count:
+            raise ShardError(
+                f"the array has {task_count} tasks (SLURM_ARRAY_TASK_COUNT), not {count}"
+            )
+        return Shard((_number(environment, "SLURM_ARRAY_TASK_ID") - first) // step, task_count)
     if not environment.get("JOB_COMPLETION_INDEX"):
         return None
     index = _number(environment, "JOB_COMPLETION_INDEX")
@@ -115,7 +117,7 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
 
 
 def spans(shards: list[Shard]) -> str:
-    """Numbers of shards, neighbours drawn together: "0, 3-7, 12"."""
+    """Return the numbers of shards with ranges: "0, 3-7, 12"."""
     parts: list[list[int]] = []
     for shard in sorted(shards):
         if parts and parts[-1][-1] + 1 == shard.index:

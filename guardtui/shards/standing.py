@@ -1,4 +1,4 @@
-"""A whole large set held ready: vectors are mapped, and an edit is one product for each shard."""
+"""Repeated evaluation of a large set: vectors are memory-mapped, one product per shard."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from guardtui.shards.vectors import stored_vectors
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """One shard: its rows, columns [n] each, and a scanner that holds its vectors."""
+    """One prepared shard: its rows, columns [n] each, and a scanner with its vectors."""
 
     shard: Shard
     rows: NDArray[np.uint32]
@@ -46,7 +46,7 @@ class _Ready:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """What became of all prompts under one definition; evaluations are by shard."""
+    """Results of all prompts under one definition; evaluations are by shard."""
 
     topic: Topic
     settings: ScannerSettings
@@ -59,9 +59,9 @@ class Whole:
         return metrics_of_counts(self.counts)
 
     def since(self, before: Whole) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Prompts by outcome before and now: [5, 5] counts of this, of the same prompts.
+        """Return counts [5, 5] of the same prompts, by outcome before and now.
 
-        Two tables: of those that should trigger now, and of those that should not.
+        Two tables: for prompts that should trigger now, and for all others.
         """
         tables = np.zeros((2, 5, 5), np.int64)
         for then, now in zip(before.evaluations, self.evaluations, strict=True):
@@ -72,7 +72,7 @@ class Whole:
 
 
 class Standing:
-    """Evaluates a large set again and again with the embedded scanner."""
+    """Evaluates a large set repeatedly with the embedded scanner."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Standing:
         scanner: LocalScanner,
         threads: int | None = None,
     ) -> None:
-        """`scanner` gives encoder and threshold; its prompts stay its own."""
+        """Store the arguments; `scanner` provides encoder and threshold and keeps its prompts."""
         self.large = large
         self._scanner = scanner
         self._threads = threads or os.cpu_count() or 1
@@ -89,11 +89,11 @@ class Standing:
     def prepare(
         self, advance: Advance = lambda prompts: None, stopped: Stopped = lambda: False
     ) -> bool:
-        """Map the vectors of all shards, embedding what is not there yet; False when stopped.
+        """Map the vectors of all shards, computing missing ones; returns False if stopped.
 
-        `advance` is told how many prompts are ready. Raises FileError and ScannerError.
+        `advance` is called with the number of prepared prompts. Raises FileError and ScannerError.
         """
-        done = sum(len(one.keys) for one in self._ready)
+        done = sum(len(ready.keys) for ready in self._ready)
         category = self.large.category_column
         columns = ["row", "key", "expected", *([category] if category else [])]
         for shard in self.large.all_shards()[len(self._ready) :]:
@@ -135,39 +135,39 @@ class Standing:
         advance: Advance = lambda prompts: None,
         stopped: Stopped = lambda: False,
     ) -> Whole | None:
-        """All prompts under a definition, `prepare` having been done; None when stopped.
+        """Evaluate all prompts under a definition, after `prepare`; None if stopped.
 
-        `advance` is told how many prompts are done. Raises ScannerError.
+        `advance` is called with the number of evaluated prompts. Raises ScannerError.
         """
         settings = self._scanner.settings
-        found: list[Evaluation] = []
+        evaluations: list[Evaluation] = []
         counts: list[Counts] = []
         done = 0
         with ThreadPoolExecutor(self._threads) as pool:
-            jobs = [pool.submit(self._evaluate, one, topic, stopped) for one in self._ready]
-            for job, one in zip(jobs, self._ready, strict=True):
+            jobs = [pool.submit(self._evaluate, ready, topic, stopped) for ready in self._ready]
+            for job, ready in zip(jobs, self._ready, strict=True):
                 evaluation = job.result()
                 if evaluation is None:
                     return None
-                found.append(evaluation)
+                evaluations.append(evaluation)
                 codes, should = evaluation.codes, evaluation.should_trigger
-                counts.append(count_outcomes(codes, should, one.groups, one.names))
-                done += len(one.keys)
+                counts.append(count_outcomes(codes, should, ready.groups, ready.names))
+                done += len(ready.keys)
                 advance(done)
-        return Whole(topic, settings, add_counts(counts), tuple(found))
+        return Whole(topic, settings, add_counts(counts), tuple(evaluations))
 
-    def _evaluate(self, one: _Ready, topic: Topic, stopped: Stopped) -> Evaluation | None:
+    def _evaluate(self, ready: _Ready, topic: Topic, stopped: Stopped) -> Evaluation | None:
         if stopped():
             return None
-        scanner = one.scanner
+        scanner = ready.scanner
         scanner.follow(self._scanner)
-        empty = pl.DataFrame({"key": one.keys, "expected": one.expected})
+        empty = pl.DataFrame({"key": ready.keys, "expected": ready.expected})
         prompts = self.large.prompts(empty)
         verdicts = scanner.scan_now(topic, prompts, lambda progress: None, stopped)
         if verdicts is None:
             return None
         return Evaluation(
-            topic, scanner.settings, self.large.fingerprint, one.keys, one.expected, verdicts
+            topic, scanner.settings, self.large.fingerprint, ready.keys, ready.expected, verdicts
         )
 
     def write(
@@ -176,24 +176,24 @@ class Standing:
         advance: Advance = lambda prompts: None,
         stopped: Stopped = lambda: False,
     ) -> Run | None:
-        """Keep what was found as parts, as `guardtui eval` does; None when stopped.
+        """Write results as parts, like `guardtui eval`; None if stopped.
 
-        A run that was begun here is then taken away again. `advance` is told how many prompts are
-        written. Raises FileError and ShardError.
+        If stopped, a run that was created here is removed again. `advance` is called with the
+        number of written prompts. Raises FileError and ShardError.
         """
         run = Run(self.large, whole.topic, whole.settings)
-        was_there = run.folder.exists()
+        existed = run.folder.exists()
         run.begin()
         done = 0
-        for one, evaluation in zip(self._ready, whole.evaluations, strict=True):
+        for ready, evaluation in zip(self._ready, whole.evaluations, strict=True):
             if stopped():
-                if not was_there:
+                if not existed:
                     shutil.rmtree(run.folder, ignore_errors=True)
                 return None
-            if read_manifest(run, one.shard) is None:
-                names = pl.Series(one.names, dtype=pl.String)
-                categories = names.gather(one.groups) if self.large.category_column else None
-                write_part(run, one.shard, one.rows, categories, evaluation, {})
-            done += len(one.keys)
+            if read_manifest(run, ready.shard) is None:
+                names = pl.Series(ready.names, dtype=pl.String)
+                categories = names.gather(ready.groups) if self.large.category_column else None
+                write_part(run, ready.shard, ready.rows, categories, evaluation, {})
+            done += len(ready.keys)
             advance(done)
         return run

@@ -1,4 +1,4 @@
-"""Vectors of a shard's prompts: computed once, as int8 in a file that is mapped into memory."""
+"""Vectors of a shard's prompts: computed once, stored as int8 in a memory-mapped file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from guardtui.shards.large_set import Advance, LargeSet, Stopped
 from guardtui.shards.leftovers import write_shared
 from guardtui.shards.shard import Shard
 
-_SLICE = 4096  # prompts whose vectors are held before they are written
-_LOOKED_AT = 16  # prompts of a shard whose terms are computed anew
+_SLICE = 4096  # prompts whose vectors are held in memory before writing
+_LOOKED_AT = 16  # prompts of a shard whose terms are recomputed as a check
 
 
 def keys_digest(keys: NDArray[np.uint64]) -> str:
-    """Sha256 (64 hex digits) of the keys of some prompts, in their order."""
+    """Return the SHA-256 (64 hex digits) of the keys of some prompts, in order."""
     return hashlib.sha256(keys.tobytes()).hexdigest()
 
 
@@ -38,17 +38,17 @@ def stored_vectors(
     advance: Advance = lambda prompts: None,
     stopped: Stopped = lambda: False,
 ) -> PromptVectors | None:
-    """The vectors of a shard, whose prompts have these keys (uint64 [n]); None when stopped.
+    """Return the vectors of a shard with these keys (uint64 [n]); None if stopped.
 
-    From the files where these are of the same prompts and encoder, else computed and kept.
-    `advance` is told how many prompts are embedded. Raises FileError and ScannerError.
+    They are read from files for the same prompts and encoder, or computed and stored. `advance` is
+    called with the number of embedded prompts. Raises FileError and ScannerError.
     """
     encoder, _, _ = scanner.load()
     folder = large.folder / f"vectors-{encoder.id}"
     about = {"encoder": encoder.id, "keys_sha256": keys_digest(keys), "rows": len(keys)}
-    if (there := _mapped(folder, shard, about, scanner)) is not None:
+    if (stored := _mapped(folder, shard, about, scanner)) is not None:
         advance(len(keys))
-        return there
+        return stored
     try:
         folder.mkdir(parents=True, exist_ok=True)
         done = _compute(large, shard, scanner, folder, advance, stopped)
@@ -56,16 +56,16 @@ def stored_vectors(
         raise from_os_error(folder, error) from error
     if not done:
         return None
-    # Written last: without it the other two files count for nothing.
-    told = {**about, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
-    write_shared(folder / f"{shard.name}.json", json.dumps(told).encode())
-    if (made := _mapped(folder, shard, about, scanner)) is None:
+    # Written last: without it the other two files are ignored.
+    data = {**about, "terms_sha256": _digest(folder / f"{shard.name}.terms.npy")}
+    write_shared(folder / f"{shard.name}.json", json.dumps(data).encode())
+    if (vectors := _mapped(folder, shard, about, scanner)) is None:
         raise FileError(
             folder / f"{shard.name}.json",
             "these vectors were changed while they were written",
             "run it again",
         )
-    return made
+    return vectors
 
 
 def _digest(path: Path) -> str:
@@ -75,28 +75,30 @@ def _digest(path: Path) -> str:
 def _mapped(
     folder: Path, shard: Shard, about: dict[str, object], scanner: LocalScanner
 ) -> PromptVectors | None:
-    """What is there, if it is what is asked for."""
+    """Return the stored vectors if they match."""
     encoder, scoring, _ = scanner.load()
     dimensions = encoder.dimensions
     try:
-        told = json.loads((folder / f"{shard.name}.json").read_bytes())
-        if any(told[name] != value for name, value in about.items()):
+        data = json.loads((folder / f"{shard.name}.json").read_bytes())
+        if any(data[name] != value for name, value in about.items()):
             return None
-        if told.get("terms_sha256") not in (None, _digest(folder / f"{shard.name}.terms.npy")):
+        if data.get("terms_sha256") not in (None, _digest(folder / f"{shard.name}.terms.npy")):
             return None
-        count = told["rows"]
+        count = data["rows"]
         if not count:  # an empty file cannot be mapped
-            none = np.empty(0, np.float32)
-            return PromptVectors(CompactMatrix(0, dimensions), none)
+            no_terms = np.empty(0, np.float32)
+            return PromptVectors(CompactMatrix(0, dimensions), no_terms)
         values = np.load(folder / f"{shard.name}.values.npy", mmap_mode="r", allow_pickle=False)
         scales, terms = np.load(folder / f"{shard.name}.terms.npy", allow_pickle=False)
     except (OSError, EOFError, ValueError, KeyError, TypeError, SyntaxError):
         return None
     if values.shape != (count, dimensions) or len(scales) != count:
         return None
-    # To read all of them would cost as much as to use them: some tell whose they are.
-    some = np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(np.intp)
-    if not np.allclose(scoring.compact_prompt_terms(values[some], scales[some]), terms[some]):
+    # Reading all would cost as much as using them: check a few.
+    checked = np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(np.intp)
+    if not np.allclose(
+        scoring.compact_prompt_terms(values[checked], scales[checked]), terms[checked]
+    ):
         return None
     return PromptVectors(CompactMatrix.of(values, scales), terms)
 
@@ -114,24 +116,24 @@ def _compute(
     count = len(texts)
     if not count:
         return True
-    terms = np.empty((2, count), np.float32)  # scale and prompt term of each
+    terms = np.empty((2, count), np.float32)  # scale and prompt term of each prompt
     about = {"descr": "|i1", "fortran_order": False, "shape": (count, encoder.dimensions)}
-    # Written, not mapped: on a full disk a mapping would end the process without a word.
+    # Written, not mapped: on a full disk a mapping would crash the process.
     path = folder / f"{shard.name}.values.npy"
     with _replacing(path) as temporary, temporary.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, about)
         for start in range(0, count, _SLICE):
             part = texts[start : start + _SLICE].to_list()
-            # Texts of like length in one batch spare the padding.
-            order = sorted(range(len(part)), key=lambda place: len(part[place]))
+            # Batches of similar text lengths need less padding.
+            order = sorted(range(len(part)), key=lambda index: len(part[index]))
             vectors = np.empty((len(part), encoder.dimensions), np.float32)
             for first in range(0, len(order), encoder.chunk):
                 if stopped():
                     temporary.unlink(missing_ok=True)
                     return False
-                places = order[first : first + encoder.chunk]
-                vectors[places] = rounded(encoder.encode([part[place] for place in places]))
-                advance(start + first + len(places))
+                batch = order[first : first + encoder.chunk]
+                vectors[batch] = rounded(encoder.encode([part[index] for index in batch]))
+                advance(start + first + len(batch))
             rows = slice(start, start + len(part))
             small, scales = compact(vectors)
             file.write(small.tobytes())
@@ -143,7 +145,7 @@ def _compute(
 
 
 class _replacing(contextlib.AbstractContextManager[Path]):  # noqa: N801 - used as a function is
-    """A name to write under, renamed when all went well and removed when not."""
+    """Temporary file name, renamed on success and removed on failure."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""A large set evaluated again and again: whole, on request, kept as parts, compared."""
+"""Evaluation of a whole large set on request: repeated, stored as parts, compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from guardtui.shards.parts import Counts, Run, metrics_of_counts, runs_of
 from guardtui.shards.standing import Standing, Whole
 
 EMBEDDING, EVALUATING, WRITING = "embedding prompts", "evaluating", "writing the parts"
-"""Phases of the progress that is told."""
+"""Phases of the reported progress."""
 
 _REMEMBERED = 3
 
@@ -34,7 +34,7 @@ Tell = Callable[[Progress], None]
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What became of every prompt under a definition: outcome codes, int8 [n] for each shard."""
+    """Outcomes of every prompt under a definition: codes, int8 [n] for each shard."""
 
     run: Run
     counts: Counts
@@ -42,13 +42,13 @@ class Said:
 
     @classmethod
     def of_whole(cls, large: LargeSet, whole: Whole) -> Said:
-        """Of an evaluation made just now."""
+        """Return the outcomes of an evaluation in memory."""
         run = Run(large, whole.topic, whole.settings)
-        return cls(run, whole.counts, tuple(one.codes for one in whole.evaluations))
+        return cls(run, whole.counts, tuple(evaluation.codes for evaluation in whole.evaluations))
 
     @classmethod
     def of_merged(cls, merged: Merged) -> Said:
-        """Of parts, which are read. Raises FileError."""
+        """Return the outcomes of parts, which are read. Raises FileError."""
         run = merged.run
         codes = []
         for shard in run.large.all_shards():
@@ -65,14 +65,14 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class WholeChange:
-    """What changed over all prompts from one definition or threshold to another."""
+    """Changes over all prompts from one definition or threshold to another."""
 
     before: Said
     now: Said
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Prompts with a verdict both times, counted by class."""
+        """Prompts with a verdict in both, counted by class."""
         width = len(Outcome)
         table = np.zeros((width, width), np.int64)
         for then, now in zip(self.before.codes, self.now.codes, strict=True):
@@ -87,7 +87,7 @@ class WholeChange:
 
     @cached_property
     def significance(self) -> Significance:
-        """How sure the difference is."""
+        """Significance of the difference."""
         pairs = self.pairs
         regressions = pairs.positive[1] + pairs.negative[1]
         fixes = pairs.positive[2] + pairs.negative[2]
@@ -95,39 +95,39 @@ class WholeChange:
 
     @property
     def deltas(self) -> dict[str, float | None]:
-        """Differences of rates, None where one is undefined."""
-        found: dict[str, float | None] = {}
+        """Differences of rates, None if one is undefined."""
+        deltas: dict[str, float | None] = {}
         for name in RATES:
             old: float | None = getattr(self.before.metrics, name)
             new: float | None = getattr(self.now.metrics, name)
-            found[name] = None if old is None or new is None else new - old
-        return found
+            deltas[name] = None if old is None or new is None else new - old
+        return deltas
 
     @property
     def edits(self) -> tuple[str, ...]:
-        """What differs between the two definitions, in words."""
+        """Descriptions of the differences between the two definitions."""
         return tuple(describe_changes(self.before.run.topic, self.now.run.topic))
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Why the two cannot be compared without care."""
-        found = []
+        """Reasons why the two are not fully comparable."""
+        caveats = []
         old, new = self.before.run, self.now.run
         if old.settings.threshold != new.settings.threshold:
             then, now = (
-                "none" if one is None else f"{one:.3f}"
-                for one in (old.settings.threshold, new.settings.threshold)
+                "none" if threshold is None else f"{threshold:.3f}"
+                for threshold in (old.settings.threshold, new.settings.threshold)
             )
-            found.append(f"different thresholds: {then} then, {now} now")
+            caveats.append(f"different thresholds: {then} then, {now} now")
         if old.topic.intent is not new.topic.intent:
-            found.append(f"different intents: {old.topic.intent} then, {new.topic.intent} now")
-        return tuple(found)
+            caveats.append(f"different intents: {old.topic.intent} then, {new.topic.intent} now")
+        return tuple(caveats)
 
 
 class WholeSet:
-    """Evaluates all prompts of a large set again and again, quickly from the second time on.
+    """Evaluates all prompts of a large set repeatedly, quickly from the second time on.
 
-    All methods block and may be called from any thread; one works at a time.
+    All methods block and may be called from any thread; they are serialised.
     """
 
     def __init__(self, large: LargeSet) -> None:
@@ -138,14 +138,14 @@ class WholeSet:
         self._seen: list[Said] = []
 
     def finished(self, topic: Topic, scanner: LocalScanner) -> Merged | None:
-        """The finished run of exactly this definition and scanner, read from its manifests.
+        """Return the finished run of exactly this definition and scanner, from its manifests.
 
-        None when there is none, or not all of it is sound. Raises ScannerError.
+        None if it does not exist or is not valid. Raises ScannerError.
         """
         try:
             return merge(Run(self.large, topic, scanner.settings))
         except GuardtuiError:
-            return None  # writing it anew tells what is wrong with it
+            return None  # writing it again will report the problem
 
     def evaluate(
         self,
@@ -154,10 +154,10 @@ class WholeSet:
         tell: Tell = lambda progress: None,
         stopped: Stopped = lambda: False,
     ) -> Whole | None:
-        """All prompts under a definition; None when stopped.
+        """Evaluate all prompts under a definition; None if stopped.
 
-        Prompts without vectors are embedded first. Vectors of shards that are done stay on disk
-        when it is stopped. Raises FileError and ScannerError.
+        Prompts without vectors are embedded first. If stopped, vectors of finished shards stay on
+        disk. Raises FileError and ScannerError.
         """
         with self._lock:
             if stopped():
@@ -180,9 +180,9 @@ class WholeSet:
         tell: Tell = lambda progress: None,
         stopped: Stopped = lambda: False,
     ) -> Merged | None:
-        """Write the parts of what `evaluate` gave, and their sum; None when stopped.
+        """Write the parts of an evaluation, and their totals; None if stopped.
 
-        Then nothing of it stays on disk. Raises FileError and ShardError.
+        If stopped, nothing of it stays on disk. Raises FileError and ShardError.
         """
         with self._lock:
             if stopped() or self._standing is None:
@@ -198,16 +198,25 @@ class WholeSet:
             return merged
 
     def since(self, now: Said) -> WholeChange | None:
-        """What changed since the last whole evaluation of this session, else since the last
-        finished run in the folder; None where the same scanner has no other.
+        """Return the changes since the previous whole evaluation, or None.
 
-        It is remembered for the next time. Raises FileError.
+        That is the last one of this session, else the last finished run in the folder, with the
+        same scanner. `now` is remembered for the next call. Raises FileError.
         """
         with self._lock:
             before = next(
-                (one for one in reversed(self._seen) if _comparable(one.run, now.run)), None
+                (
+                    outcomes_before
+                    for outcomes_before in reversed(self._seen)
+                    if _comparable(outcomes_before.run, now.run)
+                ),
+                None,
             )
-            self._seen = [one for one in self._seen if one.run.id != now.run.id]
+            self._seen = [
+                outcomes_before
+                for outcomes_before in self._seen
+                if outcomes_before.run.id != now.run.id
+            ]
             self._seen = [*self._seen, now][-_REMEMBERED:]
             if before is None:
                 before = self._last_finished(now.run)
@@ -228,7 +237,7 @@ class WholeSet:
 
     @staticmethod
     def baseline(change: WholeChange | None) -> Evaluation | None:
-        """What was compared with, for a report; None where its parts are not there."""
+        """Return the baseline of a change, for a report; None if its parts are missing."""
         if change is None:
             return None
         try:

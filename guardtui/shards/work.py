@@ -1,4 +1,4 @@
-"""Evaluating shards with the embedded scanner: what an executor hands to its workers."""
+"""Work of an executor: jobs, and workers that evaluate shards with the embedded scanner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Job:
-    """What every shard of a run is evaluated by; it can be sent to another process or machine."""
+    """The inputs of a run's shards; can be sent to another process or machine."""
 
     folder: Path
     topic: Topic
@@ -29,7 +29,7 @@ class Job:
     threshold_source: str = "by hand"
 
     def worker(self) -> Worker:
-        """One that holds encoder and prompts; made once for many shards."""
+        """Create a worker with encoder and prompts, for many shards."""
         return Worker(self)
 
 
@@ -49,36 +49,36 @@ class Worker:
 
     @property
     def run(self) -> Run:
-        """Which run its parts are of."""
+        """The run that its parts belong to."""
         return Run(self.large, self.job.topic, self.scanner.settings)
 
     def evaluate(self, shard: Shard, stopped: Stopped = lambda: False) -> Manifest | None:
-        """The manifest of a shard, whose part is written unless it is there; None when stopped.
+        """Evaluate a shard unless its part exists, and return its manifest; None if stopped.
 
         Raises FileError, ScannerError and ShardError.
         """
         run = self.run
         run.begin()
-        if (there := read_manifest(run, shard)) is not None:
-            return there
+        if (existing := read_manifest(run, shard)) is not None:
+            return existing
         seconds: dict[str, float] = {}
-        begun = self.clock()
+        started = self.clock()
 
-        def took(step: str) -> None:
-            nonlocal begun
+        def record_step(step: str) -> None:
+            nonlocal started
             now = self.clock()
-            seconds[step] = now - begun
-            begun = now
+            seconds[step] = now - started
+            started = now
 
         category = self.large.category_column
         columns = ["row", "key", "expected", *([category] if category else [])]
         frame = self.large.read_rows(shard, columns)
         keys = frame["key"].to_numpy()
-        took("rows")
+        record_step("rows")
         vectors = stored_vectors(self.large, shard, self.scanner, keys, stopped=stopped)
         if vectors is None:
             return None
-        took("vectors")
+        record_step("vectors")
         self.scanner.adopt(keys, vectors)
         prompts = self.large.prompts(frame)
         verdicts = self.scanner.scan_now(self.job.topic, prompts, lambda progress: None, stopped)
@@ -92,6 +92,6 @@ class Worker:
             frame["expected"].to_numpy(),
             verdicts,
         )
-        took("scan")
+        record_step("scan")
         categories = frame[category] if category else None
         return write_part(run, shard, frame["row"].to_numpy(), categories, evaluation, seconds)
