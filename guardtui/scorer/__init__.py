@@ -1,15 +1,15 @@
 """Scorers, metrics and reducers with the names and the behaviour of inspect_ai.scorer.
 
 `@scorer`, `@metric` and `@score_reducer` register your own; `load_plugin` runs a file that does so.
-The constants and aliases, which have no help of their own:
+Constants and aliases, which have no docstrings of their own:
 
-- `CORRECT` ("C"), `INCORRECT` ("I"), `PARTIAL` ("P"), `NOANSWER` ("N"): the letters of values; for
-  metrics 1, 0, 0.5 and 0.
-- `UNCHANGED`: what a `ScoreEdit` leaves as it was.
-- `Value`: what a score may be worth: a text, number or bool, several in a list, or several by name.
-- `ValueToFloat`: a function that makes a number of a value, such as `value_to_float()`.
-- `Metric`: a function over a list of `SampleScore` that gives a `Value`.
-- `ScoreReason`: the standard causes that a score may name in its `reason`.
+- `CORRECT` ("C"), `INCORRECT` ("I"), `PARTIAL` ("P"), `NOANSWER` ("N"): letters as values; metrics
+  count them as 1, 0, 0.5 and 0.
+- `UNCHANGED`: marks fields that a `ScoreEdit` does not change.
+- `Value`: the value of a score: a text, number or bool, a list of them, or a mapping of names.
+- `ValueToFloat`: a function that converts a value to a number, such as `value_to_float()`.
+- `Metric`: a function from a list of `SampleScore` to a `Value`.
+- `ScoreReason`: the standard causes that a score may have as its `reason`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from guardtui.scorer.wording import exact as exact
     from guardtui.scorer.wording import f1 as f1
 
-# Loaded when first asked for: who needs a score does not wait for the scorers.
+# Loaded on first access, so that importing `Score` does not import all scorers.
 _NAMES_OF = {
     "aggregate": ("MetricResult", "ScorerSummary", "summarise"),
     "choices": ("choice",),
@@ -128,9 +128,9 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

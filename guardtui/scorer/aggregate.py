@@ -1,4 +1,4 @@
-"""What an evaluation makes of scores: epochs reduced, unscored ones counted, metrics by name."""
+"""Summaries of scores: epochs reduced, unscored values counted, metrics by name."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Reducers: TypeAlias = str | ScoreReducer | Sequence[str | ScoreReducer] | None
 class MetricResult:
     """One number of a metric.
 
-    `name` is the metric's, or where it gave several, that of the one: its key, or its place.
-    `group` is then the metric's name. NaN is what could not be measured.
+    `name` is the metric's name; if the metric has several values, it is the key or position of this
+    one and `group` is the metric's name. NaN stands for an undefined value.
     """
 
     name: str
@@ -48,12 +48,12 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class ScorerSummary:
-    """What the metrics say of the scores of one scorer, or of one key of its values.
+    """Metrics over the scores of one scorer, or over one key of its values.
 
-    `name` is the scorer's or that key, `reducer` how epochs were made one (None: by the mean
-    because nothing was said, or not at all). `scored` and `unscored` count what the metrics saw
-    and what had no value: samples, or epochs when they are not reduced. `metrics` are by name, in
-    the order of the metrics; a name that comes twice gets a number.
+    `name` is the scorer's name or that key. `reducer` says how epochs were reduced (None: by the
+    default mean, or not at all). `scored` and `unscored` count the scores with and without a value:
+    samples, or epochs if they are not reduced. `metrics` are by name, in the order of the metrics;
+    repeated names get a number.
     """
 
     name: str
@@ -71,17 +71,19 @@ def summarise(
     *,
     scorer: str = "score",
 ) -> list[ScorerSummary]:
-    """All metrics over the scores of one scorer, called `scorer`; a summary for each view of them.
+    """Compute all metrics over the scores of one scorer, called `scorer`.
 
-    `reducers` make one score of a sample's epochs, one view for each: None is `mean_score`, an
-    empty sequence leaves every epoch by itself. `metrics` are a sequence of metrics, in which
-    mappings may stand too, or one mapping: from a key of dict values, or a glob over the keys of
-    the first one, to the metrics over what stands under it, with a summary for each key.
-    Metrics made with `scores="unreduced"` see every epoch, in a summary of their own.
+    Returns a summary for each view of the scores. `reducers` reduce the epochs of a sample to one
+    score, one view each: None is `mean_score`, an empty sequence keeps every epoch. `metrics` is a
+    sequence of metrics, which may contain mappings, or one mapping. A mapping goes from a key of
+    dict values, or a glob over the keys of the first one, to metrics over the entries with that
+    key, with a summary for each key. Metrics made with `scores="unreduced"` get every epoch, in a
+    summary of their own.
 
-    Raises LookupError for an unknown reducer, TypeError when metrics by key meet another value
-    than a dict or a dict without that key, ValueError for metrics made with `scores="reduced"`
-    when epochs stay by themselves, and what metrics raise (over no scores they give NaN instead).
+    Raises LookupError for an unknown reducer. Raises TypeError if metrics by key meet a value that
+    is not a dict or lacks the key. Raises ValueError for metrics made with `scores="reduced"` if
+    epochs are not reduced. Exceptions of metrics are passed on, except over no scores, where the
+    value is NaN.
     """
     views = _views(reducers)
     if not views:
@@ -95,7 +97,7 @@ def summarise(
     unreduced = _with_scores(metrics, ("unreduced",))
     summaries: list[ScorerSummary] = []
     for reducer, name in views if reduced else []:
-        # Beside other views even the usual reducer is told apart by its name.
+        # Beside other views even the default reducer is named.
         title = name or ("mean" if unreduced else None)
         summaries += _over(reduce_epochs(scores, reducer), reduced, scorer, title)
     if unreduced:
@@ -104,10 +106,10 @@ def summarise(
 
 
 def scorer_names(scorers: Iterable[Scorer | str]) -> list[str]:
-    """The names of scorers without their packages; those used again get 1, 2, …"""
+    """Return the names of scorers without their packages; repeated ones get 1, 2, …"""
     names: list[str] = []
-    for one in scorers:
-        plain = one if isinstance(one, str) else _plain_name(one)
+    for made_or_name in scorers:
+        plain = made_or_name if isinstance(made_or_name, str) else _plain_name(made_or_name)
         name, count = plain, 0
         while name in names:
             count += 1
@@ -120,18 +122,18 @@ def scorer_names(scorers: Iterable[Scorer | str]) -> list[str]:
 
 
 def reduce_epochs(scores: Iterable[SampleScore], reducer: ScoreReducer) -> list[SampleScore]:
-    """One score for each sample, in the order in which samples come first.
+    """Reduce to one score per sample, in order of first occurrence.
 
-    Samples are told apart by their id as text; scores without one are dropped. The first one's id
-    and metadata are kept.
+    Samples are identified by their id as text; scores without one are dropped. Id and metadata are
+    those of the first score.
     """
     samples: dict[str, list[SampleScore]] = {}
-    for one in scores:
-        if one.sample_id is not None:
-            samples.setdefault(str(one.sample_id), []).append(one)
+    for sample in scores:
+        if sample.sample_id is not None:
+            samples.setdefault(str(sample.sample_id), []).append(sample)
     return [
         SampleScore(
-            score=reducer([one.score for one in epochs]),
+            score=reducer([sample.score for sample in epochs]),
             sample_id=epochs[0].sample_id,
             sample_metadata=epochs[0].sample_metadata,
         )
@@ -140,7 +142,7 @@ def reduce_epochs(scores: Iterable[SampleScore], reducer: ScoreReducer) -> list[
 
 
 def _has_epochs(scores: Iterable[SampleScore]) -> bool:
-    ids = [str(one.sample_id) for one in scores if one.sample_id is not None]
+    ids = [str(score.sample_id) for score in scores if score.sample_id is not None]
     return len(set(ids)) < len(ids)
 
 
@@ -148,8 +150,8 @@ def _views(reducers: Reducers) -> list[tuple[ScoreReducer, str | None]]:
     if reducers is None:
         return [(mean_score(), None)]
     return [
-        (one, reducer_log_name(one) if is_registered(one) else _plain_name(one))
-        for one in listed_reducers(reducers)
+        (reducer, reducer_log_name(reducer) if is_registered(reducer) else _plain_name(reducer))
+        for reducer in listed_reducers(reducers)
     ]
 
 
@@ -159,36 +161,41 @@ def listed_reducers(reducers: Reducers) -> list[ScoreReducer]:
         return []
     if isinstance(reducers, str) or callable(reducers):
         reducers = [reducers]
-    return [reducer_by_name(one) if isinstance(one, str) else one for one in reducers]
+    return [
+        reducer_by_name(reducer) if isinstance(reducer, str) else reducer for reducer in reducers
+    ]
 
 
 # --- which metrics ----------------------------------------------------------------------------
 
 
 def _with_scores(metrics: MetricSet, views: Sequence[str]) -> MetricSet:
-    """The metrics that see one of these views; empty when there are none."""
+    """Return the metrics of these views."""
     if isinstance(metrics, Mapping):
         return _keys_with_scores(metrics, views)
-    kept: list[_Entry] = []
+    selected: list[_Entry] = []
     for entry in metrics:
         if isinstance(entry, Mapping):
             by_key = _keys_with_scores(entry, views)
-            kept += [by_key] if by_key else []
+            selected += [by_key] if by_key else []
         elif _view_of(entry) in views:
-            kept.append(entry)
-    return kept
+            selected.append(entry)
+    return selected
 
 
 def _keys_with_scores(
     metrics: Mapping[str, Sequence[Metric]], views: Sequence[str]
 ) -> dict[str, list[Metric]]:
-    kept = {key: [one for one in some if _view_of(one) in views] for key, some in metrics.items()}
-    return {key: some for key, some in kept.items() if some}
+    selected = {
+        key: [metric for metric in entries if _view_of(metric) in views]
+        for key, entries in metrics.items()
+    }
+    return {key: entries for key, entries in selected.items() if entries}
 
 
 def _view_of(metric: Metric) -> str:
-    told = registry_info(metric).metadata.get("scores") if is_registered(metric) else None
-    return told if isinstance(told, str) else "auto"
+    view = registry_info(metric).metadata.get("scores") if is_registered(metric) else None
+    return view if isinstance(view, str) else "auto"
 
 
 def _sees(metrics: MetricSet, view: str) -> bool:
@@ -203,8 +210,8 @@ def _over(
 ) -> list[ScorerSummary]:
     if isinstance(metrics, Mapping):
         return list(_by_key(scores, metrics, scorer, reducer))
-    scored = [one for one in scores if not is_unscored(one.score.value)]
-    simple: list[Metric] = [one for one in metrics if not isinstance(one, Mapping)]
+    scored = [score for score in scores if not is_unscored(score.score.value)]
+    simple: list[Metric] = [metric for metric in metrics if not isinstance(metric, Mapping)]
     summaries = [
         ScorerSummary(
             name=scorer,
@@ -227,47 +234,51 @@ def _by_key(
     scorer: str,
     reducer: str | None,
 ) -> Iterator[ScorerSummary]:
-    scored = [one for one in scores if not is_unscored(one.score.value)]
-    for key, some in _matched(metrics, scored).items():
-        entries = [_entry(one, key, scorer) for one in scored]
-        known = [one for one in entries if not is_unscored(one.score.value)]
+    scored = [score for score in scores if not is_unscored(score.score.value)]
+    for key, key_metrics in _matched(metrics, scored).items():
+        entries = [_entry(score, key, scorer) for score in scored]
+        with_value = [score for score in entries if not is_unscored(score.score.value)]
         yield ScorerSummary(
             name=key,
             scorer=scorer,
             reducer=reducer,
-            metrics=_measured_of_key(some, known),
-            scored=len(known),
-            unscored=len(scores) - len(known),
+            metrics=_measured_of_key(key_metrics, with_value),
+            scored=len(with_value),
+            unscored=len(scores) - len(with_value),
         )
 
 
 def _matched(
     metrics: Mapping[str, Sequence[Metric]], scored: Sequence[SampleScore]
 ) -> Mapping[str, Sequence[Metric]]:
-    """The metrics of each key of the first dict value; of those of one name only the first."""
-    first = next((one.score.value for one in scored if isinstance(one.score.value, dict)), None)
+    """Return the metrics of each key of the first dict value; repeated names are dropped."""
+    first = next(
+        (score.score.value for score in scored if isinstance(score.score.value, dict)), None
+    )
     if first is None:
         return metrics
     matched: dict[str, dict[str, Metric]] = {}
-    for glob, some in metrics.items():
+    for glob, glob_metrics in metrics.items():
         for key in first:
             if re.match(fnmatch.translate(glob), key):
                 of_key = matched.setdefault(key, {})
-                for one in some:
-                    of_key.setdefault(_log_name(one), one)
-    return {key: list(some.values()) for key, some in matched.items()}
+                for metric in glob_metrics:
+                    of_key.setdefault(_log_name(metric), metric)
+    return {key: list(by_name.values()) for key, by_name in matched.items()}
 
 
-def _entry(one: SampleScore, key: str, scorer: str) -> SampleScore:
-    value = one.score.value
+def _entry(sample: SampleScore, key: str, scorer: str) -> SampleScore:
+    value = sample.score.value
     if not isinstance(value, dict):
         raise TypeError(
-            f"{scorer} has metrics by key, but the value of sample {one.sample_id!r} is {value!r}, "
-            "which is no dict"
+            f"{scorer} has metrics by key, but the value of sample {sample.sample_id!r} is "
+            f"{value!r}, which is not a dict"
         )
     if key not in value:
-        raise TypeError(f"the value of sample {one.sample_id!r} by {scorer} has no key {key!r}")
-    return one.model_copy(update={"score": one.score.model_copy(update={"value": value[key]})})
+        raise TypeError(f"the value of sample {sample.sample_id!r} by {scorer} has no key {key!r}")
+    return sample.model_copy(
+        update={"score": sample.score.model_copy(update={"value": value[key]})}
+    )
 
 
 # --- one metric -------------------------------------------------------------------------------
@@ -280,15 +291,15 @@ def _measured(metrics: Sequence[Metric], scores: list[SampleScore]) -> dict[str,
         key = _free(plain, results)
         value = _value(metric, scores)
         if isinstance(value, Mapping):
-            for name, one in value.items():
-                if one is not None:
-                    place = _free(name, results)
-                    results[place] = MetricResult(name, float(one), plain, params)
+            for name, number in value.items():
+                if number is not None:
+                    free_key = _free(name, results)
+                    results[free_key] = MetricResult(name, float(number), plain, params)
         elif _is_row(value):
-            for count, one in enumerate(value, start=1):
-                if one is not None:
-                    place = _free(f"{key}-{count}", results)
-                    results[place] = MetricResult(str(count), float(one), plain, params)
+            for count, number in enumerate(value, start=1):
+                if number is not None:
+                    free_key = _free(f"{key}-{count}", results)
+                    results[free_key] = MetricResult(str(count), float(number), plain, params)
         else:
             results[key] = MetricResult(_log_name(metric), float(value), None, params)
     return results
@@ -309,9 +320,9 @@ def _measured_of_key(
         if several is None:
             results[title] = MetricResult(title, float(value), None, params)
             continue
-        for name, one in several:
-            if one is not None:
-                results[f"{title}_{name}"] = MetricResult(str(name), float(one), plain, params)
+        for name, number in several:
+            if number is not None:
+                results[f"{title}_{name}"] = MetricResult(str(name), float(number), plain, params)
     return results
 
 
@@ -320,22 +331,22 @@ def _is_row(value: Any) -> bool:
 
 
 def _free(name: str, taken: Iterable[str]) -> str:
-    """A name that is not taken: itself, or with the next number from 2 on."""
+    """Return the name if it is not taken, else with the next number from 2 on."""
     if name not in taken:
         return name
     numbered = re.compile(re.escape(name) + r"(\d+)")
-    found = [numbered.match(one) for one in taken]
-    numbers = [int(one[1]) for one in found if one is not None]
+    matches = [numbered.match(taken_name) for taken_name in taken]
+    numbers = [int(found_match[1]) for found_match in matches if found_match is not None]
     return f"{name}{max([1, *numbers]) + 1}"
 
 
 def _value(metric: Metric, scores: list[SampleScore]) -> Any:
     if scores:
         return _call(metric, scores)
-    # Of nothing only a metric with several named values can say what is missing.
+    # Without scores only metrics with several named values provide their names.
     try:
         value = _call(metric, [])
-    except Exception as error:  # noqa: BLE001 - a metric of anybody's, over nothing
+    except Exception as error:  # noqa: BLE001 - third-party code, without scores
         _logger.warning("%s has no value over no scores: %s", _log_name(metric), error)
         return math.nan
     return value if isinstance(value, Mapping) and value else math.nan
@@ -349,17 +360,17 @@ def _call(metric: Metric, scores: list[SampleScore]) -> Any:
     if name not in _warned:
         _warned.add(name)
         _logger.warning("%s sees scores only: let it take a list[SampleScore]", name)
-    return call([one.score for one in scores])
+    return call([sample.score for sample in scores])
 
 
 _warned: set[str] = set()
 
 
 def takes_plain_scores(metric: Metric) -> bool:
-    """Whether a metric is of the old style, over `list[Score]`.
+    """Return whether a metric is of the old style, over `list[Score]`.
 
-    The annotation of the first parameter says so: `list[Score]`, `Any`, none at all, or no
-    parameter. An object with `__call__` is always of the new style.
+    This is the case if its first parameter is annotated as `list[Score]` or `Any`, is not
+    annotated, or is missing. An object with `__call__` is always of the new style.
     """
     if not inspect.isroutine(metric) and not inspect.isclass(metric):
         return False
@@ -376,12 +387,12 @@ def takes_plain_scores(metric: Metric) -> bool:
 
 
 def _plain_name(made: object) -> str:
-    """A name without its package."""
+    """Return a name without its package."""
     return _full_name(made).rpartition("/")[2]
 
 
 def _log_name(made: object) -> str:
-    """A name with its package, unless that is this one."""
+    """Return a name with its package, unless it is our own."""
     return _full_name(made).removeprefix(f"{OWN}/")
 
 

@@ -1,4 +1,4 @@
-"""`choice`: whether the choices that were selected are those of the target."""
+"""`choice`: whether the selected choices are those of the target."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LETTERS = string.ascii_uppercase
 
 @scorer(metrics=[accuracy(), stderr()])
 def choice() -> Scorer:
-    """Whether exactly the choices of the target were selected, wherever they were shown.
+    """Whether exactly the choices of the target were selected, in any display order.
 
-    A target names choices by letters, after Z by numbers from 1: "A", "A,C", "AC", "12". Raises
-    ValueError while scoring when there are no choices, and for a target that names none of them.
+    A target names choices by letters, after Z by numbers from 1: "A", "A,C", "AC", "12". While
+    scoring, raises ValueError if there are no choices, or if a target names none of them.
     """
 
     async def score(state: ChoiceState, target: Sequence[str]) -> Score:
@@ -41,7 +41,7 @@ def choice() -> Scorer:
         explanation = completion
         if _shuffled(choices):
             explanation = _shuffled_text(choices, completion)
-            choices = sorted(choices, key=lambda one: one.original_position)
+            choices = sorted(choices, key=lambda option: option.original_position)
         selected = _selected(choices)
         value, reason = _judged(selected, wanted, completion)
         return Score(
@@ -57,7 +57,7 @@ def choice() -> Scorer:
 def _judged(
     selected: list[int], wanted: list[int], completion: str
 ) -> tuple[str, ScoreReason | None]:
-    # What was selected counts, so only without a selection does an empty output matter.
+    # A selection counts even with an empty output.
     if selected == wanted:
         return CORRECT, None
     if selected:
@@ -66,25 +66,25 @@ def _judged(
 
 
 def _selected(choices: Sequence[ChoiceLike]) -> list[int]:
-    # Not what is merely true: 1 and "yes" are no selections.
-    return [place for place, one in enumerate(choices) if one.correct is True]
+    # `is True`: truthy values such as 1 and "yes" are not selections.
+    return [index for index, option in enumerate(choices) if option.correct is True]
 
 
 def letter(place: int) -> str:
-    """What a choice is called: A to Z for 0 to 25, then 1, 2, ..."""
+    """Return the name of a choice: A to Z for 0 to 25, then 1, 2, ..."""
     return _LETTERS[place] if place < len(_LETTERS) else str(place - len(_LETTERS) + 1)
 
 
 def _shuffled(choices: Sequence[ChoiceLike]) -> bool:
-    for place, one in enumerate(choices):  # noqa: SIM110 - faster than any() for so few
-        if one.original_position != place:
+    for index, option in enumerate(choices):  # noqa: SIM110 - faster than any() for so few
+        if option.original_position != index:
             return True
     return False
 
 
 def _wanted(target: Sequence[str], count: int) -> list[int]:
-    """The sorted indices that a target names; raises ValueError for what names no choice."""
-    places: list[int] = []
+    """Return the sorted indices that a target names. Raises ValueError for invalid names."""
+    indices: list[int] = []
     for text in target:
         named = _positions(text)
         if named and not (named[0] >= 0 and named[-1] < count):
@@ -92,18 +92,18 @@ def _wanted(target: Sequence[str], count: int) -> list[int]:
                 f"the target {text!r} names what is none of the choices "
                 f"{letter(0)} to {letter(count - 1)}"
             )
-        places += named
-    return sorted(places)
+        indices += named
+    return sorted(indices)
 
 
 @functools.lru_cache(maxsize=1024)
 def _positions(text: str) -> tuple[int, ...]:
-    """The sorted indices that a text names, -1 for what can be none."""
-    places = []
+    """Return the sorted indices that a text names, -1 for invalid names."""
+    indices = []
     for token in text.replace(",", " ").split():
         names = (token,) if token.isnumeric() else token
-        places += [_position(name) for name in names]
-    return tuple(sorted(places))
+        indices += [_position(name) for name in names]
+    return tuple(sorted(indices))
 
 
 def _position(name: str) -> int:
@@ -118,7 +118,7 @@ def _position(name: str) -> int:
 
 
 def _shuffled_text(shown: Sequence[ChoiceLike], completion: str) -> str:
-    lines = [f"{letter(place)}) {one.value}" for place, one in enumerate(shown)]
+    lines = [f"{letter(index)}) {option.value}" for index, option in enumerate(shown)]
     selected = ", ".join(map(letter, _selected(shown))) or "none"
     return "\n".join(
         (

@@ -1,4 +1,4 @@
-"""`@scorer`, `@metric`, `@score_reducer`: a factory under a name, its objects with their past."""
+"""`@scorer`, `@metric`, `@score_reducer`: register factories and tag their objects."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _Factory = TypeVar("_Factory", bound=Callable[..., Any])
 MetricSet: TypeAlias = (
     Sequence[Metric | Mapping[str, Sequence[Metric]]] | Mapping[str, Sequence[Metric]]
 )
-"""Metrics of a scorer: over its values, or by key (globs allowed) over the values' entries."""
+"""Metrics of a scorer: over its values, or by key (globs allowed) over entries of dict values."""
 
 
 def scorer(
     metrics: MetricSet, name: str | None = None, **metadata: Any
 ) -> Callable[[Callable[P, Any]], Callable[P, Scorer]]:
-    """Register a factory of scorers: a function that returns an async one, or a class.
+    """Register a factory of scorers: a function that returns an async function, or a class.
 
-    `metrics` and all further keywords go into the metadata of what it makes. Raises TypeError
-    when a scorer is made that is not an async callable.
+    `metrics` and all further keywords become metadata of the scorers. Creating a scorer that is not
+    an async callable raises TypeError.
     """
 
     def decorate(factory: Callable[P, Any]) -> Callable[P, Scorer]:
@@ -52,7 +52,7 @@ def scorer(
 def _is_async(made: object) -> bool:
     if inspect.iscoroutinefunction(made):
         return True
-    call = getattr(type(made), "__call__", None)  # noqa: B004 - is it async is the question
+    call = getattr(type(made), "__call__", None)  # noqa: B004 - checks whether it is async
     return not inspect.isclass(made) and inspect.iscoroutinefunction(call)
 
 
@@ -73,7 +73,7 @@ def metric(
 ) -> _Factory | Callable[[_Factory], _Factory]:
     """Register a factory of metrics, bare or with a name.
 
-    `scores` says which epochs the metric sees: one reduced score for each sample, or every one.
+    `scores` says which epochs the metric gets: one reduced score per sample, or every epoch.
     """
 
     def decorate(factory: _Factory, title: str | None = None) -> _Factory:

@@ -1,7 +1,7 @@
-"""Scorers, metrics and reducers from a line of text such as `match("any", numeric=True)`.
+"""Scorers, metrics and reducers from expressions such as `match("any", numeric=True)`.
 
-The text is parsed as a Python expression and read, never evaluated: names of what is registered,
-calls of them, and literals as arguments. What can be known to fail for every row is an error here.
+The text is parsed as a Python expression but never evaluated: only registered names, calls of them,
+and literal arguments are allowed. Anything known to fail for every row is an error here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from guardtui.scorer.registry import OWN, RegistryType, lookup
 from guardtui.scorer.types import Metric, Scorer, ScoreReducer
 
 LONGEST = 20_000
-"""Characters; beyond that it is no expression that somebody wrote."""
+"""Maximum number of characters; nobody writes longer expressions."""
 
 _SEVERAL = "multi_scorer"
 _REPAIR = "repair or remove the package that provides it"
@@ -33,7 +33,7 @@ _EXAMPLES: Mapping[RegistryType, str] = {
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, where, and what to do about it.
+    """An invalid expression: problem, position and remedy.
 
     `start` and `end` are offsets in characters into `text`, end exclusive.
     """
@@ -51,22 +51,22 @@ class ExpressionError(ValueError):
 
 
 def parse_scorer(text: str) -> Scorer:
-    """The scorer that an expression names; raises ExpressionError.
+    """Return the scorer that an expression names. Raises ExpressionError.
 
-    `multi_scorer` takes a list of such expressions, and a reducer by name or as one.
+    `multi_scorer` takes a list of scorer expressions, and a reducer by name or as an expression.
     """
     made: Scorer = _read(text, "scorer", lambda reader, node: reader.made("scorer", node))
     return made
 
 
 def parse_metric(text: str) -> Metric:
-    """The metric that an expression names; raises ExpressionError."""
+    """Return the metric that an expression names. Raises ExpressionError."""
     made: Metric = _read(text, "metric", lambda reader, node: reader.made("metric", node))
     return made
 
 
 def parse_metrics(text: str) -> MetricSet:
-    """One metric, several in a row, or a mapping from keys to them; raises ExpressionError.
+    """Return one metric, several, or a mapping from keys to metrics. Raises ExpressionError.
 
     `accuracy(), stderr()` and `[accuracy(), {"a*": [mean()]}]` are lists, `{"*": mean()}` is a
     mapping.
@@ -76,7 +76,7 @@ def parse_metrics(text: str) -> MetricSet:
 
 
 def parse_reducer(text: str) -> ScoreReducer:
-    """The reducer that an expression names; `at_least_2` is `at_least(2)`.
+    """Return the reducer that an expression names; `at_least_2` is `at_least(2)`.
 
     Raises ExpressionError.
     """
@@ -100,7 +100,7 @@ def _read(text: str, kind: RegistryType, part: _Part) -> Any:
         raise ExpressionError(text, LONGEST, len(text), problem, "write a shorter one")
     reader = _Reader(text)
     try:
-        # "\d" in an ordinary text is what its author meant, so nobody is warned of it.
+        # "\d" in an ordinary text is intended by the author, so the warning is suppressed.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             node = ast.parse(text[reader.indent :], mode="eval").body
@@ -124,16 +124,16 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 
 
 class _Reader:
-    """Makes what the nodes of one expression name, and knows where they stand."""
+    """Creates the objects named by the nodes of one expression, and locates the nodes."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.indent = len(text) - len(text.lstrip())
         self._lines: list[tuple[int, str]] = []
-        at = 0
+        offset = 0
         for line in _LINE.findall(text[self.indent :]):
-            self._lines.append((self.indent + at, line))
-            at += len(line)
+            self._lines.append((self.indent + offset, line))
+            offset += len(line)
 
     # --- places
 
@@ -143,7 +143,7 @@ class _Reader:
 
     def _offset(self, line: int, column: int) -> int:
         start, body = self._lines[min(line, len(self._lines)) - 1]
-        # The parser counts bytes.
+        # The parser's columns are in bytes.
         return start + len(body.encode()[:column].decode(errors="ignore"))
 
     def _span(self, node: ast.expr) -> tuple[int, int]:
@@ -154,7 +154,7 @@ class _Reader:
         return ExpressionError(self.text, *self._span(node), problem, remedy)
 
     def written(self, node: ast.expr) -> str:
-        """The source of a node in one short line."""
+        """Return the source of a node in one short line."""
         start, end = self._span(node)
         line = " ".join(self.text[start:end].split())
         return line if len(line) <= 40 else f"{line[:39]}…"
@@ -169,23 +169,23 @@ class _Reader:
         if not node.elts:
             raise self.wrong(node, "no metric is named", f"write {_EXAMPLES['metric']}")
         return [
-            self._by_key(one) if isinstance(one, ast.Dict) else self.made("metric", one)
-            for one in node.elts
+            self._by_key(element) if isinstance(element, ast.Dict) else self.made("metric", element)
+            for element in node.elts
         ]
 
     def _by_key(self, node: ast.Dict) -> dict[str, list[Metric]]:
-        found: dict[str, list[Metric]] = {}
+        by_key: dict[str, list[Metric]] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 raise self.wrong(
                     key or value, "a key of metrics is a text", 'write {"key": [mean()]}'
                 )
             entries = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
-            found[key.value] = [self.made("metric", one) for one in entries]
-        return found
+            by_key[key.value] = [self.made("metric", entry) for entry in entries]
+        return by_key
 
     def made(self, kind: RegistryType, node: ast.expr) -> Any:
-        """What a name or a call of it stands for."""
+        """Return the object that a name or a call of it creates."""
         named = self._named(kind, node)
         if kind == "score_reducer" and not named.arguments:
             return self._reducer(named)
@@ -196,9 +196,9 @@ class _Reader:
             return self._several(named, form, bound)
         values = {name: form.fitted(name, self._values(bound[name])) for name in bound}
         for name, value in values.items():
-            for node_of_value, one in _single(bound[name], value):
-                self._check_type(form, name, one, node_of_value)
-                self._check_text(form, name, one, node_of_value)
+            for node_of_value, item in _single(bound[name], value):
+                self._check_type(form, name, item, node_of_value)
+                self._check_text(form, name, item, node_of_value)
         return self._called(form, named, values)
 
     def _named(self, kind: RegistryType, node: ast.expr) -> _Named:
@@ -227,15 +227,15 @@ class _Reader:
 
     def _factory(self, kind: RegistryType, named: _Named) -> Callable[..., Any]:
         try:
-            found = lookup(kind, named.name)
+            factory = lookup(kind, named.name)
         except LookupError as error:
             raise self.wrong(named.place, *unknown_name(kind, named.name)) from error
         except ImportError as error:
             raise self.wrong(named.place, str(error), _REPAIR) from error
-        return found
+        return factory
 
     def _reducer(self, named: _Named) -> Any:
-        """A reducer without arguments: by its name, its count in it, or its function's name."""
+        """Return a reducer without arguments: by name, by name with count, or by function name."""
         for name in (named.name, named.name.removesuffix("_score")):
             try:
                 return reducer_by_name(name)
@@ -251,19 +251,21 @@ class _Reader:
     # --- arguments
 
     def _bound(self, named: _Named, form: Form) -> dict[str, Any]:
-        """The nodes of the arguments by the names of the parameters."""
+        """Return the nodes of the arguments by parameter name."""
         positional: list[ast.expr] = []
         by_name: dict[str, ast.expr] = {}
-        for one in named.arguments:
-            if isinstance(one, ast.Starred) or (isinstance(one, ast.keyword) and one.arg is None):
-                place = one.value
+        for argument in named.arguments:
+            if isinstance(argument, ast.Starred) or (
+                isinstance(argument, ast.keyword) and argument.arg is None
+            ):
+                starred = argument.value
                 raise self.wrong(
-                    place, "arguments cannot be unpacked here", "write them one by one"
+                    starred, "arguments cannot be unpacked here", "write them one by one"
                 )
-            if isinstance(one, ast.keyword):
-                by_name[str(one.arg)] = one.value
+            if isinstance(argument, ast.keyword):
+                by_name[str(argument.arg)] = argument.value
             else:
-                positional.append(one)
+                positional.append(argument)
         try:
             return form.signature.bind(*positional, **by_name).arguments
         except TypeError as error:
@@ -274,7 +276,7 @@ class _Reader:
         if isinstance(nodes, tuple):
             return tuple(map(self._values, nodes))
         if isinstance(nodes, dict):
-            return {key: self._values(one) for key, one in nodes.items()}
+            return {key: self._values(node) for key, node in nodes.items()}
         return self._literal(nodes)
 
     def _literal(self, node: ast.expr) -> Any:
@@ -286,11 +288,11 @@ class _Reader:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value if isinstance(node.op, ast.USub) else value
         elif isinstance(node, ast.List):
-            return [self._literal(one) for one in node.elts]
+            return [self._literal(element) for element in node.elts]
         elif isinstance(node, ast.Tuple):
             return tuple(self._literal(one) for one in node.elts)
         elif isinstance(node, ast.Dict) and None not in node.keys:
-            keys = [one for one in node.keys if one is not None]
+            keys = [key_node for key_node in node.keys if key_node is not None]
             for key in keys:
                 if not isinstance(key, ast.Constant):
                     raise self.wrong(key, "a key is a text or a number", 'write {"key": 1}')
@@ -313,9 +315,11 @@ class _Reader:
             )
 
     def _check_text(self, form: Form, name: str, value: Any, node: ast.expr) -> None:
-        wrong = text_problem(form.registered, name, value) if isinstance(value, str) else None
-        if wrong is not None:
-            raise self.wrong(node, *wrong)
+        problem_and_remedy = (
+            text_problem(form.registered, name, value) if isinstance(value, str) else None
+        )
+        if problem_and_remedy is not None:
+            raise self.wrong(node, *problem_and_remedy)
 
     # --- calls
 
@@ -326,7 +330,7 @@ class _Reader:
             raise self.wrong(scorers, "multi_scorer takes a list of scorers", remedy)
         if not scorers.elts:
             raise self.wrong(scorers, "multi_scorer has no scorers", "write [match(), includes()]")
-        made = [self.made("scorer", one) for one in scorers.elts]
+        made = [self.made("scorer", element) for element in scorers.elts]
         if isinstance(reducer, ast.Constant) and isinstance(reducer.value, str):
             name = reducer.value
             reduce = self._reducer(_Named(name, reducer, reducer, []))
@@ -344,7 +348,7 @@ class _Reader:
 
 
 def _spelled(name: str, reducer: ScoreReducer) -> str | ScoreReducer:
-    """The name when it is one of the registry, so that it is recorded; else what it stands for."""
+    """Return the name if the registry knows it, so that it is recorded; else the reducer."""
     try:
         reducer_by_name(name)
     except LookupError:
@@ -353,18 +357,18 @@ def _spelled(name: str, reducer: ScoreReducer) -> str | ScoreReducer:
 
 
 def _single(nodes: Any, values: Any) -> Iterator[tuple[ast.expr, Any]]:
-    """Each value with its node, those of *args and **kwargs one by one."""
+    """Yield each value with its node; those of *args and **kwargs one by one."""
     if isinstance(nodes, tuple):
         yield from zip(nodes, values, strict=True)
     elif isinstance(nodes, dict):
-        yield from ((one, values[key]) for key, one in nodes.items())
+        yield from ((node, values[key]) for key, node in nodes.items())
     else:
         yield nodes, values
 
 
 @dataclass(frozen=True)
 class _Named:
-    """A name, the node of it and of the whole call, and the arguments as they stand there."""
+    """A name, its node and that of the whole call, and the nodes of the arguments."""
 
     name: str
     place: ast.expr

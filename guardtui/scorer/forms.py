@@ -1,4 +1,4 @@
-"""How registered factories may be called, and which literals would fail in them later."""
+"""Signatures of registered factories, and checks of the literals passed to them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ KINDS: Mapping[RegistryType, str] = {
     "metric": "metric",
     "score_reducer": "reducer",
 }
-"""What the kinds of the registry are called in messages."""
+"""Names of the registry's types in messages."""
 
 _ANY_CLASS = ConfigDict(arbitrary_types_allowed=True)
 
 
 class Form:
-    """How a registered factory may be called; `name` is what it is called in messages."""
+    """Signature of a registered factory; `name` is its name in messages."""
 
     def __init__(self, name: str, factory: Callable[..., Any]) -> None:
         inner = inspect.unwrap(factory)
@@ -45,42 +45,46 @@ class Form:
         self._hints = _hints_of(inner)
 
     def shown(self) -> str:
-        """The call with its parameters and defaults; what no literal can be is left out."""
+        """Return the call with parameters and defaults, without those that no literal can be."""
         parts: list[str] = []
         bare_star = False
-        for one in self.signature.parameters.values():
-            if callable(one.default) and one.default is not one.empty:
+        for parameter in self.signature.parameters.values():
+            if callable(parameter.default) and parameter.default is not parameter.empty:
                 continue
-            if one.kind is one.KEYWORD_ONLY and not bare_star:
+            if parameter.kind is parameter.KEYWORD_ONLY and not bare_star:
                 parts.append("*")
                 bare_star = True
-            star = "*" if one.kind is one.VAR_POSITIONAL else ""
-            star = "**" if one.kind is one.VAR_KEYWORD else star
+            star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+            star = "**" if parameter.kind is parameter.VAR_KEYWORD else star
             bare_star = bare_star or star == "*"
-            default = "" if one.default is one.empty else f"={_quoted(one.default)}"
-            parts.append(f"{star}{one.name}{default}")
+            default = (
+                "" if parameter.default is parameter.empty else f"={_quoted(parameter.default)}"
+            )
+            parts.append(f"{star}{parameter.name}{default}")
         return f"{self.name}({', '.join(parts)})"
 
     def fitted(self, name: str, value: Any) -> Any:
-        """A tuple as a list where only a list can stand, anything else as it is."""
+        """Return a tuple as a list if only a list is allowed; other values unchanged."""
         if isinstance(value, tuple) and self.misfit(name, value) is not None:
             return list(value)
         return value
 
     def misfit(self, name: str, value: Any) -> str | None:
-        """Why a value cannot be that of a parameter, or None when it can, or nobody knows."""
+        """Return why a value does not fit a parameter; None if it does, or if that is unknown."""
         if name not in self._hints:
             return None
         try:
             adapter = TypeAdapter(self._hints[name], config=_ANY_CLASS)
         except (PydanticUserError, NameError, TypeError):
-            # A type of somebody's that has no schema: what is wrong will show when it is called.
+            # A third-party type without a schema: errors will show when it is called.
             return None
         try:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            told = dict.fromkeys(one["msg"].removeprefix("Input ") for one in error.errors())
-            return f"it {' or '.join(told)}"
+            messages = dict.fromkeys(
+                detail["msg"].removeprefix("Input ") for detail in error.errors()
+            )
+            return f"it {' or '.join(messages)}"
         return None
 
 
@@ -92,19 +96,19 @@ def _hints_of(factory: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def unknown_name(kind: RegistryType, name: str) -> tuple[str, str]:
-    """What is wrong with a name that is not found, and what was perhaps meant."""
+    """Return the problem of an unknown name, and a suggestion."""
     load_own()
     load_entry_points()
     word = KINDS[kind]
     others = [KINDS[other] for other in KINDS if other != kind and name in names(other)]
-    known = names(kind)
+    known_names = names(kind)
     problem = f"no {word} is called {name!r}"
     if others:
         problem += f": it is a {' and a '.join(others)}"
-    near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=0.6)
-    if near and not others:
-        return problem, f"did you mean {' or '.join(near)}?"
-    return problem, f"the {word}s are {', '.join(known)}"
+    similar = difflib.get_close_matches(name.lower(), known_names, n=2, cutoff=0.6)
+    if similar and not others:
+        return problem, f"did you mean {' or '.join(similar)}?"
+    return problem, f"the {word}s are {', '.join(known_names)}"
 
 
 def _quoted(value: Any) -> str:
@@ -118,7 +122,7 @@ _GROUPS_OF_PATTERNS = {
     (f"{OWN}/model_graded_qa", "grade_pattern"): 1,
     (f"{OWN}/model_graded_fact", "grade_pattern"): 1,
 }
-"""Parameters that are regular expressions, and how many groups they need."""
+"""Parameters that are regular expressions, with the number of groups they need."""
 
 _TEMPLATES = {(f"{OWN}/model_graded_qa", "template"), (f"{OWN}/model_graded_fact", "template")}
 
@@ -127,9 +131,9 @@ _NAMELESS = re.compile(r"\d*(?![^.\[])")
 
 
 def text_problem(factory: str, parameter: str, text: str) -> tuple[str, str] | None:
-    """What is wrong with a regular expression or a template, and the remedy; None when nothing.
+    """Return problem and remedy of an invalid regular expression or template, else None.
 
-    `factory` is the full name of what has the parameter.
+    `factory` is the full name of the factory with this parameter.
     """
     groups = _GROUPS_OF_PATTERNS.get((factory, parameter))
     if groups is not None:
@@ -151,7 +155,7 @@ def _pattern_problem(pattern: str, groups: int) -> tuple[str, str] | None:
         return problem, "repair it; a sign that is meant as itself needs a backslash before it"
     except (OverflowError, RecursionError) as error:
         return f"the regular expression is too large: {error}", "write a shorter one"
-    # An empty one stands for the usual way to find a grade.
+    # An empty pattern stands for the default way to find a grade.
     if pattern and compiled.groups < groups:
         problem = "the regular expression has no group, and its first group is the grade"
         return problem, "put what is the grade in round brackets, such as ([CPI])"

@@ -1,4 +1,4 @@
-"""Scorers that have a model grade: by a criterion, or against the facts of an expert's answer."""
+"""Scorers with a grading model: by a criterion, or against the facts of an expert's answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from guardtui.scorer.types import (
 )
 
 MAJORITY = "majority"
-"""The usual way to make one grade of a panel's: more than half of all graders agree."""
+"""Default reducer of a panel's grades: more than half of all graders agree."""
 
 
 @scorer(metrics=[accuracy(), stderr()])
@@ -46,13 +46,13 @@ def model_graded_qa(
     model_role: str | ModelRole | None = "grader",
     reducer: str | ScoreReducer = MAJORITY,
 ) -> Scorer:
-    """A model says whether the answer meets the criterion, which is the target.
+    """A model grades whether the answer meets the criterion, which is the target.
 
-    `template` is filled in with `str.format` from question, answer, criterion, instructions and
-    the sample's metadata; `grade_pattern` captures the grade in its first group; `model` may be
-    several, each of which grades once. Without a grade the score is NaN. Raises LookupError when
-    there is nobody to grade, KeyError for an unknown variable of the template, re.error or
-    IndexError for an unfit pattern, and whatever a model raises.
+    `template` is formatted with `str.format` from question, answer, criterion, instructions and the
+    sample's metadata. `grade_pattern` captures the grade in its first group. `model` may be
+    several, each of which grades once. Without a grade the score is NaN. Raises LookupError without
+    a grading model, KeyError for an unknown variable of the template, re.error or IndexError for an
+    unsuitable pattern, and any exception of a model.
     """
     return _graded(
         template or QA_TEMPLATE, instructions, grade_pattern, include_history, partial_credit,
@@ -71,7 +71,7 @@ def model_graded_fact(
     model_role: str | ModelRole | None = "grader",
     reducer: str | ScoreReducer = MAJORITY,
 ) -> Scorer:
-    """A model says whether the answer holds the facts of the expert's, which is the target.
+    """A model grades whether the answer contains the facts of the expert's, which is the target.
 
     Otherwise as `model_graded_qa`.
     """
@@ -92,7 +92,7 @@ def _graded(
     reducer: str | ScoreReducer,
 ) -> Scorer:
     offered = None if instructions else [CORRECT, INCORRECT, *([PARTIAL] if partial_credit else [])]
-    told = instructions or default_instructions(partial_credit=partial_credit)
+    instruction_text = instructions or default_instructions(partial_credit=partial_credit)
     combine = reducer_by_name(reducer) if isinstance(reducer, str) else reducer
 
     def grade_of(completion: str) -> str | None:
@@ -104,14 +104,14 @@ def _graded(
         reply = await grader.generate([prompt] if prompt.attachments else prompt.text)
         completion = reply.completion
         value = grade_of(completion)
-        said = Message("assistant", completion)
+        grader_reply = Message("assistant", completion)
         score = Score(
             value=math.nan if value is None else value,
             answer=answer,
             explanation=completion
             if value is not None
             else f"No grade was found in what the grader said: {completion}",
-            metadata={"grading": [prompt, said]},
+            metadata={"grading": [prompt, grader_reply]},
         )
         if value is None:
             score.reason = "grader_failed"
@@ -128,7 +128,7 @@ def _graded(
                 question=_question(state, include_history),
                 answer=_with_media(answer) if media else answer,
                 criterion=target.text,
-                instructions=told,
+                instructions=instruction_text,
                 metadata=state.metadata or {},
             ),
             attachments=media,
@@ -149,9 +149,9 @@ def _question(state: Any, include_history: bool | Callable[[Any], str]) -> str:
 
 
 def _media(state: Any) -> list[Any]:
-    """Images, audio and video of the answer, as they stand in its message."""
+    """Return images, audio and video of the answer, as in its message."""
     output = state.output
-    # A state of others may have no answer at all, and then asking for its message fails.
+    # Other state classes may have no answer, and then accessing its message fails.
     message = getattr(output, "message", None) if getattr(output, "choices", True) else None
     content = getattr(message, "content", None)
     if not isinstance(content, list):

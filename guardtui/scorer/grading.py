@@ -1,4 +1,4 @@
-"""What a grader is asked, and how its grade is read."""
+"""Prompts of grading models, and extraction of the grades."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FIELDS = ("question", "answer", "criterion", "instructions")
 
 _MARKERS = re.compile(r"\[(BEGIN|END) (DATA)\]", re.IGNORECASE)
 
-# Marks that take no room: models put them around a colon, and nobody sees them.
+# Includes zero-width characters, which models sometimes put around a colon.
 _BLANKS = r"[\s\u200b-\u200f\u2060\u2063\ufeff]*"
 _MARKER = re.compile(rf"(?<!\w)GRADE{_BLANKS}:{_BLANKS}", re.IGNORECASE)
 _VERDICT = re.compile(r"\w*")
@@ -64,7 +64,7 @@ _VERDICTS = {
 
 
 def default_instructions(*, partial_credit: bool) -> str:
-    """What a grader is told when the author tells it nothing."""
+    """Return the instructions of a grader if the author gives none."""
     partial = f', "{PARTIAL}" when it is partly so' if partial_credit else ""
     letters = f'"{CORRECT}" when the answer to the question above is yes{partial}, else'
     return (
@@ -83,9 +83,9 @@ def grading_prompt(
     instructions: str,
     metadata: Mapping[str, Any],
 ) -> str:
-    """The filled-in template; raises KeyError for a variable that nothing has a value for.
+    """Return the filled-in template. Raises KeyError for an unknown variable.
 
-    What comes from the sample cannot end the data that it stands in: its markers are broken.
+    Texts of the sample cannot end the data section, because markers in them are altered.
     """
     values = {key: _unmarked(value) for key, value in metadata.items() if key not in _FIELDS}
     return template.format(
@@ -101,24 +101,24 @@ def _unmarked(value: Any) -> Any:
     if isinstance(value, str):
         return _MARKERS.sub(r"[\1-\2]", value)
     if isinstance(value, dict):
-        return {key: _unmarked(one) for key, one in value.items()}
+        return {key: _unmarked(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unmarked(one) for one in value]
+        return [_unmarked(item) for item in value]
     if isinstance(value, tuple):
-        return tuple(_unmarked(one) for one in value)
+        return tuple(_unmarked(item) for item in value)
     return value
 
 
 def read_grade(completion: str, *, offered: Sequence[str] | None) -> str | None:
-    """The last grade of a completion, or None.
+    """Return the last grade of a completion, or None.
 
-    With `offered` grades the whole word after the last marker must be one of them; with None, as
-    for instructions of the author's own, the last marker that C, P or I follows counts.
+    With `offered` grades, the whole word after the last marker must be one of them. With None, as
+    for the author's own instructions, the last marker followed by C, P or I counts.
     """
     if offered is None:
         letter = _last_letter(completion)
         return None if letter is None else letter.upper()
-    ends = [found.end() for found in _MARKER.finditer(completion)]
+    ends = [marker.end() for marker in _MARKER.finditer(completion)]
     if not ends:
         return None
     word = _VERDICT.match(completion, ends[-1])
@@ -128,22 +128,22 @@ def read_grade(completion: str, *, offered: Sequence[str] | None) -> str | None:
 
 
 def _last_letter(completion: str) -> str | None:
-    """What stands after the last marker that C, P or I follows, in the case it stands there."""
-    letters = [_LETTER.match(completion, found.end()) for found in _MARKER.finditer(completion)]
-    known = [letter[0] for letter in letters if letter is not None]
-    return known[-1] if known else None
+    """Return the letter after the last marker that is followed by C, P or I, in its case."""
+    letters = [_LETTER.match(completion, marker.end()) for marker in _MARKER.finditer(completion)]
+    found_letters = [letter[0] for letter in letters if letter is not None]
+    return found_letters[-1] if found_letters else None
 
 
 def read_by_pattern(completion: str, pattern: str) -> str | None:
-    """What the first group of an author's own pattern captures, as it stands, or None.
+    """Return what the first group of an author's pattern captures, unchanged, or None.
 
-    An empty pattern takes the last marked letter. Raises re.error for a broken pattern, IndexError
-    for one without a group.
+    An empty pattern takes the last marked letter. Raises re.error for an invalid pattern, and
+    IndexError for one without a group.
     """
     if not pattern:
         return _last_letter(completion)
-    found = re.search(pattern, completion)
-    if found is None:
+    pattern_match = re.search(pattern, completion)
+    if pattern_match is None:
         return None
-    grade: str | None = found.group(1)
+    grade: str | None = pattern_match.group(1)
     return grade

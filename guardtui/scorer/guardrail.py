@@ -1,18 +1,18 @@
 """Metrics of a guardrail: rates of what should and should not trigger, and what an edit broke.
 
-All of them read three things of a sample:
+They all read three properties of a sample:
 
-- the value of its score, made a number by `to_float`, says how right the answer was: 1 right, 0
-  wrong, between them the share of epochs (or the partial credit) that was right;
-- the metadata under `expected` say whether the prompt belongs to the topic (true/false, yes/no,
-  t/f, y/n, 1/0 in any case), and those under `intent`, where there are any, whether the topic is
-  blocked or allowed ("block", the default, or "allow", which turns the label round): together
-  whether the guardrail should trigger;
-- for `regressions` and `fixes` the metadata under `baseline` say how it went before.
+- The value of its score, converted by `to_float`: 1 right, 0 wrong, in between the share of right
+  epochs (or partial credit).
+- The metadata `expected` say whether the prompt belongs to the topic (true/false, yes/no, t/f, y/n,
+  1/0, ignoring case). The optional metadata `intent` say whether the topic is blocked or allowed
+  ("block", the default, or "allow", which inverts the label). Together they say whether the
+  guardrail should trigger.
+- For `regressions` and `fixes`, the metadata `baseline` contain the earlier result.
 
-So with v the value of a sample, TP and FN are the sums of v and of 1 - v over the samples that
-should trigger, TN and FP the same over those that should not: counts when every value is 0 or 1.
-NaN values are no verdict and stand in no rate. A rate whose denominator is 0 is undefined: NaN.
+With v the value of a sample, TP and FN are the sums of v and of 1 - v over the samples that should
+trigger, TN and FP the same over all others: counts if every value is 0 or 1. NaN values are missing
+verdicts and count in no rate. A rate whose denominator is 0 is undefined: NaN.
 """
 
 from __future__ import annotations
@@ -179,46 +179,46 @@ def _confusion(
 ) -> _Confusion:
     right = {True: 0.0, False: 0.0}
     wrong = {True: 0.0, False: 0.0}
-    for one in scores:
-        if is_unscored(one.score.value):
+    for sample in scores:
+        if is_unscored(sample.score.value):
             continue
-        value = _share(one, to_float)
-        should = _should_trigger(one, expected, intent)
+        value = _share(sample, to_float)
+        should = _should_trigger(sample, expected, intent)
         right[should] += value
         wrong[should] += 1.0 - value
     return _Confusion(tp=right[True], fn=wrong[True], tn=right[False], fp=wrong[False])
 
 
-def _share(one: SampleScore, to_float: ValueToFloat) -> float:
-    value = to_float(one.score.value)
+def _share(sample: SampleScore, to_float: ValueToFloat) -> float:
+    value = to_float(sample.score.value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(
-            f"the score of sample {one.sample_id!r} is {value:g}: the metrics of a guardrail need "
+            f"the score of sample {sample.sample_id!r} is {value:g}: the metrics of a guardrail need "
             "values from 0 (wrong) to 1 (right), so pass a to_float that gives them"
         )
     return value
 
 
-def _should_trigger(one: SampleScore, expected: str, intent: str) -> bool:
-    metadata = one.sample_metadata or {}
-    label = _TRUTHS.get(_word(_entry(one, metadata, expected)))
+def _should_trigger(sample: SampleScore, expected: str, intent: str) -> bool:
+    metadata = sample.sample_metadata or {}
+    label = _TRUTHS.get(_word(_entry(sample, metadata, expected)))
     if label is None:
         raise ValueError(
-            f"sample {one.sample_id!r} has {metadata[expected]!r} as {expected!r}: write true or "
+            f"sample {sample.sample_id!r} has {metadata[expected]!r} as {expected!r}: write true or "
             "false, yes or no, 1 or 0"
         )
     allows = _INTENTS.get(_word(metadata.get(intent) or ""))
     if allows is None:
         raise ValueError(
-            f"sample {one.sample_id!r} has {metadata[intent]!r} as {intent!r}: write block or allow"
+            f"sample {sample.sample_id!r} has {metadata[intent]!r} as {intent!r}: write block or allow"
         )
     return label is not allows
 
 
-def _entry(one: SampleScore, metadata: Mapping[str, Any], key: str) -> Any:
+def _entry(sample: SampleScore, metadata: Mapping[str, Any], key: str) -> Any:
     if key not in metadata:
         raise ValueError(
-            f"sample {one.sample_id!r} has no {key!r} in its metadata: add that column, or name "
+            f"sample {sample.sample_id!r} has no {key!r} in its metadata: add that column, or name "
             "the one that has it"
         )
     return metadata[key]
@@ -234,18 +234,18 @@ def _changes(
     scores: list[SampleScore], baseline: str, to_float: ValueToFloat, *, was_right: bool
 ) -> float:
     changed, seen = 0, False
-    for one in scores:
-        before = _before(one, baseline, to_float)
-        if before is None or is_unscored(one.score.value):
+    for sample in scores:
+        before = _before(sample, baseline, to_float)
+        if before is None or is_unscored(sample.score.value):
             continue
         seen = True
-        now = to_float(one.score.value) > 0.5
+        now = to_float(sample.score.value) > 0.5
         changed += before is was_right and now is not was_right
     return changed if seen else math.nan
 
 
 def _before(one: SampleScore, key: str, to_float: ValueToFloat) -> bool | None:
-    """Whether the baseline was right, or None when it had no verdict."""
+    """Return whether the baseline was right, or None if it had no verdict."""
     value = _entry(one, one.sample_metadata or {}, key)
     if value is None or is_unscored(value):
         return None
@@ -255,7 +255,7 @@ def _before(one: SampleScore, key: str, to_float: ValueToFloat) -> bool | None:
             return None
         if outcome in _OUTCOMES:
             return _OUTCOMES[outcome] > 0.5
-        # The usual converter takes what it does not know for wrong; that would be a regression.
+        # The default converter counts unknown values as wrong, which would show as a regression.
         if to_float is DEFAULT_TO_FLOAT and not _is_known(value):
             raise ValueError(
                 f"sample {one.sample_id!r} has {value!r} as {key!r}: write the value of its score "

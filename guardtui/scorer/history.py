@@ -1,4 +1,4 @@
-"""A conversation as text, for a grader to read."""
+"""Text form of a conversation, for grading models."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from textwrap import indent
 from typing import Any
 
 _WIDTH = 80
-"""Characters from which on a function call is written over several lines."""
+"""Function calls of at least this many characters are split over several lines."""
 
 _INDENT = " " * 4
 
 
 def conversation_text(messages: Sequence[Any]) -> str:
-    """The messages without system messages, up to the last answer of the assistant.
+    """Return the messages without system messages, up to the assistant's last answer.
 
-    The first one's text as it is; each further one with who says it, after a blank line.
+    The first message is its text only; all others name the speaker, after a blank line.
     """
     spoken = [message for message in messages if message.role != "system"]
-    answers = [place for place, message in enumerate(spoken) if message.role == "assistant"]
+    answers = [index for index, message in enumerate(spoken) if message.role == "assistant"]
     if answers:
         spoken = spoken[: answers[-1] + 1]
     parts = [message.text for message in spoken[:1]]
@@ -31,25 +31,25 @@ def _part(message: Any) -> str | None:
     if message.role == "user":
         return f"User: {message.text}"
     if message.role == "assistant":
-        said = [message.text] if message.text else []
+        parts = [message.text] if message.text else []
         calls = message.tool_calls or []
-        said += [function_call(call.function, call.arguments) for call in calls]
-        return "Assistant: " + "\n\n".join(said)
+        parts += [function_call(call.function, call.arguments) for call in calls]
+        return "Assistant: " + "\n\n".join(parts)
     if message.role == "tool":
         return f"Tool ({message.function}): {_error(message)}{message.text}"
     return None
 
 
 def _error(message: Any) -> str:
-    """What went wrong with a tool: a text, or an object that has one as its `message`."""
+    """Return the error of a tool: a text, or the `message` of an object."""
     error = getattr(message, "error", None)
     return str(getattr(error, "message", error) or "")
 
 
 def function_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call as it is written in Python, over several lines when it is long.
+    """Return a call in Python syntax, on several lines if it is long.
 
-    Texts stand between single quotes as they are, containers as `pprint` breaks them.
+    Texts are in single quotes without escapes; containers are formatted by `pprint`.
     """
     words = [f"{key}={_argument(value)}" for key, value in arguments.items()]
     line = f"{name}({', '.join(words)})"

@@ -1,4 +1,4 @@
-"""Scoring a conversation in the middle of a task, with the task's own scorers and target."""
+"""Scoring a conversation during a task, with the task's own scorers and target."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from guardtui.scorer.types import Score, Scorer, Target
 
 @dataclass(slots=True)
 class ScoringTask:
-    """What is being evaluated: the sample's state and target, and the scorers of the task.
+    """The current evaluation: the sample's state and target, and the scorers of the task.
 
-    A run that goes from sample to sample may assign the next state and target.
-    `log` is called with every intermediate score.
+    A run over several samples may assign the next state and target. `log` is called with every
+    intermediate score.
     """
 
     state: Any
@@ -32,7 +32,7 @@ _task: ContextVar[ScoringTask | None] = ContextVar("guardtui_scorer_task", defau
 
 @contextlib.contextmanager
 def scoring_task(task: ScoringTask) -> Iterator[None]:
-    """Within this, `score` uses the state, the target and the scorers of `task`."""
+    """Within this context, `score` uses the state, the target and the scorers of `task`."""
     token = _task.set(task)
     try:
         yield
@@ -41,12 +41,12 @@ def scoring_task(task: ScoringTask) -> Iterator[None]:
 
 
 async def score(conversation: Any) -> list[Score]:
-    """Return the scores of a conversation by the scorers of the task that runs, in their order.
+    """Return the scores of a conversation by the scorers of the running task, in order.
 
-    A task's state is scored as it is; of any other object `messages` and `output` take the place
-    of those in a copy of the sample's state. A scorer that declines leaves no score. In a scorer
-    the other scorers of the task are meant: one that is running is not asked again. Raises
-    RuntimeError outside of a task (see `scoring_task`), and where there is no scorer.
+    A task's state is scored unchanged. For any other object, its `messages` and `output` replace
+    those in a copy of the sample's state. A scorer that declines gives no score. Within a scorer,
+    only the other scorers of the task run, never a running one. Raises RuntimeError outside of a
+    task (see `scoring_task`), and if there is no scorer.
     """
     task = _task.get()
     if task is None:
@@ -61,10 +61,10 @@ async def score(conversation: Any) -> list[Score]:
         state.messages = conversation.messages
         state.output = conversation.output
     scores = []
-    for one in task.scorers:
-        others = [other for other in task.scorers if other is not one]
+    for scorer in task.scorers:
+        others = [other for other in task.scorers if other is not scorer]
         with scoring_task(replace(task, scorers=others)):
-            result = await one(state, task.target)
+            result = await scorer(state, task.target)
         if result is not None:
             task.log(result)
             scores.append(result)

@@ -18,11 +18,11 @@ Location: TypeAlias = Literal["begin", "end", "any", "exact"]
 
 @scorer(metrics=[accuracy(), stderr()])
 def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool = False) -> Scorer:
-    """Whether a target stands at the beginning, at the end or anywhere in the answer, or is all.
+    """Whether a target is at the beginning, the end, anywhere in the answer, or all of it.
 
-    Whitespace and ASCII punctuation at the ends do not count. With `numeric`, targets that are
-    numbers are compared with the numbers of the answer at five significant digits, as numbers:
-    5 is not at the end of 25. The score's answer is the stripped answer, or that number.
+    Whitespace and ASCII punctuation at the ends are ignored. With `numeric`, targets that are
+    numbers are compared with the numbers of the answer at five significant digits, as numbers: 5 is
+    not at the end of 25. The score's answer is the stripped answer, or that number.
     """
 
     async def score(state: TextState, target: Sequence[str]) -> Score:
@@ -39,8 +39,8 @@ def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool
                     body = strip_edges(compared)
                 correct, answer = _fits(body, wanted, location), stripped
             else:
-                correct, found = _number_fits(compared, number, location)
-                answer = stripped if found is None else found
+                correct, found_number = _number_fits(compared, number, location)
+                answer = stripped if found_number is None else found_number
             if correct:
                 break
         return verdict(correct, completion, answer=answer, explanation=completion)
@@ -50,7 +50,7 @@ def match(location: Location = "end", *, ignore_case: bool = True, numeric: bool
 
 @functools.lru_cache(maxsize=1024)
 def _target(text: str, ignore_case: bool, numeric: bool) -> tuple[str, str | None]:
-    """A target as text to be found, and its normal form when it is to be compared as a number."""
+    """Return a target as text, and its normal form if it is to be compared as a number."""
     wanted = text.strip()
     if ignore_case:
         wanted = wanted.casefold()
@@ -73,7 +73,7 @@ def _fits(body: str, wanted: str, location: Location) -> bool:
 
 
 def _number_fits(compared: str, wanted: str, location: Location) -> tuple[bool, str | None]:
-    """Whether the number is where it should be, and what stands there; None for all of it."""
+    """Return whether the number is at its location, and the number there (None for "any")."""
     if location == "exact":
         cleaned = clean_numeric(compared)
         number = read_number(cleaned, trim=False)
@@ -100,7 +100,7 @@ def _first_number(words: Iterable[str]) -> str:
 
 
 def _number_of(word: str) -> str | None:
-    """A word's number in normal form. Cleaning never joins words, so each is cleaned by itself."""
+    """Return a word's number in normal form. Cleaning never joins words: one word suffices."""
     if word.isalpha() and word.isascii():
         return None
     number = read_number(clean_numeric(word))
@@ -109,9 +109,9 @@ def _number_of(word: str) -> str | None:
 
 @scorer(metrics=[accuracy(), stderr()])
 def includes(ignore_case: bool = True) -> Scorer:
-    """Whether a target occurs in the answer, blanks and all.
+    """Whether a target occurs in the answer, blanks included.
 
-    The score's answer is the answer as it was compared: casefolded when the case is ignored.
+    The score's answer is the compared answer: casefolded if case is ignored.
     """
 
     async def score(state: TextState, target: Sequence[str]) -> Score:

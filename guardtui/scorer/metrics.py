@@ -84,30 +84,30 @@ def stderr(to_float: ValueToFloat = DEFAULT_TO_FLOAT, cluster: str | None = None
 def _clustered(scores: list[SampleScore], to_float: ValueToFloat, cluster: str) -> float:
     import numpy as np
 
-    places: dict[Hashable, int] = {}
+    clusters: dict[Hashable, int] = {}
     codes = []
-    for one in scores:
-        metadata = one.sample_metadata or {}
+    for sample in scores:
+        metadata = sample.sample_metadata or {}
         name = metadata.get(cluster)
         if name is None or is_unscored(name):
-            raise ValueError(_without_cluster(one, cluster))
-        codes.append(places.setdefault(name, len(places)))
-    if len(scores) < 2 or len(places) < 2:
+            raise ValueError(_without_cluster(sample, cluster))
+        codes.append(clusters.setdefault(name, len(clusters)))
+    if len(scores) < 2 or len(clusters) < 2:
         return 0.0
     values = _floats(scores, to_float)
     sums = np.bincount(
-        np.array(codes, np.intp), weights=values - values.mean(), minlength=len(places)
+        np.array(codes, np.intp), weights=values - values.mean(), minlength=len(clusters)
     )
-    count = len(places)
+    count = len(clusters)
     error: float = np.sqrt(np.dot(sums, sums) * count / (count - 1)) / len(values)
     return error
 
 
-def _without_cluster(one: SampleScore, cluster: str) -> str:
-    metadata = one.sample_metadata or {}
+def _without_cluster(sample: SampleScore, cluster: str) -> str:
+    metadata = sample.sample_metadata or {}
     if cluster not in metadata:
-        return f"sample {one.sample_id!r} has no {cluster!r} in its metadata"
-    return f"sample {one.sample_id!r} has {metadata[cluster]!r} as its {cluster!r}"
+        return f"sample {sample.sample_id!r} has no {cluster!r} in its metadata"
+    return f"sample {sample.sample_id!r} has {metadata[cluster]!r} as its {cluster!r}"
 
 
 @metric
@@ -127,15 +127,15 @@ def bootstrap_stderr(num_samples: int = 1000, to_float: ValueToFloat = DEFAULT_T
 
 
 _DRAWN_AT_ONCE = 160_000
-"""Values drawn together: so many stay in the processor's cache."""
+"""Number of values drawn together, so that they fit the processor's cache."""
 
 
 def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
-    """The population standard deviation of the means of `num_samples` draws of n from n.
+    """Return the population standard deviation of the means of `num_samples` draws of n from n.
 
-    How often each *different* value is drawn decides a mean, so few different values, as labels
-    give, are drawn by a multinomial and cost next to nothing. Numpy's global generator decides
-    all: it seeds the one that draws many.
+    A mean depends only on how often each *distinct* value is drawn. Few distinct values, as for
+    labels, are therefore drawn by a multinomial at little cost. All randomness derives from numpy's
+    global generator, which seeds the one for many draws.
     """
     import numpy as np
 
@@ -152,13 +152,13 @@ def _bootstrapped(values: NDArray[Any], num_samples: int) -> float:
     step = max(1, _DRAWN_AT_ONCE // total)
     for start in range(0, num_samples, step):
         count = min(step, num_samples - start)
-        # 32 random bits times n, shifted: a place from 0 to n - 1 (Lemire 2019, "Fast Random
+        # 32 random bits times n, shifted: an index from 0 to n - 1 (Lemire 2019, "Fast Random
         # Integer Generation in an Interval"), even to one part in 2^32 / n.
         bits = source.random_raw((count * total + 1) // 2).view(np.uint32)[: count * total]
-        places = bits.astype(np.uint64)
-        places *= np.uint64(total)
-        places >>= np.uint64(32)
-        drawn = values.take(places.view(np.int64)).reshape(count, total)
+        indices = bits.astype(np.uint64)
+        indices *= np.uint64(total)
+        indices >>= np.uint64(32)
+        drawn = values.take(indices.view(np.int64)).reshape(count, total)
         means[start : start + step] = drawn.mean(axis=1)
     return float(np.std(means))
 
@@ -171,6 +171,9 @@ def _floats(scores: list[SampleScore], to_float: ValueToFloat) -> NDArray[Any]:
 
 def _converted(scores: list[SampleScore], to_float: ValueToFloat) -> list[float]:
     if to_float is not DEFAULT_TO_FLOAT:
-        return [to_float(one.score.value) for one in scores]
-    # What reducers give are floats, and these have no other name.
-    return [value if type(value := one.score.value) is float else to_float(value) for one in scores]
+        return [to_float(sample.score.value) for sample in scores]
+    # Fast path: reducers give floats, which need no conversion.
+    return [
+        value if type(value := sample.score.value) is float else to_float(value)
+        for sample in scores
+    ]

@@ -1,4 +1,4 @@
-"""The models that grade: by object, by name, or by the role they play."""
+"""The grading models: by object, by name, or by role."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.scorer.state import HasCompletion, Message
 
 @runtime_checkable
 class GraderModel(Protocol):
-    """Answers a prompt: a text, or messages where something is attached."""
+    """Answers a prompt: a text, or messages if there are attachments."""
 
     async def generate(self, input: str | Sequence[Message]) -> HasCompletion: ...  # noqa: A002
 
@@ -23,14 +23,14 @@ ModelOrName: TypeAlias = str | GraderModel
 
 @dataclass(frozen=True, slots=True)
 class ModelRole:
-    """A role by its name; when it is `required`, nobody stands in for a model that plays it."""
+    """A role by name; if `required`, no other model replaces one with this role."""
 
     name: str
     required: bool = False
 
 
 class NoModelError(LookupError):
-    """There is no model to grade with; `role` is the role that none plays, or None."""
+    """There is no model to grade with; `role` is the role without a model, or None."""
 
     def __init__(self, message: str, role: str | None) -> None:
         super().__init__(message)
@@ -57,11 +57,11 @@ def use_models(
     resolve: Callable[[str], GraderModel] | None = None,
     roles_required: bool = False,
 ) -> Iterator[None]:
-    """Say for the `with` block which models there are.
+    """Set the available models for the `with` block.
 
-    `default` is the model under evaluation, `roles` are the models by the role they play (several
-    are a panel), and `resolve` makes a model of a name. A role that no model plays falls to the
-    default, as in inspect_ai; with `roles_required` it is a NoModelError.
+    `default` is the model under evaluation, `roles` are the models by role (several are a panel),
+    and `resolve` maps a name to a model. A role without a model uses the default, as in inspect_ai;
+    with `roles_required` it raises NoModelError.
     """
     token = _models.set(_Models(default, roles or {}, resolve, roles_required))
     try:
@@ -73,38 +73,40 @@ def use_models(
 def graders_for(
     model: ModelOrName | Sequence[ModelOrName] | None, role: str | ModelRole | None
 ) -> GraderModel | list[GraderModel]:
-    """Who grades: the given model, else that of the role, else the model under evaluation.
+    """Return the grading model: the given one, else that of the role, else the default.
 
-    A panel when several are given, be it of one. Raises NoModelError when there is nobody, or when
-    a required role is not bound, and LookupError for a name that stands for nothing.
+    A list if several are given, even a single one. Raises NoModelError without a model, or if a
+    required role has none, and LookupError for an unknown name.
     """
-    known = _models.get()
-    played = ModelRole(role) if isinstance(role, str) else role
-    if model is None and played is not None:
-        model = known.roles.get(played.name)
-        if model is None and (played.required or known.roles_required):
+    models = _models.get()
+    model_role = ModelRole(role) if isinstance(role, str) else role
+    if model is None and model_role is not None:
+        model = models.roles.get(model_role.name)
+        if model is None and (model_role.required or models.roles_required):
             raise NoModelError(
-                f"no model plays the role {played.name!r}, which this scorer requires: "
+                f"no model plays the role {model_role.name!r}, which this scorer requires: "
                 "bind one with use_models",
-                played.name,
+                model_role.name,
             )
     if model is None:
-        model = known.default
+        model = models.default
     if model is None:
-        way = "name one" if played is None else f"name one, or bind the role {played.name!r}"
-        role_name = None if played is None else played.name
+        way = (
+            "name one" if model_role is None else f"name one, or bind the role {model_role.name!r}"
+        )
+        role_name = None if model_role is None else model_role.name
         raise NoModelError(f"no model to grade with: {way} with use_models", role_name)
     if isinstance(model, str | GraderModel):
-        return _resolved(model, known)
-    return [_resolved(one, known) for one in model]
+        return _resolved(model, models)
+    return [_resolved(entry, models) for entry in model]
 
 
-def _resolved(model: ModelOrName, known: _Models) -> GraderModel:
+def _resolved(model: ModelOrName, models: _Models) -> GraderModel:
     if not isinstance(model, str):
         return model
-    if known.resolve is None:
+    if models.resolve is None:
         raise LookupError(
             f"the model {model!r} is a name, and nothing here knows what it stands for: "
             "pass a model object, or a resolver to use_models"
         )
-    return known.resolve(model)
+    return models.resolve(model)

@@ -1,4 +1,4 @@
-"""Several scorers on one answer, and one score of theirs."""
+"""Several scorers on one answer, reduced to one score."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _T = TypeVar("_T")
 
 
 def multi_scorer(scorers: Sequence[Scorer], reducer: str | ScoreReducer) -> Scorer:
-    """All scorers at once on the same state and target; their scores are reduced to one.
+    """Run all scorers concurrently on the same state and target, and reduce their scores to one.
 
-    Those that decline are left out; when all do, the score is NaN. It carries the metrics of the
-    first scorer that has any. Raises LookupError for an unknown reducer, TypeError for one that
-    needs a count; the first exception of a scorer surfaces as it is.
+    Scorers that decline are skipped; if all do, the score is NaN. It has the metrics of the first
+    scorer that has any. Raises LookupError for an unknown reducer, and TypeError for one that needs
+    a count. The first exception of a scorer is passed on.
     """
     reduce = reducer_by_name(reducer) if isinstance(reducer, str) else reducer
 
     async def score(state: Any, target: Target) -> Score:
-        scores = await together([one(state, target) for one in scorers])
-        kept = [one for one in scores if one is not None]
-        return reduce(kept) if kept else Score.unscored(reason="scoring_failed")
+        scores = await together([member(state, target) for member in scorers])
+        given = [given_score for given_score in scores if given_score is not None]
+        return reduce(given) if given else Score.unscored(reason="scoring_failed")
 
     info = RegistryInfo("scorer", _NAME, {"metrics": _metrics_of(scorers)})
     tag(multi_scorer, score, info, (list(scorers), reducer), {})
@@ -40,24 +40,24 @@ def multi_scorer(scorers: Sequence[Scorer], reducer: str | ScoreReducer) -> Scor
 
 
 async def together(calls: Sequence[Awaitable[_T]]) -> list[_T]:
-    """The results of calls that run side by side, in the order of the calls.
+    """Run calls concurrently and return their results in order.
 
-    The first exception surfaces as it is, after the calls that still ran were cancelled.
+    The first exception is passed on, after the remaining calls were cancelled.
     """
     running = [asyncio.ensure_future(call) for call in calls]
     try:
         return list(await asyncio.gather(*running))
     except BaseException:
-        for one in running:
-            one.cancel()
+        for task in running:
+            task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         raise
 
 
 def _metrics_of(scorers: Sequence[Scorer]) -> Any:
-    for one in scorers:
-        if is_registered(one) and registry_info(one).type == "scorer":
-            return registry_info(one).metadata.get("metrics", [])
+    for member in scorers:
+        if is_registered(member) and registry_info(member).type == "scorer":
+            return registry_info(member).metadata.get("metrics", [])
     return []
 
 

@@ -1,4 +1,4 @@
-"""Numbers as people and models write them: with currency, grouping, fractions, other scripts."""
+"""Numbers as written by people and models: with currency, grouping, fractions, other scripts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _ESCAPED = re.compile(r"\\([$,£€*_])")
 _SIGNS = str.maketrans("", "", "$€£,*_")
 _STOPS = re.compile(r"\.(?=\D|$)")
 _NEVER = re.compile(r"[A-DF-Za-df-z%#&/<=>@\\^|~]")
-"""What no number holds: most words are told from one before anything tries to read them."""
+"""Characters that no number contains: they exclude most words before parsing."""
 _AROUND = "!?:;()[]{}\"'`"
 
 
 def clean_numeric(text: str) -> str:
-    """Without currency signs, grouping commas, emphasis, and full stops that are no points."""
+    """Remove currency signs, grouping commas, emphasis, and full stops that are not points."""
     unescaped = _ESCAPED.sub(r"\1", text)
     return _STOPS.sub("", unescaped.translate(_SIGNS))
 
 
 def read_number(word: str, *, trim: bool = True) -> float | None:
-    """The finite number that a word is, or None; `trim` takes quotes and brackets off first."""
+    """Return the finite number that a word is, or None; `trim` removes quotes and brackets."""
     text = word.strip(_AROUND) if trim else word
     if _NEVER.search(text):
         return None
@@ -34,7 +34,7 @@ def read_number(word: str, *, trim: bool = True) -> float | None:
 
 
 def normal_form(number: float) -> str:
-    """The number with five significant digits, as numbers are compared."""
+    """Return the number with five significant digits, the form used for comparison."""
     return f"{number:.5g}"
 
 
@@ -62,26 +62,26 @@ _POINTS = frozenset(".٫．")
 
 
 def read_unicode_number(text: str) -> float | None:
-    """A number in digits of any script, Chinese numerals, fractions, superscript exponents.
+    """Read a number in digits of any script, Chinese numerals, fractions, superscript exponents.
 
-    None when the text is none. Any number of signs may stand before it, each minus turns it
-    round, and the sign binds to the base: "-2²" is 4.
+    None if the text is not a number. Any number of signs may precede it, each minus inverts it, and
+    the sign binds to the base: "-2²" is 4.
     """
-    rest = text.strip()
+    remaining = text.strip()
     sign = 1
     start = 0
-    for mark in rest:
+    for mark in remaining:
         if mark in _MINUS:
             sign = -sign
         elif mark not in _PLUS and not mark.isspace():
             break
         start += 1
-    rest = rest[start:]
-    if len(rest) == 1 and (alone := unicodedata.numeric(rest, None)) is not None:
+    remaining = remaining[start:]
+    if len(remaining) == 1 and (alone := unicodedata.numeric(remaining, None)) is not None:
         return sign * alone
-    power = _POWER.fullmatch(_without_separators_behind(rest))
+    power = _POWER.fullmatch(_without_separators_behind(remaining))
     if power is None:
-        number = _unsigned(rest)
+        number = _unsigned(remaining)
         return None if number is None else sign * number
     base = _unsigned(power[1])
     if base is None:
@@ -91,7 +91,7 @@ def read_unicode_number(text: str) -> float | None:
 
 def _raised(base: float, superscripts: str, *, negative: bool) -> float | None:
     try:
-        # Python refuses to read integers of more than some thousand digits.
+        # Python refuses to parse integers of several thousand digits.
         exponent = int(superscripts.translate(_SUPERSCRIPTS))
         return float(base ** (-exponent if negative else exponent))
     except (ArithmeticError, ValueError):
@@ -99,12 +99,12 @@ def _raised(base: float, superscripts: str, *, negative: bool) -> float | None:
 
 
 def _unsigned(text: str) -> float | None:
-    """A number without sign and power: one sign for all of it, digits, or with a fraction."""
+    """Return a number without sign and power: a single character, digits, or with a fraction."""
     text = text.strip()
-    for place, sign in enumerate(text):
+    for index, sign in enumerate(text):
         part = unicodedata.numeric(sign, 0.0)
         if 0 < part < 1:
-            return _with_fraction(text[:place].strip(), part, text[place + 1 :])
+            return _with_fraction(text[:index].strip(), part, text[index + 1 :])
     if _CHINESE.search(text):
         return _chinese("".join(text.split()))
     if len(text) == 1 and (alone := unicodedata.numeric(text, None)) is not None:
@@ -112,11 +112,11 @@ def _unsigned(text: str) -> float | None:
     return _positional(text)
 
 
-def _with_fraction(whole: str, part: float, behind: str) -> float | None:
-    if _without_separators_behind(behind):
+def _with_fraction(whole: str, part: float, suffix: str) -> float | None:
+    if _without_separators_behind(suffix):
         return None
-    left = _unsigned(whole) if whole else 0.0
-    return None if left is None else left + part
+    integer = _unsigned(whole) if whole else 0.0
+    return None if integer is None else integer + part
 
 
 def _without_separators_behind(text: str) -> str:
@@ -127,37 +127,37 @@ def _without_separators_behind(text: str) -> str:
 
 
 def _digit(sign: str) -> int | None:
-    known = _DIGITS.get(sign)
-    return unicodedata.digit(sign, None) if known is None else known
+    digit = _DIGITS.get(sign)
+    return unicodedata.digit(sign, None) if digit is None else digit
 
 
 def _digits(text: str) -> str | None:
-    """The ASCII digits of a text that is all digits, else None."""
+    """Return the ASCII digits of a text that is all digits, else None."""
     digits = [_digit(sign) for sign in text]
     return None if None in digits else "".join(map(str, digits))
 
 
 def _chinese(text: str) -> float | None:
-    """Chinese numerals with units, with a point, or both: 三百二十点五."""
+    """Read Chinese numerals with units, with a point, or both: 三百二十点五."""
     whole, *parts = _CHINESE_POINT.split(text)
     if len(parts) > 1:
         return None
     decimals = _digits("".join(parts))
-    left = _counted(whole) if any(sign in _COUNTED for sign in whole) else _digits(whole)
-    if left is None or decimals is None:
+    integer = _counted(whole) if any(sign in _COUNTED for sign in whole) else _digits(whole)
+    if integer is None or decimals is None:
         return None
-    return float(f"{left or 0}.{decimals or 0}")
+    return float(f"{integer or 0}.{decimals or 0}")
 
 
 def _counted(text: str) -> int | None:
-    """A whole number of digits and units; before a unit only the last digit counts."""
+    """Read an integer of digits and units; before a unit only the last digit counts."""
     total = section = digit = 0
     for sign in text:
-        known = _digit(sign)
+        value = _digit(sign)
         if sign in _ZEROS:
             continue
-        if known is not None:
-            digit = known
+        if value is not None:
+            digit = value
         elif sign in _UNITS:
             section += (digit or 1) * _UNITS[sign]
             digit = 0
@@ -172,8 +172,8 @@ def _counted(text: str) -> int | None:
 
 
 def _positional(text: str) -> float | None:
-    """Digits of any script with grouping, at most one decimal mark and at most one exponent."""
-    written: list[str] = []
+    """Read digits of any script with grouping, at most one decimal mark and one exponent."""
+    characters: list[str] = []
     before = ""
     for sign in text:
         after_e, before = before in ("e", "E"), sign
@@ -181,17 +181,17 @@ def _positional(text: str) -> float | None:
             continue
         digit = _digit(sign)
         if digit is not None:
-            written.append(str(digit))
+            characters.append(str(digit))
         elif sign in _POINTS:
-            written.append(".")
+            characters.append(".")
         elif sign in "eE":
-            written.append("e")
+            characters.append("e")
         elif after_e and sign in "-−﹣－+＋﹢":
-            written.append("+" if sign in _PLUS else "-")
+            characters.append("+" if sign in _PLUS else "-")
         else:
             return None
     try:
-        # Infinite ones are sorted out after the power: of too large a base the zeroth is 1.
-        return float("".join(written))
+        # Infinity is handled after the power, because a huge base to the power 0 is 1.
+        return float("".join(characters))
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""`pattern` and `answer`: what an expression captures, or what follows the word ANSWER."""
+"""`pattern` and `answer`: what a regular expression captures, or what follows ANSWER."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from guardtui.scorer.types import INVALID_RESPONSE_FORMAT, Score, Scorer
 
 @scorer(metrics=[accuracy(), stderr()])
 def pattern(pattern: str, ignore_case: bool = True, match_all: bool = False) -> Scorer:
-    """Whether what the groups of a regular expression capture in the answer is a target.
+    """Whether the text captured by a regular expression in the answer is a target.
 
     One group has to equal a target; with `match_all` every group that took part. An expression
-    without groups captures all that it matches. Raises re.error while scoring for an expression
-    that is none.
+    without groups captures its whole match. While scoring, raises re.error for an invalid
+    expression.
     """
 
     async def score(state: TextState, target: Sequence[str]) -> Score:
         completion = state.output.completion
-        # re keeps compiled expressions; one that is broken must not fail before it is used.
-        found = re.search(pattern, completion, re.IGNORECASE if ignore_case else 0)
-        if found is None:
+        # re caches compiled expressions; an invalid one must not fail before it is used.
+        matched = re.search(pattern, completion, re.IGNORECASE if ignore_case else 0)
+        if matched is None:
             return _not_found(completion)
-        groups = found.groups() or (found[0],)
+        groups = matched.groups() or (matched[0],)
         if match_all:
             answer = _all_of(groups, target, ignore_case)
             correct = bool(answer)
@@ -42,7 +42,7 @@ def pattern(pattern: str, ignore_case: bool = True, match_all: bool = False) -> 
 def _one_of(
     groups: Sequence[str | None], target: Sequence[str], ignore_case: bool
 ) -> tuple[bool, str | None]:
-    """Whether a group is a target and which; a single group is told although it is none."""
+    """Return whether a group is a target, and the group; a single group in any case."""
     wanted = [text.lower() for text in target] if ignore_case else target
     for group in groups:
         if group is not None and (group.lower() if ignore_case else group) in wanted:
@@ -51,12 +51,12 @@ def _one_of(
 
 
 def _all_of(groups: Sequence[str | None], target: Sequence[str], ignore_case: bool) -> str | None:
-    """All targets in a row when each group that took part is one of them, else None."""
-    took_part = [group for group in groups if group is not None]
+    """Return all targets joined if each group that took part is one of them, else None."""
+    used = [group for group in groups if group is not None]
     wanted = [text.lower() for text in target] if ignore_case else target
-    if not took_part:
+    if not used:
         return None
-    for group in took_part:
+    for group in used:
         if (group.lower() if ignore_case else group) not in wanted:
             return None
     return "".join(target)
@@ -74,10 +74,10 @@ def _not_found(completion: str) -> Score:
 
 @scorer(metrics=[accuracy(), stderr()])
 def answer(pattern: Literal["letter", "word", "line"]) -> Scorer:
-    """Whether the letter, the word or the line after "ANSWER:" is a target, in any case.
+    """Whether the letter, word or line after "ANSWER:" is a target, ignoring case.
 
-    letter and word are read after the last marker, and a word has to end its line; a line is read
-    after the first marker that has it as the last one of the output. Raises TypeError for another
+    A letter or word is read after the last marker, and a word has to end its line. A line is read
+    after the first marker for which it is the last line of the output. Raises TypeError for another
     type.
     """
     if pattern not in _READERS:
@@ -86,11 +86,11 @@ def answer(pattern: Literal["letter", "word", "line"]) -> Scorer:
 
     async def score(state: TextState, target: Sequence[str]) -> Score:
         completion = state.output.completion
-        found = read(completion)
-        if found is None:
+        captured = read(completion)
+        if captured is None:
             return _not_found(completion)
-        correct, told = _one_of((found,), target, True)
-        return verdict(correct, completion, answer=told, explanation=completion)
+        correct, shown = _one_of((captured,), target, True)
+        return verdict(correct, completion, answer=shown, explanation=completion)
 
     return score
 
@@ -101,9 +101,9 @@ _WORD = re.compile(r"\s*(\S+?)[.,;:!?]?\s*(?:\n|\Z)")
 
 
 def _markers_from_behind(completion: str) -> Iterator[tuple[int, int]]:
-    """Where markers begin and end, the last one first.
+    """Yield start and end of each marker, the last one first.
 
-    Colons are few and found fast from behind, unlike a word in any case.
+    Searching backwards for colons is fast because they are rare, unlike case-insensitive words.
     """
     colon = completion.rfind(":")
     while colon >= 0:
@@ -111,7 +111,7 @@ def _markers_from_behind(completion: str) -> Iterator[tuple[int, int]]:
         while end and completion[end - 1].isspace():
             end -= 1
         begin = max(end - len(_MARKER), 0)
-        # A long s is an s in any case, too.
+        # casefold also maps a long s to s.
         if completion[begin:end].casefold() == _MARKER:
             yield begin, colon + 1
         colon = completion.rfind(":", 0, colon)
@@ -119,41 +119,41 @@ def _markers_from_behind(completion: str) -> Iterator[tuple[int, int]]:
 
 def _letter(completion: str) -> str | None:
     for _, end in _markers_from_behind(completion):
-        found = _LETTER.match(completion, end)
-        return found[1] if found else None
+        letter = _LETTER.match(completion, end)
+        return letter[1] if letter else None
     return None
 
 
 def _word(completion: str) -> str | None:
-    """The word of the last marker, or of an earlier one whose word has the later ones in it."""
+    """Return the last marker's word, or of an earlier marker whose word includes later ones."""
     last, word = -1, None
     for begin, end in _markers_from_behind(completion):
-        found = _WORD.match(completion, end)
+        matched = _WORD.match(completion, end)
         if last < 0:
             last = begin
-        elif found is None or found.end() <= last:
+        elif matched is None or matched.end() <= last:
             break
-        word = found[1] if found else None
+        word = matched[1] if matched else None
     return word
 
 
 def _line(completion: str) -> str | None:
-    """The line of the first marker after which no other line follows."""
+    """Return the line of the first marker that no further line follows."""
     text_end = len(completion.rstrip())
     line = None
     for _, end in _markers_from_behind(completion):
-        found = _last_line(completion, end, text_end)
-        if found is not None:
-            line = found
+        last_line = _last_line(completion, end, text_end)
+        if last_line is not None:
+            line = last_line
         elif end < text_end:
             break
     return line
 
 
 def _last_line(completion: str, start: int, text_end: int) -> str | None:
-    """The line after `start`, with the blanks behind it, when the text has no further one.
+    """Return the line after `start`, with trailing blanks, if the text has no further line.
 
-    Of nothing but whitespace the last sign that is no newline is the line.
+    If only whitespace follows, the line is its last character that is not a newline.
     """
     if start >= text_end:
         return completion[start:].rstrip("\n")[-1:] or None

@@ -1,4 +1,4 @@
-"""Scorers, metrics and reducers from a file of the user's, registered as an installed package's."""
+"""Scorers, metrics and reducers from a user's file, registered like an installed package's."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PREFIX = "guardtui_plugin_"
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A file that was run, and the kind and name of all that it registered."""
+    """A file that was run, with type and name of everything it registered."""
 
     path: Path
     names: tuple[tuple[RegistryType, str], ...]
 
 
 class PluginError(Exception):
-    """A file cannot be run as a plugin: `path`, `line` (None if unknown) and what went wrong."""
+    """A file cannot be run as a plugin: `path`, `line` (None if unknown) and `problem`."""
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
         place = f"{path}:{line}" if line is not None else f"{path}"
@@ -40,19 +40,19 @@ _loaded: dict[Path, Plugin] = {}
 def load_plugin(path: str | Path) -> Plugin:
     """Run a Python file, so that what its decorators register can be used by name.
 
-    This runs the file's code with all rights of the user. It may import modules beside it. What it
-    prints goes to standard error. A file is run once, however often it is named. Raises PluginError
-    when it cannot be read or fails.
+    The file's code runs with all rights of the user. It may import modules from its folder. Its
+    output goes to standard error. A file is run once, however often it is loaded. Raises
+    PluginError if it cannot be read or fails.
     """
     file = Path(path)
-    known = file.resolve()
-    if known not in _loaded:
+    resolved = file.resolve()
+    if resolved not in _loaded:
         before = registered()
         _run(file)
         after = registered()
-        names = [one for one in after if before.get(one) is not after[one]]
-        _loaded[known] = Plugin(file, tuple(names))
-    return _loaded[known]
+        names = [key for key in after if before.get(key) is not after[key]]
+        _loaded[resolved] = Plugin(file, tuple(names))
+    return _loaded[resolved]
 
 
 def _run(path: Path) -> None:
@@ -61,7 +61,7 @@ def _run(path: Path) -> None:
     except OSError as error:
         raise PluginError(path, None, error.strerror or type(error).__name__) from error
     try:
-        # Compiled here, and not by an importer, which would leave a folder __pycache__ beside it.
+        # Compiled here because an importer would create a folder __pycache__ beside it.
         code = compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         raise PluginError(path, error.lineno, f"{type(error).__name__}: {error.msg}") from error
@@ -85,7 +85,7 @@ def _run(path: Path) -> None:
 
 @contextlib.contextmanager
 def _modules_beside(path: Path) -> Iterator[None]:
-    """Let imports find modules of the file's folder, after all that is installed."""
+    """Let imports find modules in the file's folder, after all installed modules."""
     folder = str(path.resolve().parent)
     if folder in sys.path:
         yield
@@ -98,6 +98,6 @@ def _modules_beside(path: Path) -> Iterator[None]:
 
 
 def _line_of(error: BaseException, path: Path) -> int | None:
-    """Return the line of the file at which an error arose, the innermost one."""
+    """Return the innermost line of the file at which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((one.lineno for one in reversed(frames) if one.filename == str(path)), None)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

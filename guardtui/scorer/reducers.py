@@ -1,4 +1,4 @@
-"""Reducers: one score of several for the same sample, by mode, mean, median, maximum or count."""
+"""Reducers: several scores of a sample to one, by mode, mean, median, maximum or count."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _most_frequent(values: list[Any]) -> Any:
     counts: dict[Any, int] = {}
     for value in values:
         counts[value] = counts.get(value, 0) + 1
-    # A dictionary keeps the first of equal keys and their order, and max the first of equals.
+    # A dict keeps the first of equal keys in order, and max returns the first maximum.
     return max(counts, key=counts.__getitem__)
 
 
@@ -60,7 +60,7 @@ def mean_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
 
 
 def _mean(numbers: list[float]) -> float:
-    # fmean loses infinities of both signs and overflows late; a plain sum is what is expected.
+    # A plain sum, because fmean treats infinities and overflow differently.
     return sum(numbers) / len(numbers)
 
 
@@ -97,10 +97,10 @@ def max_score(value_to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> ScoreReducer:
 
 @score_reducer(name="majority")
 def majority_score() -> ScoreReducer:
-    """The value that more than half of all scores have, those without one counted; else NaN.
+    """The value of more than half of all scores, including those without a value; else NaN.
 
-    `panel` in the metadata tells the votes (None for a score without a value), how many there
-    were, and of each failure its place, reason and explanation.
+    `panel` in the metadata has the votes (None for a score without a value), their number, and
+    index, reason and explanation of each failure.
     """
 
     def reduce(scores: list[Score]) -> Score:
@@ -117,8 +117,8 @@ def majority_score() -> ScoreReducer:
 
 def _panel(scores: list[Score]) -> dict[str, Any]:
     failures = [
-        {"index": place, "reason": score.reason, "explanation": score.explanation}
-        for place, score in enumerate(scores)
+        {"index": index, "reason": score.reason, "explanation": score.explanation}
+        for index, score in enumerate(scores)
         if is_unscored(score.value)
     ]
     votes = [None if is_unscored(score.value) else copy.copy(score.value) for score in scores]
@@ -129,10 +129,10 @@ def _panel(scores: list[Score]) -> dict[str, Any]:
 def at_least(
     k: int, value: float = 1.0, value_to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> ScoreReducer:
-    """1 when at least `k` values convert to `value` or more, else 0."""
+    """1 if at least `k` values convert to `value` or more, else 0."""
 
     def count(values: list[Any]) -> int:
-        return int(sum(value_to_float(one) >= value for one in values) >= k)
+        return int(sum(value_to_float(item) >= value for item in values) >= k)
 
     def reduce(scores: list[Score]) -> Score:
         return _reduced(scores, count, scalars_only=True)
@@ -180,8 +180,8 @@ def pass_at(
         if wrong < k:
             return 1.0
         misses = 1.0
-        for place in range(wrong + 1, total + 1):
-            misses *= 1.0 - k / place
+        for number in range(wrong + 1, total + 1):
+            misses *= 1.0 - k / number
         return 1.0 - misses
 
     def reduce(scores: list[Score]) -> Score:
@@ -194,10 +194,13 @@ def pass_at(
 
 
 def _of_numbers(statistic: Callable[[list[float]], float], value_to_float: ValueToFloat) -> _Reduce:
-    """A statistic of the converted values, of which NaN are left out; NaN when none is left."""
+    """Return a reduction by a statistic of the converted values; NaN values are skipped.
+
+    The result is NaN if none is left.
+    """
 
     def reduce(values: list[Any]) -> float:
-        converted = [value_to_float(one) for one in values]
+        converted = [value_to_float(item) for item in values]
         numbers = [number for number in converted if not math.isnan(number)]
         return statistic(numbers) if numbers else math.nan
 
@@ -207,10 +210,10 @@ def _of_numbers(statistic: Callable[[list[float]], float], value_to_float: Value
 def _reduced(
     scores: list[Score], reduce: _Reduce, *, scalars_only: bool = False, converts: bool = False
 ) -> Score:
-    """One score of several: by key for dicts, by place for lists, NaN left out at every level.
+    """Reduce scores to one: by key for dicts, by position for lists, skipping NaN at every level.
 
-    With `converts` the reduction is handed NaN values too, since its conversion decides what they
-    are. Raises ValueError for mixed shapes, and for keys or lengths that differ.
+    With `converts`, the reduction also gets NaN values, because its conversion decides about them.
+    Raises ValueError for mixed shapes, and if keys or lengths differ.
     """
     scored = [score.value for score in scores if not is_unscored(score.value)]
     if not scored:
@@ -224,7 +227,7 @@ def _reduced(
         return _with_rest(scores, _by_place(scored, first, reduce))
     if scalars_only and not all(isinstance(value, str | int | float) for value in scored):
         raise ValueError("scalars cannot be reduced together with dicts or sequences")
-    return _with_rest(scores, reduce([one.value for one in scores] if converts else scored))
+    return _with_rest(scores, reduce([score.value for score in scores] if converts else scored))
 
 
 def _by_key(values: Sequence[Value], first: dict[str, Any], reduce: _Reduce) -> dict[str, Any]:
@@ -246,8 +249,8 @@ def _by_place(values: Sequence[Value], first: list[Any], reduce: _Reduce) -> lis
 
 
 def _of_known(reduce: _Reduce, values: list[Any]) -> Any:
-    kept = [value for value in values if not is_unscored(value)]
-    return reduce(kept) if kept else math.nan
+    with_value = [value for value in values if not is_unscored(value)]
+    return reduce(with_value) if with_value else math.nan
 
 
 def _with_rest(scores: list[Score], value: Any) -> Score:
@@ -261,7 +264,7 @@ def _with_rest(scores: list[Score], value: Any) -> Score:
 
 
 def _shared(scores: list[Score], name: str) -> str | None:
-    """A field when all scores have the same there, else None."""
+    """Return a field if all scores have the same value there, else None."""
     first: str | None = getattr(scores[0], name) if scores else None
     if first is None:
         return None
@@ -277,9 +280,9 @@ _COUNTED = re.compile(r"(?P<base>.+)_(?P<k>\d+)")
 
 
 def reducer_by_name(name: str) -> ScoreReducer:
-    """A reducer by its name; "at_least_2" is `at_least(2)` unless a reducer is called so.
+    """Return a reducer by name; "at_least_2" is `at_least(2)` unless a reducer has that name.
 
-    Raises LookupError for an unknown name, TypeError for one that needs a count.
+    Raises LookupError for an unknown name, and TypeError for a reducer that needs a count.
     """
     if find("score_reducer", name) is None:
         load_entry_points()
@@ -292,7 +295,7 @@ def reducer_by_name(name: str) -> ScoreReducer:
 
 
 def epochs_needed(reducer: ScoreReducer) -> int | None:
-    """How many epochs a reducer of ours needs to have a meaning; None when any number will do."""
+    """Return the minimum number of epochs for a built-in reducer; None if any number will do."""
     if not is_registered(reducer) or registry_info(reducer).name not in _COUNTING:
         return None
     count = registry_params(reducer).get("k")
@@ -303,7 +306,7 @@ _COUNTING = {f"{OWN}/{name}" for name in ("at_least", "pass_at", "pass_k")}
 
 
 def reducer_log_name(reducer: ScoreReducer) -> str:
-    """The name of a reducer as it is written in results: with its count, when it has one."""
+    """Return the name of a reducer as written in results: with its count, if it has one."""
     name = registry_info(reducer).name.rpartition("/")[2]
     count = registry_params(reducer).get("k")
     return name if count is None else f"{name}_{count}"

@@ -1,4 +1,4 @@
-"""Scorers, metrics and reducers by name, and with what they were made."""
+"""Registry of scorers, metrics and reducers by name, with their parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARAMS = "__scorer_registry_params__"
 
 @dataclass(frozen=True, slots=True)
 class RegistryInfo:
-    """Under what an object is registered, and what its decorator was told besides."""
+    """Type and name of a registered object, and the metadata of its decorator."""
 
     type: RegistryType
     name: str
@@ -33,7 +33,7 @@ _registry: dict[tuple[RegistryType, str], Callable[..., Any]] = {}
 
 
 def qualified_name(factory: Callable[..., Any], name: str | None) -> str:
-    """A name with the factory's installed package before it, or without when there is none."""
+    """Return a name prefixed with the factory's installed package, if there is one."""
     plain = name or factory.__name__
     package = factory.__module__.partition(".")[0]
     return f"{package}/{plain}" if package == OWN or _is_installed(package) else plain
@@ -43,7 +43,7 @@ def qualified_name(factory: Callable[..., Any], name: str | None) -> str:
 def _is_installed(package: str) -> bool:
     if package in ("__main__", "builtins"):
         return False
-    # Reading what is installed takes a while; nobody waits for it before a factory of theirs.
+    # Slow: reads the installed packages, therefore only for factories outside of guardtui.
     from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
     if package in packages_distributions():
@@ -56,45 +56,45 @@ def _is_installed(package: str) -> bool:
 
 
 def register(factory: Callable[..., Any], info: RegistryInfo) -> None:
-    """Make a factory known under its type and name; a later one of the same name replaces it."""
+    """Register a factory by type and name; a later one of the same name replaces it."""
     _registry[info.type, info.name] = factory
     setattr(factory, _INFO, info)
 
 
 def registered() -> dict[tuple[RegistryType, str], Callable[..., Any]]:
-    """A copy of all that is registered so far: factories by type and full name."""
+    """Return a copy of the registry: factories by type and full name."""
     return dict(_registry)
 
 
 def find(kind: RegistryType, name: str) -> Callable[..., Any] | None:
-    """The factory of a name, as it stands or with our own prefix; None when there is none."""
-    for known in (name, f"{OWN}/{name}"):
-        if (kind, known) in _registry:
-            return _registry[kind, known]
+    """Return the factory of a name, as given or with our own prefix; None if unknown."""
+    for full_name in (name, f"{OWN}/{name}"):
+        if (kind, full_name) in _registry:
+            return _registry[kind, full_name]
     return None
 
 
 def lookup(kind: RegistryType, name: str) -> Callable[..., Any]:
-    """The factory of a name; our own modules and others' entry points are loaded for it.
+    """Return the factory of a name, loading our own modules and entry points if necessary.
 
     Raises LookupError.
     """
-    found = find(kind, name)
-    if found is None:
+    factory = find(kind, name)
+    if factory is None:
         load_own()
-        found = find(kind, name)
-    if found is None:
+        factory = find(kind, name)
+    if factory is None:
         load_entry_points()
-        found = find(kind, name)
-    if found is None:
-        known = ", ".join(names(kind))
-        raise LookupError(f"no {kind.replace('_', ' ')} is called {name!r}; there are: {known}")
-    return found
+        factory = find(kind, name)
+    if factory is None:
+        available = ", ".join(names(kind))
+        raise LookupError(f"no {kind.replace('_', ' ')} is called {name!r}; there are: {available}")
+    return factory
 
 
 @functools.cache
 def load_own() -> None:
-    """Import every module of this package that has public names, so that theirs are known."""
+    """Import every module of this package with public names, so that they are registered."""
     import guardtui.scorer as own
 
     for name in own.__all__:
@@ -103,7 +103,7 @@ def load_own() -> None:
 
 @functools.cache
 def load_entry_points() -> None:
-    """Import what other packages register; an entry that cannot be loaded is an ImportError."""
+    """Import the entry points of other packages. Raises ImportError if one cannot be loaded."""
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=ENTRY_POINTS):
@@ -114,13 +114,17 @@ def load_entry_points() -> None:
 
 
 def create(kind: RegistryType, name: str, *args: Any, **kwargs: Any) -> Any:
-    """An object made by the factory of a name. Raises LookupError, or what the factory raises."""
+    """Create an object by its factory's name. Raises LookupError, or the factory's exceptions."""
     return lookup(kind, name)(*args, **kwargs)
 
 
 def names(kind: RegistryType) -> list[str]:
-    """All names of a type, sorted; ours without their prefix."""
-    return sorted(name.removeprefix(f"{OWN}/") for known, name in _registry if known == kind)
+    """Return all names of a type, sorted; ours without their prefix."""
+    return sorted(
+        name.removeprefix(f"{OWN}/")
+        for registered_kind, name in _registry
+        if registered_kind == kind
+    )
 
 
 def tag(
@@ -130,7 +134,7 @@ def tag(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> None:
-    """Write on an object under what it is registered and with which arguments it was made.
+    """Attach registry information and arguments to an object.
 
     An object that another factory made belongs to the outer one from then on.
     """
@@ -139,7 +143,7 @@ def tag(
 
 
 def registry_info(made: Any) -> RegistryInfo:
-    """What a factory or an object of it is registered as; raises ValueError for others."""
+    """Return the registry information of a factory or its object. Raises ValueError for others."""
     info = getattr(made, _INFO, None)
     if not isinstance(info, RegistryInfo):
         raise ValueError(f"{made!r} was not made by a registered factory")
@@ -147,14 +151,14 @@ def registry_info(made: Any) -> RegistryInfo:
 
 
 def registry_params(made: Any) -> dict[str, Any]:
-    """The arguments an object was made with, without defaults; raises ValueError for others."""
+    """Return the arguments of an object without defaults. Raises ValueError for others."""
     registry_info(made)
     params: dict[str, Any] = getattr(made, _PARAMS, {})
     return params
 
 
 def is_registered(made: object) -> bool:
-    """Whether an object was made by a registered factory."""
+    """Return whether an object was made by a registered factory."""
     return isinstance(getattr(made, _INFO, None), RegistryInfo)
 
 
@@ -165,14 +169,14 @@ def _bound(
     params: dict[str, Any] = {}
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-            params.update({key: _recorded(one) for key, one in value.items()})
+            params.update({key: _recorded(item) for key, item in value.items()})
         else:
             params[name] = _recorded(value)
     return params
 
 
 def _recorded(value: Any) -> Any:
-    """An argument as it is kept: data as data, anything else by its name."""
+    """Return an argument in recordable form: data unchanged, anything else by name."""
     if is_registered(value):
         return _reference(value) if hasattr(value, _PARAMS) else registry_info(value).name
     if value is None or isinstance(value, str | int | float | bool):
@@ -180,22 +184,22 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, list | tuple | dict) or hasattr(type(value), "model_dump"):
         return _recorded_inside(value)
     for attribute in ("name", "__name__"):
-        known = getattr(value, attribute, None)
-        if isinstance(known, str):
-            return known
+        own_name = getattr(value, attribute, None)
+        if isinstance(own_name, str):
+            return own_name
     return type(value).__name__
 
 
 def _recorded_inside(value: Any) -> Any:
-    """What stands in a container: as JSON would have it, callables by name, None for the rest."""
+    """Return a nested value in JSON form: callables by name, None for unsupported values."""
     if is_registered(value) and hasattr(value, _PARAMS):
         return _reference(value)
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, list | tuple):
-        return [_recorded_inside(one) for one in value]
+        return [_recorded_inside(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _recorded_inside(one) for key, one in value.items()}
+        return {str(key): _recorded_inside(item) for key, item in value.items()}
     if callable(value) and isinstance(getattr(value, "__name__", None), str):
         return value.__name__
     from pydantic_core import to_jsonable_python

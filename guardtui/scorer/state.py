@@ -1,4 +1,4 @@
-"""What scorers read of a sample: a small state of our own, and protocols for those of others."""
+"""State of a sample as read by scorers: a small class, and protocols for other classes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, Literal, Protocol
 
 
 class HasCompletion(Protocol):
-    """What a model answered."""
+    """The response of a model."""
 
     @property
     def completion(self) -> str:
-        """The text of the answer; empty when there is none."""
+        """The text of the response; may be empty."""
 
 
 class TextState(Protocol):
-    """All that the text scorers read."""
+    """The part of a state that the text scorers read."""
 
     @property
     def output(self) -> HasCompletion:
-        """What the model answered."""
+        """The response of the model."""
 
 
 class ChoiceLike(Protocol):
-    """One of several answers to choose from."""
+    """One of several choices."""
 
     @property
     def value(self) -> str:
@@ -32,7 +32,7 @@ class ChoiceLike(Protocol):
 
     @property
     def correct(self) -> bool | None:
-        """True when the model selected it; None when nobody has looked."""
+        """True if the model selected it; None if not evaluated."""
 
     @property
     def original_position(self) -> int:
@@ -40,23 +40,23 @@ class ChoiceLike(Protocol):
 
 
 class ChoiceState(TextState, Protocol):
-    """What `choice` reads: the answer, and which of the choices it selected."""
+    """The part of a state that `choice` reads: the response and the selected choices."""
 
     @property
     def choices(self) -> Sequence[ChoiceLike]:
-        """The choices in the order they were shown."""
+        """The choices in display order."""
 
 
 @dataclass(slots=True)
 class Output:
-    """What a model answered, as one text."""
+    """The response of a model, as one text."""
 
     completion: str = ""
 
 
 @dataclass(slots=True)
 class Choice:
-    """One of several answers; `correct` is True when the model selected it."""
+    """One of several choices; `correct` is True if the model selected it."""
 
     value: str
     correct: bool | None = None
@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for."""
+    """A tool call in an assistant's message."""
 
     function: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class ToolCall:
 
 @dataclass(slots=True)
 class Message:
-    """One message of a conversation; `function` and `error` are those of a tool's answer."""
+    """One message of a conversation; `function` and `error` belong to the result of a tool."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -81,15 +81,15 @@ class Message:
     function: str | None = None
     error: str | None = None
     attachments: list[Any] = field(default_factory=list)
-    """Images, audio and video, in whatever form they came."""
+    """Images, audio and video, in their original form."""
 
 
 class TaskState:
-    """One sample in the middle of its evaluation.
+    """One sample during its evaluation.
 
     `output` and `input` may be plain texts; `choices` may be the texts of the choices in their
-    original order. Scorers take any object that has what they read, so this class is needed only
-    where there is no other state.
+    original order. Scorers accept any object with the attributes they read, so this class is needed
+    only without another state class.
     """
 
     __slots__ = (
@@ -113,8 +113,8 @@ class TaskState:
         self.messages = list(messages)
         self.metadata = dict(metadata or {})
         self.choices = [
-            Choice(one, original_position=place) if isinstance(one, str) else one
-            for place, one in enumerate(choices)
+            Choice(option, original_position=index) if isinstance(option, str) else option
+            for index, option in enumerate(choices)
         ]
         self.sample_id = sample_id
         self.epoch = epoch
@@ -122,9 +122,9 @@ class TaskState:
 
     @property
     def input_text(self) -> str:
-        """The input as text: of several messages the last one of the user.
+        """The input as text; of several messages the last one of the user.
 
-        Raises ValueError when no message is the user's.
+        Raises ValueError if no message is the user's.
         """
         if isinstance(self.input, str):
             return self.input

@@ -1,4 +1,4 @@
-"""What the text scorers share: edges of texts, empty answers, the score of a verdict."""
+"""Helpers of the text scorers: edges of texts, empty answers, the score of a verdict."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import string
 from guardtui.scorer.types import CORRECT, INCORRECT, NO_RESPONSE, Score
 
 ASCII_EDGES = string.whitespace + string.punctuation
-"""What does not count at the ends of a text; typographic signs of other kinds do."""
+"""Characters ignored at the ends of a text; other typographic signs are not ignored."""
 
 
 def strip_edges(text: str) -> str:
-    """A text without ASCII whitespace and punctuation at its ends."""
+    """Return a text without ASCII whitespace and punctuation at its ends."""
     return text.strip(ASCII_EDGES)
 
 
 def is_blank(completion: str) -> bool:
-    """Whether an answer is empty or whitespace only."""
+    """Return whether an answer is empty or whitespace only."""
     return not completion or completion.isspace()
 
 
 def finite(text: str) -> float | None:
-    """The finite number that Python's `float` reads from a text, or None."""
+    """Return the finite number that Python's `float` parses from a text, or None."""
     try:
         number = float(text)
     except ValueError:
@@ -38,7 +38,7 @@ def verdict(
     explanation: str | None = None,
     reason: str | None = None,
 ) -> Score:
-    """A score of "C" or "I"; an empty answer always names that as its reason."""
+    """Return a score of "C" or "I"; an empty answer always has NO_RESPONSE as its reason."""
     return Score(
         value=CORRECT if correct else INCORRECT,
         answer=answer,

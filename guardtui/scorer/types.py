@@ -1,4 +1,4 @@
-"""What scorers, metrics and reducers hand to each other: scores, targets and their protocols."""
+"""Types shared by scorers, metrics and reducers: scores, targets and protocols."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ PARTIAL = "P"
 """A partly correct answer; 0.5."""
 
 NOANSWER = "N"
-"""No answer at all; 0.0, and it stays in every denominator."""
+"""No answer at all; 0.0, and counted in every denominator."""
 
 ScoreReason: TypeAlias = Literal[
     "invalid_response_format", "refusal", "no_response", "grader_failed", "scoring_failed"
 ]
-"""The standard causes a score may name in its `reason`; any other text may stand there too."""
+"""The standard causes that a score may have as its `reason`; any other text is allowed."""
 
 INVALID_RESPONSE_FORMAT: ScoreReason = "invalid_response_format"
-"""The output holds no answer in the form that was asked for."""
+"""The output has no answer in the requested form."""
 
 NO_RESPONSE: ScoreReason = "no_response"
-"""The output is empty, or nothing but whitespace; goes before every other reason."""
+"""The output is empty or whitespace only; takes precedence over every other reason."""
 
 UNCHANGED: Literal["UNCHANGED"] = "UNCHANGED"
-"""What a `ScoreEdit` leaves as it was."""
+"""Marks fields that a `ScoreEdit` does not change."""
 
 Scalar: TypeAlias = str | int | float | bool
 
 Value: TypeAlias = Scalar | Sequence[Scalar] | Mapping[str, Scalar | None]
-"""What a score may be worth: a scalar, several in a row, or several by name."""
+"""The value of a score: a scalar, a sequence, or a mapping of names."""
 
 ValueToFloat: TypeAlias = Callable[[Value], float]
-"""Turns a value into the number that metrics work with."""
+"""Converts a value to the number that metrics use."""
 
 _logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _Metadata = TypeVar("_Metadata", bound=BaseModel)
 
 
 def is_unscored(value: object) -> bool:
-    """Whether a value is a float NaN: kept in the record, left out of metrics and reducers."""
+    """Return whether a value is a float NaN, which is recorded but not counted."""
     return isinstance(value, float) and math.isnan(value)
 
 
@@ -78,11 +78,11 @@ class ScoreEdit(BaseModel):
 
 
 class Score(BaseModel):
-    """What a scorer says of one answer.
+    """A scorer's result for one answer.
 
-    `value` keeps the type it was given: True stays a bool and a tuple a tuple. `answer` is the
-    part of the output that was judged, `explanation` why, `reason` a machine-readable cause where
-    there is one. Raises pydantic's ValidationError, a ValueError, for other types.
+    `value` keeps its type: True stays a bool and a tuple a tuple. `answer` is the judged part of
+    the output, `explanation` the justification, `reason` an optional machine-readable cause. Raises
+    pydantic's ValidationError, a ValueError, for other types.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")
@@ -97,10 +97,10 @@ class Score(BaseModel):
     @model_validator(mode="after")
     def _reason_of_metadata(self) -> Score:
         if self.reason is None and self.metadata is not None:
-            told = self.metadata.get("unscored_reason")
-            if told is not None and not isinstance(told, str):
-                raise ValueError(f"the reason in the metadata is not a text but {told!r}")
-            self.reason = told
+            reason_given = self.metadata.get("unscored_reason")
+            if reason_given is not None and not isinstance(reason_given, str):
+                raise ValueError(f"the reason in the metadata is not a text but {reason_given!r}")
+            self.reason = reason_given
         return self
 
     @classmethod
@@ -112,7 +112,7 @@ class Score(BaseModel):
         explanation: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Score:
-        """A score whose value is NaN: no verdict, in no rate."""
+        """Return a score with value NaN: no verdict, counted in no rate."""
         return cls(
             value=math.nan,
             answer=answer,
@@ -123,33 +123,33 @@ class Score(BaseModel):
 
     @property
     def text(self) -> str:
-        """The value as text; raises ValueError when it is not a scalar."""
+        """The value as text. Raises ValueError if it is not a scalar."""
         return self.as_str()
 
     def as_str(self) -> str:
-        """The value as text; raises ValueError when it is not a scalar."""
+        """Return the value as text. Raises ValueError if it is not a scalar."""
         return str(self._scalar())
 
     def as_int(self) -> int:
-        """The value as Python's `int` makes it; raises ValueError when it cannot."""
+        """Return the value converted by `int`. Raises ValueError if impossible."""
         return int(self._scalar())
 
     def as_float(self) -> float:
-        """The value as Python's `float` makes it ("C" is none: see `value_to_float`)."""
+        """Return the value converted by `float` ("C" raises ValueError: see `value_to_float`)."""
         return float(self._scalar())
 
     def as_bool(self) -> bool:
-        """The truth of the value: of all texts only "" is False."""
+        """Return the truth of the value; of all texts only "" is False."""
         return bool(self._scalar())
 
     def as_list(self) -> list[Scalar]:
-        """The value when it is a list, else ValueError."""
+        """Return the value if it is a list, else raise ValueError."""
         if isinstance(self.value, list):
             return self.value
         raise ValueError(f"the value of this score is not a list but {self.value!r}")
 
     def as_dict(self) -> dict[str, Scalar | None]:
-        """The value when it is a dict, else ValueError."""
+        """Return the value if it is a dict, else raise ValueError."""
         if isinstance(self.value, dict):
             return self.value
         raise ValueError(f"the value of this score is not a dict but {self.value!r}")
@@ -161,7 +161,7 @@ class Score(BaseModel):
 
 
 class SampleScore(BaseModel):
-    """A score and the sample it is of; `scorer` is the registry name of what made it."""
+    """A score and its sample; `scorer` is the registry name of the scorer."""
 
     score: Score
     sample_id: str | int | None = None
@@ -169,10 +169,10 @@ class SampleScore(BaseModel):
     scorer: str | None = None
 
     def sample_metadata_as(self, metadata_cls: type[_Metadata]) -> _Metadata | None:
-        """The sample's metadata as a frozen pydantic model, or None when there is none.
+        """Return the sample's metadata as a frozen pydantic model, or None if there are none.
 
-        Keys that the model does not know are ignored. Raises ValueError for a class that is no
-        frozen pydantic model, and for metadata that do not fit it.
+        Keys unknown to the model are ignored. Raises ValueError for a class that is not a frozen
+        pydantic model, and for metadata that do not fit it.
         """
         if self.sample_metadata is None:
             return None
@@ -183,26 +183,26 @@ class SampleScore(BaseModel):
         )
         if not frozen:
             raise ValueError(f"{metadata_cls.__name__} must be a pydantic model with frozen=True")
-        known = {
+        fields = {
             name: value
             for name, value in self.sample_metadata.items()
             if name in metadata_cls.model_fields
         }
         try:
-            return metadata_cls(**known)
+            return metadata_cls(**fields)
         except ValidationError as error:
             raise ValueError(f"the metadata do not fit {metadata_cls.__name__}: {error}") from error
 
 
 class Target(Sequence[str]):
-    """What an answer is held against: one text, or several."""
+    """The expected answer: one text, or several."""
 
     def __init__(self, target: str | Sequence[str]) -> None:
         self.target = [target] if isinstance(target, str) else list(target)
 
     @property
     def text(self) -> str:
-        """All texts, joined with nothing between them."""
+        """All texts joined without a separator."""
         return "".join(self.target)
 
     @overload
@@ -226,21 +226,21 @@ class Target(Sequence[str]):
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Judges the output of a state against a target; None when it declines."""
+    """Scores the output of a state against a target; None if it declines."""
 
     async def __call__(self, state: Any, target: Target) -> Score | None: ...
 
 
 @runtime_checkable
 class MetricProtocol(Protocol):
-    """Makes one value, several in a row or several by name from all scores."""
+    """Computes one value, a sequence or a mapping of values from all scores."""
 
     def __call__(self, scores: list[SampleScore]) -> Value: ...
 
 
 @runtime_checkable
 class MetricDeprecated(Protocol):
-    """The older form of a metric, which sees scores without their samples."""
+    """The older form of a metric, which gets scores without their samples."""
 
     def __call__(self, scores: list[Score]) -> Value: ...
 
@@ -250,7 +250,7 @@ Metric: TypeAlias = MetricProtocol | MetricDeprecated
 
 @runtime_checkable
 class ScoreReducer(Protocol):
-    """Makes one score of several for the same sample."""
+    """Reduces several scores of the same sample to one."""
 
     def __call__(self, scores: list[Score]) -> Score: ...
 
@@ -268,10 +268,10 @@ def value_to_float(
     partial: Value = PARTIAL,
     noanswer: Value = NOANSWER,
 ) -> ValueToFloat:
-    """A converter: named values to 1, 0, 0.5 and 0; numbers and texts of finite ones as they are.
+    """Return a converter: named values become 1, 0, 0.5 and 0; finite numbers stay.
 
-    yes, true, no and false count in any case, the named values in theirs only. Anything else is
-    0.0, with a warning on this module's logger.
+    Texts of finite numbers are converted. yes, true, no and false count in any case, the named
+    values only in theirs. Anything else is 0.0, with a warning on this module's logger.
     """
 
     def convert(value: Value) -> float:
@@ -305,4 +305,4 @@ def _number(text: str) -> float | None:
 
 
 DEFAULT_TO_FLOAT: ValueToFloat = value_to_float()
-"""The converter that metrics and reducers use when none is given."""
+"""The default converter of metrics and reducers."""

@@ -1,4 +1,4 @@
-"""`f1` and `exact`: answers compared word by word, whatever their case and punctuation."""
+"""`f1` and `exact`: answers compared word by word, ignoring case and punctuation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETWEEN = re.compile("[ -]")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LONGEST_KEPT = 64
-"""Longer tokens are hardly ever seen twice and would fill the memory."""
+"""Longer tokens rarely repeat and would fill the cache."""
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -27,8 +27,8 @@ def f1(
 ) -> Scorer:
     """The best F1 of the answer's words against those of a target, rounded to two places.
 
-    Words are counted as often as they occur. `answer_fn` finds the answer in the output,
-    `stop_words` are left out of the comparison.
+    Repeated words count repeatedly. `answer_fn` extracts the answer from the output. `stop_words`
+    are excluded from the comparison.
     """
     stops = frozenset(_token(word) for word in stop_words or ())
 
@@ -46,7 +46,7 @@ def f1(
 
 
 def _overlap(answer: Sequence[str], target: Sequence[str]) -> float:
-    """F1 of two bags of words; a target without words counts nothing."""
+    """Return the F1 of two bags of words; 0 for a target without words."""
     if not target:
         return 0.0
     common = (Counter(answer) & Counter(target)).total()
@@ -57,7 +57,7 @@ def _overlap(answer: Sequence[str], target: Sequence[str]) -> float:
 
 @scorer(metrics=[mean(), stderr()])
 def exact() -> Scorer:
-    """Whether the words of the answer are those of a target, in their order."""
+    """Whether the words of the answer are those of a target, in the same order."""
 
     async def score(state: TextState, target: Sequence[str]) -> Score:
         completion = state.output.completion
@@ -74,7 +74,7 @@ def _target_words(text: str, stops: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(text: str, stops: frozenset[str]) -> tuple[str, ...]:
-    """The words of a text in normal form; only blanks and hyphens set tokens apart."""
+    """Return the normalised words of a text; only blanks and hyphens separate tokens."""
     tokens = [
         _kept_token(token) if len(token) <= _LONGEST_KEPT else _token(token)
         for token in _BETWEEN.split(text)
@@ -84,7 +84,7 @@ def _words(text: str, stops: frozenset[str]) -> tuple[str, ...]:
 
 
 def _token(token: str) -> str:
-    """A token in normal form: numbers as Python writes them, no punctuation, no articles."""
+    """Return a normalised token: numbers in Python's form, no punctuation, no articles."""
     folded = token.casefold()
     number = finite(folded)
     if number is None:
