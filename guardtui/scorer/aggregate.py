@@ -36,8 +36,8 @@ Reducers: TypeAlias = str | ScoreReducer | Sequence[str | ScoreReducer] | None
 class MetricResult:
     """One number of a metric.
 
-    `name` is the metric's name; if the metric has several values, it is the key or position of this
-    one and `group` is the metric's name. NaN stands for an undefined value.
+    `name` is the metric's name; if the metric has several values, it is the key or position of
+    this value, and `group` is the metric's name. NaN stands for an undefined value.
     """
 
     name: str
@@ -108,8 +108,8 @@ def summarise(
 def scorer_names(scorers: Iterable[Scorer | str]) -> list[str]:
     """Return the names of scorers without their packages; repeated ones get 1, 2, …"""
     names: list[str] = []
-    for made_or_name in scorers:
-        plain = made_or_name if isinstance(made_or_name, str) else _plain_name(made_or_name)
+    for entry in scorers:
+        plain = entry if isinstance(entry, str) else _plain_name(entry)
         name, count = plain, 0
         while name in names:
             count += 1

@@ -290,7 +290,7 @@ class _Reader:
         elif isinstance(node, ast.List):
             return [self._literal(element) for element in node.elts]
         elif isinstance(node, ast.Tuple):
-            return tuple(self._literal(one) for one in node.elts)
+            return tuple(self._literal(element) for element in node.elts)
         elif isinstance(node, ast.Dict) and None not in node.keys:
             keys = [key_node for key_node in node.keys if key_node is not None]
             for key in keys:

@@ -87,8 +87,8 @@ def tpr(
 ) -> Metric:
     """TP / (TP + FN): of what should trigger, the share that did.
 
-    Raises ValueError for a sample without a label, with one that is no truth value, or with a
-    value that is not from 0 to 1.
+    Raises ValueError for a sample without a label, with a label that is not a truth value, or
+    with a value outside of 0 to 1.
     """
 
     def measure(scores: list[SampleScore]) -> Value:
@@ -152,10 +152,10 @@ def guardrail_f1(
 def regressions(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_FLOAT) -> Metric:
     """How many samples were right in the baseline and are wrong now.
 
-    The metadata under `baseline` are the value that the score had then, read by `to_float`, or
-    the outcome (TP, TN, FP, FN); None, "", NaN, ERROR and OPEN are no verdict, and such samples
-    count neither as a regression nor as a fix. Right is a value above one half. NaN when no sample
-    has both verdicts. Raises ValueError for a sample without the key, or with something else there.
+    The metadata `baseline` contain the earlier value of the score, converted by `to_float`, or the
+    outcome (TP, TN, FP, FN). None, "", NaN, ERROR and OPEN are missing verdicts; such samples count
+    neither as a regression nor as a fix. A value above one half is right. NaN if no sample has both
+    verdicts. Raises ValueError for a sample without the key, or with any other value.
     """
 
     def measure(scores: list[SampleScore]) -> Value:
@@ -193,8 +193,8 @@ def _share(sample: SampleScore, to_float: ValueToFloat) -> float:
     value = to_float(sample.score.value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(
-            f"the score of sample {sample.sample_id!r} is {value:g}: the metrics of a guardrail need "
-            "values from 0 (wrong) to 1 (right), so pass a to_float that gives them"
+            f"the score of sample {sample.sample_id!r} is {value:g}: the metrics of a guardrail "
+            "need values from 0 (wrong) to 1 (right), so pass a to_float that gives them"
         )
     return value
 
@@ -204,13 +204,14 @@ def _should_trigger(sample: SampleScore, expected: str, intent: str) -> bool:
     label = _TRUTHS.get(_word(_entry(sample, metadata, expected)))
     if label is None:
         raise ValueError(
-            f"sample {sample.sample_id!r} has {metadata[expected]!r} as {expected!r}: write true or "
-            "false, yes or no, 1 or 0"
+            f"sample {sample.sample_id!r} has {metadata[expected]!r} as {expected!r}: write true "
+            "or false, yes or no, 1 or 0"
         )
     allows = _INTENTS.get(_word(metadata.get(intent) or ""))
     if allows is None:
         raise ValueError(
-            f"sample {sample.sample_id!r} has {metadata[intent]!r} as {intent!r}: write block or allow"
+            f"sample {sample.sample_id!r} has {metadata[intent]!r} as {intent!r}: write block or "
+            "allow"
         )
     return label is not allows
 
@@ -244,9 +245,9 @@ def _changes(
     return changed if seen else math.nan
 
 
-def _before(one: SampleScore, key: str, to_float: ValueToFloat) -> bool | None:
+def _before(sample: SampleScore, key: str, to_float: ValueToFloat) -> bool | None:
     """Return whether the baseline was right, or None if it had no verdict."""
-    value = _entry(one, one.sample_metadata or {}, key)
+    value = _entry(sample, sample.sample_metadata or {}, key)
     if value is None or is_unscored(value):
         return None
     if isinstance(value, str):
@@ -258,8 +259,8 @@ def _before(one: SampleScore, key: str, to_float: ValueToFloat) -> bool | None:
         # The default converter counts unknown values as wrong, which would show as a regression.
         if to_float is DEFAULT_TO_FLOAT and not _is_known(value):
             raise ValueError(
-                f"sample {one.sample_id!r} has {value!r} as {key!r}: write the value of its score "
-                "in the baseline (C or I, 1 or 0, true or false) or its outcome (TP, TN, FP, FN), "
+                f"sample {sample.sample_id!r} has {value!r} as {key!r}: write the value of its "
+                "score in the baseline (C or I, 1 or 0, true or false) or its outcome (TP, TN, FP, FN), "
                 "or leave it empty"
             )
     return to_float(value) > 0.5
