@@ -1,1 +1,1 @@
-"""Labelled prompts in the formats of other tools, each read by a module of its own."""
+"""Labelled prompts in the formats of other tools; each format has a module of its own."""

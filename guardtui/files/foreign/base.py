@@ -1,4 +1,4 @@
-"""What readers of other tools' formats share: their input, their answer, and finding the reader."""
+"""The parts shared by readers of foreign formats: input, result, and format detection."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ FORMATS = {
     "table": "guardtui.files.foreign.table",
     "lines": "guardtui.files.foreign.lines",
 }
-"""Module of each format by its name."""
+"""Module of each format by name."""
 
 _IF_NO_OTHER = ("table", "lines")
-"""Formats that much else would pass for: they are taken when no other one is recognised."""
+"""Formats that match almost any file: used only if no other format is recognised."""
 
 
 class ForeignError(GuardtuiError):
-    """What is wrong with the input, all of it: the first 20 problems and a count of the rest."""
+    """All problems of the input: the first 20, and the number of the others."""
 
 
 class Problems:
-    """Collects what is wrong, each with file and line."""
+    """Collects problems, each with file and line."""
 
     def __init__(self) -> None:
         self._found: list[str] = []
@@ -47,7 +47,7 @@ class Problems:
         self._found.append(f"{where}: {message}")
 
     def raise_any(self) -> None:
-        """Raise ForeignError when there is any problem."""
+        """Raise ForeignError if there is any problem."""
         if not self._found:
             return
         more = len(self._found) - LISTED
@@ -57,10 +57,10 @@ class Problems:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """How the author says the input is to be understood; what is empty is found out.
+    """How the author wants the input to be read; empty fields are detected.
 
-    `true` are the values that mean that a prompt belongs to the topic (any other one: that it does
-    not); `label` holds for every prompt; `intent` is that of the new set.
+    `true` are the values that mean that a prompt belongs to the topic (all others mean that it does
+    not). `label` applies to every prompt. `intent` is that of the new set.
     """
 
     prompt_column: str = ""
@@ -71,24 +71,24 @@ class Mapped:
     intent: Intent = Intent.BLOCK
 
     def label_of(self, value: Any) -> bool | None:
-        """A value as a label; None for what is none."""
+        """Return the label for a value, or None."""
         if self.true:
             if value is None or value == "":
                 return None
-            return _word(value) in {_word(one) for one in self.true}
+            return _word(value) in {_word(true_value) for true_value in self.true}
         word = _word(value)
         return True if word in TRUE else False if word in FALSE else None
 
     def expected(self, should_trigger: bool) -> bool:
-        """The label of a prompt on which a guardrail should fire or not."""
+        """Return the label of a prompt on which a guardrail should or should not trigger."""
         return should_trigger is (self.intent is Intent.BLOCK)
 
     def not_a_label(self, value: Any) -> str:
-        """Why a value is no label, and what to do."""
+        """Return why a value is not a label, and the remedy."""
         shown = _shown(value)
         if value is None or value == "":
             return "the label is empty: write one"
-        return f"{shown} is no label: write true or false, or say what is true with --true VALUE"
+        return f"{shown} is not a label: write true or false, or say what is true with --true VALUE"
 
 
 def _word(value: Any) -> str:
@@ -106,7 +106,7 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One labelled prompt, where it stands, and what else is told of it."""
+    """One labelled prompt, with its location and further columns."""
 
     path: Path
     line: int
@@ -117,7 +117,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read; `intent` where the input tells it, `notes` for what the author should know."""
+    """The prompts that were read; `intent` if the input has one, `notes` for the author."""
 
     rows: Sequence[Row]
     intent: Intent | None = None
@@ -125,10 +125,10 @@ class Reading:
 
 
 class Source:
-    """A file, or a folder of files; read and parsed once, however many formats look at it."""
+    """A file, or a folder of files; read and parsed once for all formats."""
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
-        """With `content` the path is not read."""
+        """Store the arguments; with `content`, the path is not read."""
         self.path = path
         self._content = content
 
@@ -138,7 +138,7 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
-        """What the file holds, unpacked. Raises FileError."""
+        """The unpacked content of the file. Raises FileError."""
         if self._content is None:
             content = read_bytes(self.path, pipes=True, if_empty="name a file with prompts")
         elif self._content.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -149,7 +149,7 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """Raises FileError."""
+        """The decoded content. Raises FileError."""
         return decode(self.path, self.content)
 
     @property
@@ -158,7 +158,7 @@ class Source:
 
     @cached_property
     def first_object(self) -> dict[str, Any]:
-        """The object that the first line holds, as JSON Lines have it; {} when it holds none."""
+        """The JSON object in the first line, as in JSON Lines, or {}."""
         _, value = next(json_lines(self.text), (0, None))
         return value if isinstance(value, dict) else {}
 
@@ -168,54 +168,54 @@ class Source:
 
     @cached_property
     def yaml(self) -> Any:
-        """The document, JSON or YAML, with lines where it is YAML too. Raises FileError."""
+        """The document, JSON or YAML, with line numbers if it is valid YAML. Raises FileError."""
         try:
             return load_yaml(self.path, self.text)
         except FileError:
             if not self.looks_like_json:
                 raise
-            # JSON may be indented by tabs, which YAML forbids.
+            # JSON may be indented with tabs, which YAML forbids.
             with contextlib.suppress(ValueError, RecursionError):
                 return json.loads(self.text)
             raise
 
 
 class Reader(Protocol):
-    """A module of this package."""
+    """Interface of the modules of this package."""
 
     TITLE: str
     """The format in a few words."""
 
     OPTIONS: tuple[str, ...]
-    """Fields of `Mapped` that it can use, besides `intent`."""
+    """Fields of `Mapped` that it uses, besides `intent`."""
 
     def recognises(self, source: Source) -> bool:
-        """Whether this is likely meant for it; may raise FileError for what it cannot read."""
+        """Return whether the input is probably in this format. May raise FileError."""
         ...
 
     def read(self, source: Source, mapped: Mapped, problems: Problems) -> Reading:
-        """The prompts; what is wrong with single ones goes to `problems`. Raises FileError."""
+        """Read the prompts; errors of single prompts go to `problems`. Raises FileError."""
         ...
 
 
 def reader_of(name: str) -> Reader:
-    """The reader of a format."""
+    """Return the reader of a format."""
     return cast("Reader", import_module(FORMATS[name]))
 
 
 def recognised(source: Source) -> str:
-    """The name of the one format that the input has. Raises ForeignError and FileError."""
+    """Return the name of the format of the input. Raises ForeignError and FileError."""
     if not source.is_folder:
-        source.content  # noqa: B018 - what cannot be read is told as it is
-    found = [
+        source.content  # noqa: B018 - raises FileError for an unreadable file
+    formats = [
         name for name in FORMATS if name not in _IF_NO_OTHER and _recognises(name, source)
     ] or [name for name in _IF_NO_OTHER if _recognises(name, source)]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    if len(formats) == 1:
+        return formats[0]
+    if formats:
         raise ForeignError(
-            f"{source.path}: this could be {' or '.join(found)}\n"
-            f"  say which with --from {'|'.join(found)}"
+            f"{source.path}: this could be {' or '.join(formats)}\n"
+            f"  say which with --from {'|'.join(formats)}"
         )
     _require_whole(source)
     names = ", ".join(FORMATS)
@@ -225,18 +225,18 @@ def recognised(source: Source) -> str:
 
 
 def _require_whole(source: Source) -> None:
-    """Raise FileError for JSON or YAML, told by the ending, that cannot be read at all."""
+    """Raise FileError for a YAML or JSON file, by extension, that cannot be parsed."""
     if source.ending in (".yaml", ".yml"):
-        source.yaml  # noqa: B018 - half a file tells where it breaks off
+        source.yaml  # noqa: B018 - raises FileError with the place of the error
     elif source.ending == ".json":
         try:
             json.loads(source.text)
         except json.JSONDecodeError as error:
-            problem = f"this is no JSON: {error.msg} (column {error.colno})"
-            raise FileError(source.path, problem, "mend it", error.lineno) from error
+            problem = f"invalid JSON: {error.msg} (column {error.colno})"
+            raise FileError(source.path, problem, "fix the JSON", error.lineno) from error
         except (ValueError, RecursionError) as error:
             problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-            raise FileError(source.path, problem, "mend it") from error
+            raise FileError(source.path, problem, "fix the JSON") from error
 
 
 def _recognises(name: str, source: Source) -> bool:
@@ -247,7 +247,7 @@ def _recognises(name: str, source: Source) -> bool:
 
 
 def check_rows(rows: Sequence[Row], problems: Problems, *, as_text: bool) -> None:
-    """Add a problem for each row that no prompt set can hold; `as_text` for CSV and TSV."""
+    """Add a problem for each row that no prompt set can contain; `as_text` for CSV and TSV."""
     for row in rows:
         if not row.prompt.strip():
             problems.add(row.path, "the prompt is empty: write one, or remove it", row.line)
@@ -259,5 +259,5 @@ def check_rows(rows: Sequence[Row], problems: Problems, *, as_text: bool) -> Non
         try:
             "".join((row.prompt, *row.extra, *row.extra.values())).encode()
         except UnicodeEncodeError:
-            message = "a text holds half of a surrogate pair, which is no character: remove it"
+            message = "a text holds half of a surrogate pair, which is not a character: remove it"
             problems.add(row.path, message, row.line)

@@ -1,4 +1,4 @@
-"""Prompts from a log of inspect_ai: the inputs of its samples, with what it answered and scored."""
+"""Prompts from a log of inspect_ai: inputs of its samples, with outputs and scores."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ OPTIONS = ("expected_column", "true")
 
 
 def recognises(source: Source) -> bool:
-    """A zip with a header of a log, or JSON that begins as a log does."""
+    """Return whether the content is a zip with a log header, or JSON that starts like a log."""
     return not source.is_folder and is_inspect_log(source.path, source.content)
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each sample of the first epoch in which it is there.
+    """Read a row for each sample, from the first epoch that contains it.
 
-    The label is the metadata of the name that `expected_column` gives, else `expected` in it,
-    else the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
+    The label is the metadata value named by `expected_column`, else the metadata `expected`, else
+    the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
     """
     log = read_inspect_log(source.path, source.content)
     rows: list[Row] = []
@@ -66,13 +66,13 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
 def _label(
     sample: LogSample, metadata: Mapping[str, Any], mapped: Mapped
 ) -> tuple[object, str, str]:
-    """What tells the label, the name of that, and why there is none."""
+    """Return the value of the label, its name, and why it is missing or ""."""
     wanted = mapped.expected_column
     if wanted and wanted != "target":
         if wanted in metadata:
             return metadata[wanted], wanted, ""
-        known = ", ".join(metadata) or "none"
-        return None, wanted, f"the metadata has no {wanted!r:.60} (there are: {known:.200})"
+        names = ", ".join(metadata) or "none"
+        return None, wanted, f"the metadata has no {wanted!r:.60} (there are: {names:.200})"
     if not wanted and "expected" in metadata and not mapped.true:
         return metadata["expected"], "expected", ""
     target = sample.value.get("target")
@@ -98,7 +98,7 @@ def _columns(sample: LogSample, metadata: Mapping[str, Any], label: str) -> dict
         value = score.get("value") if isinstance(score, dict) else score
         columns[f"score:{name}"] = text_of(value)
     for name, value in metadata.items():
-        # A log of ours says these of each prompt, and the new set says them itself.
+        # Logs of guardtui contain these for each prompt, and so will the new set.
         if name not in (label, "intent", "line", "should_trigger"):
             text = sample.text(value) if isinstance(value, str) else text_of(value)
             columns[name if name not in columns else f"metadata.{name}"] = text

@@ -1,4 +1,4 @@
-"""Plain lists: a prompt in each line, or a JSON array of texts; the author tells the label."""
+"""Plain lists: one prompt per line, or a JSON array of texts; the author gives the label."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ OPTIONS = ("label",)
 
 
 def recognises(source: Source) -> bool:
-    """A text file that is called one."""
+    """Return whether the file has the extension of a text file."""
     return not source.is_folder and source.ending in (".txt", ".text", ".list")
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each line that is not blank, without the blanks around it."""
+    """Read a row for each non-blank line, stripped of blanks."""
     if mapped.label is None:
         problems.add(
             source.path,
@@ -34,7 +34,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         except ValueError:
             if source.ending == ".json":
                 raise FileError(
-                    source.path, "this is no JSON array of texts", "mend it, or rename it to .txt"
+                    source.path, "not a JSON array of texts", "fix it, or rename it to .txt"
                 ) from None
     rows = [
         Row(source.path, number, line.strip(), mapped.label)
@@ -51,5 +51,5 @@ def _array(source: Source, label: bool, problems: Problems) -> list[Row]:
             rows.append(Row(source.path, line, value, label))
         else:
             shown = json.dumps(value)[:40]
-            problems.add(source.path, f"{shown} is no text", line)
+            problems.add(source.path, f"{shown} is not text", line)
     return rows

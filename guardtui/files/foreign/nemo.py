@@ -17,7 +17,7 @@ TITLE = "an evaluation set of NeMo Guardrails (a file, or its folder)"
 OPTIONS = ("guardrail", "true")
 
 _SPLITS = {"harmful.txt": True, "helpful.txt": False}
-"""Whether the guardrail should fire on the prompts of a file with this name."""
+"""Whether the guardrail should trigger on the prompts of a file with this name."""
 
 _DEFINE = re.compile(r"define\s+user\s+(.+?)\s*(?:#.*)?")
 _EXAMPLE = re.compile(r'\s+"(.*)"\s*(?:#.*)?')
@@ -26,9 +26,9 @@ _FILES_AT_MOST = 500
 
 
 def recognises(source: Source) -> bool:
-    """A folder or file with interactions, `define user`, harmful.txt or helpful.txt."""
+    """Return whether the input has interactions, `define user`, harmful.txt or helpful.txt."""
     if source.is_folder:
-        return any(_is_part(one) for one in _files(source))
+        return any(_is_part(file) for file in _files(source))
     return _is_part(source)
 
 
@@ -51,7 +51,7 @@ def _is_part(source: Source) -> bool:
 
 
 def _files(source: Source) -> list[Source]:
-    """The files of a folder and of those in it that can be parts of a set. Raises FileError."""
+    """Return the files in a folder (recursively) that can be parts of a set. Raises FileError."""
     endings = (".co", ".jsonl", ".ndjson", *_DOCUMENTS)
     try:
         paths = sorted(
@@ -81,38 +81,39 @@ class _Found:
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each input, example or line.
+    """Read a row for each input, example or line.
 
-    `interactions` (YAML or JSON): a guardrail should fire where an expected output is a refusal;
-    of several policies `guardrail` names the one. `define user` in Colang 1.0: `true` names the
-    intents that belong to the topic. `harmful.txt` and `helpful.txt`: a prompt in each line. JSON
-    Lines: `user_input` and `user_input_label`.
+    - `interactions` (YAML or JSON): a guardrail should trigger if an expected output is a refusal;
+      `guardrail` selects one of several policies.
+    - `define user` in Colang 1.0: `true` names the intents that belong to the topic.
+    - `harmful.txt` and `helpful.txt`: one prompt per line.
+    - JSON Lines: `user_input` and `user_input_label`.
 
     Source: NVIDIA/NeMo-Guardrails, nemoguardrails/eval/models.py (`InteractionSet`),
     nemoguardrails/eval/data/moderation/README.md and processed_sample.jsonl beside it,
     nemoguardrails/evaluate/data/topical/dataset_tools.py (`write_colang_output`).
     """
-    found: list[_Found] = []
+    entries: list[_Found] = []
     for file in _files(source) if source.is_folder else [source]:
         if source.is_folder and not _is_part(file):
             continue
-        found += _parts(file, problems)
-    intents = dict.fromkeys(one.intent for one in found if one.intent is not None)
-    policies = dict.fromkeys(name for one in found for name in one.refusals or ())
+        entries += _parts(file, problems)
+    intents = dict.fromkeys(entry.intent for entry in entries if entry.intent is not None)
+    policies = dict.fromkeys(name for entry in entries for name in entry.refusals or ())
     _require_choice(source, mapped, problems, list(intents), list(policies))
-    true = {one.strip().lower() for one in mapped.true}
+    true = {name.strip().lower() for name in mapped.true}
     rows = []
     several = 0
-    for one in found:
-        if one.intent is not None:
-            expected = one.intent.lower() in true
-        elif one.refusals is not None:
-            named = mapped.guardrail in one.refusals if mapped.guardrail else bool(one.refusals)
+    for entry in entries:
+        if entry.intent is not None:
+            expected = entry.intent.lower() in true
+        elif entry.refusals is not None:
+            named = mapped.guardrail in entry.refusals if mapped.guardrail else bool(entry.refusals)
             expected = mapped.expected(named)
         else:
-            expected = mapped.expected(bool(one.fires))
-        several += "messages" in one.extra
-        rows.append(Row(one.path, one.line, one.prompt, expected, one.extra))
+            expected = mapped.expected(bool(entry.fires))
+        several += "messages" in entry.extra
+        rows.append(Row(entry.path, entry.line, entry.prompt, expected, entry.extra))
     notes = []
     if several:
         inputs = "1 input has" if several == 1 else f"{several} inputs have"
@@ -125,16 +126,16 @@ def _require_choice(
 ) -> None:
     if intents:
         shown = ", ".join(intents)
-        known = {name.lower() for name in intents}
-        unknown = [one for one in mapped.true if one.strip().lower() not in known]
+        known_names = {name.lower() for name in intents}
+        unknown = [name for name in mapped.true if name.strip().lower() not in known_names]
         if not mapped.true:
             problems.add(
                 source.path,
                 "which intents belong to the topic? name each with --true; "
                 f"there are: {shown:.400}",
             )
-        for one in unknown:
-            problems.add(source.path, f"there is no intent {one!r:.60}; there are: {shown:.400}")
+        for name in unknown:
+            problems.add(source.path, f"there is no intent {name!r:.60}; there are: {shown:.400}")
     if mapped.guardrail and mapped.guardrail not in policies:
         shown = ", ".join(policies) or "none"
         message = f"no refusal is expected by {mapped.guardrail!r:.60} (but by: {shown:.300})"
@@ -158,7 +159,7 @@ def _parts(source: Source, problems: Problems) -> Iterator[_Found]:
 
 
 def _examples(source: Source) -> Iterator[_Found]:
-    """Quoted lines below `define user NAME`."""
+    """Yield the quoted lines below `define user NAME`."""
     intent = None
     for line, text in enumerate(source.text.split("\n"), start=1):
         if text.strip() and not text[:1].isspace() and not text.startswith("#"):
@@ -178,8 +179,8 @@ def _labelled(source: Source, problems: Problems) -> Iterator[_Found]:
         elif type(value.get("user_input_label")) is not bool:
             problems.add(source.path, "'user_input_label' is neither true nor false", line)
         else:
-            known = ("user_input", "user_input_label")
-            extra = {name: text_of(one) for name, one in value.items() if name not in known}
+            own_keys = ("user_input", "user_input_label")
+            extra = {name: text_of(item) for name, item in value.items() if name not in own_keys}
             fires = value["user_input_label"]
             yield _Found(source.path, line, value["user_input"], extra, fires=fires)
 
@@ -193,12 +194,12 @@ def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
             "there is nothing of an evaluation in it",
             "name a file with interactions, 'define user', or user_input; or its folder",
         )
-    for place, one in enumerate(sets):
-        line = line_of(sets, place)
-        if not isinstance(one, dict) or not isinstance(one.get("inputs"), list):
+    for index, interaction in enumerate(sets):
+        line = line_of(sets, index)
+        if not isinstance(interaction, dict) or not isinstance(interaction.get("inputs"), list):
             problems.add(source.path, "the interaction has no list of inputs", line)
             continue
-        outputs = one.get("expected_output")
+        outputs = interaction.get("expected_output")
         if not isinstance(outputs, list) or not all(isinstance(item, dict) for item in outputs):
             problems.add(source.path, "'expected_output' is missing or no list of outputs", line)
             continue
@@ -206,19 +207,19 @@ def _interactions(source: Source, problems: Problems) -> Iterator[_Found]:
             text_of(item.get("policy")) for item in outputs if item.get("type") == "refusal"
         )
         kinds = ", ".join(text_of(item.get("type")) for item in outputs)
-        base = {"id": text_of(one.get("id")), "expected_output": kinds}
-        for number, given in enumerate(one["inputs"]):
-            where = line_of(one["inputs"], number, line)
+        base = {"id": text_of(interaction.get("id")), "expected_output": kinds}
+        for number, given in enumerate(interaction["inputs"]):
+            where = line_of(interaction["inputs"], number, line)
             prompt, messages = _prompt(given)
             if prompt is None:
-                problems.add(source.path, "the input is no text, nor messages of a user", where)
+                problems.add(source.path, "the input is neither text nor messages of a user", where)
                 continue
             extra = base | ({"messages": messages} if messages else {})
             yield _Found(source.path, where, prompt, extra, refusals=refusals)
 
 
 def _prompt(given: Any) -> tuple[str | None, str]:
-    """The prompt of an input, and its messages where there are several."""
+    """Return the prompt of an input, and its messages as text if there are several."""
     if isinstance(given, str):
         return str(given), ""
     messages = given.get("messages") if isinstance(given, dict) else None
@@ -228,13 +229,13 @@ def _prompt(given: Any) -> tuple[str | None, str]:
         return None, ""
     if not isinstance(messages, list):
         return None, ""
-    asked = [
-        one["content"]
-        for one in messages
-        if isinstance(one, dict)
-        and one.get("role") == "user"
-        and isinstance(one.get("content"), str)
+    by_user = [
+        message["content"]
+        for message in messages
+        if isinstance(message, dict)
+        and message.get("role") == "user"
+        and isinstance(message.get("content"), str)
     ]
-    if not asked:
+    if not by_user:
         return None, ""
-    return asked[-1], text_of(messages) if len(messages) > 1 else ""
+    return by_user[-1], text_of(messages) if len(messages) > 1 else ""

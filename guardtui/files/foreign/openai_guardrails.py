@@ -12,16 +12,16 @@ _KNOWN = ("id", "data", "expected_triggers")
 
 
 def recognises(source: Source) -> bool:
-    """The first line is an object with `expected_triggers`."""
+    """Return whether the first line is an object with `expected_triggers`."""
     return not source.is_folder and "expected_triggers" in source.first_object
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each line: `data` is the prompt, `expected_triggers` say which guardrails fire.
+    """Read a row for each line: `data` is the prompt, `expected_triggers` the labels.
 
-    Of several guardrails `guardrail` names the one. A prompt for which it is not named is a
-    problem, although the tool itself takes that for false. Columns: `id`, the triggers of the
-    others as `expected_triggers.NAME`, and further keys.
+    `guardrail` selects one of several guardrails. A prompt without a label for it is a problem,
+    although the tool itself treats that as false. Columns: `id`, the triggers of the other
+    guardrails as `expected_triggers.NAME`, and further keys.
 
     Source: openai-guardrails-python, src/guardrails/evals/core/types.py (`Sample`), and README.md
     in the same folder.
@@ -35,13 +35,13 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         elif not isinstance(value, dict):
             problem = "this line is not a JSON object"
         elif not isinstance(value.get("data"), str):
-            problem = "'data', the prompt, is missing or no text"
+            problem = "'data', the prompt, is missing or not text"
         elif not isinstance(value.get("expected_triggers"), dict):
-            problem = "'expected_triggers' is missing or no object of names and true or false"
-        elif wrong := [
+            problem = "'expected_triggers' is missing or not an object of names and true or false"
+        elif invalid := [
             name for name, fires in value["expected_triggers"].items() if type(fires) is not bool
         ]:
-            problem = f"the trigger of {wrong[0]!r:.60} is neither true nor false"
+            problem = f"the trigger of {invalid[0]!r:.60} is neither true nor false"
         if problem:
             problems.add(source.path, problem, line)
             continue
@@ -63,7 +63,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
             message = f"'expected_triggers' says nothing of {wanted!r:.60}: write true or false"
             problems.add(source.path, message, line)
             continue
-        extra = {name: text_of(one) for name, one in value.items() if name not in _KNOWN}
+        extra = {name: text_of(item) for name, item in value.items() if name not in _KNOWN}
         extra = {"id": text_of(value.get("id")), **extra}
         for name, fires in triggers.items():
             if name != wanted:

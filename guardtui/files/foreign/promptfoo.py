@@ -24,7 +24,7 @@ TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
 OPTIONS = ("prompt_column", "expected_column", "true")
 
 _PROMPTS = ("prompt", "input", "query", "question", "message", "text")
-"""Variables that hold the prompt when there are several and none is named."""
+"""Names of the prompt's variable if there are several and none is given."""
 
 _FIRES = {
     "not-guardrails": True,
@@ -34,7 +34,7 @@ _FIRES = {
     "is-refusal": True,
     "not-is-refusal": False,
 }
-"""Whether a guardrail should fire where a test has an assertion of this type."""
+"""Whether a guardrail should trigger if a test has an assertion of this type."""
 
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\([\d.]+\))?(?::(.*))?", re.DOTALL)
 _REFERENCE = "names another file: convert that one"
@@ -50,7 +50,7 @@ class _Test:
 
 
 def recognises(source: Source) -> bool:
-    """Special columns in CSV, `vars` in a list of tests, `tests` in a configuration."""
+    """Return whether there are special CSV columns, `vars` in a list of tests, or `tests`."""
     if source.is_folder or source.ending in (".parquet", ".eval", ".co"):
         return False
     if source.ending in (".csv", ".tsv"):
@@ -79,26 +79,26 @@ def _is_config(document: Any) -> bool:
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A row for each test; for several where the prompt's variable is a list.
+    """Read a row for each test; several rows if the prompt's variable is a list.
 
-    The prompt is the variable that `prompt_column` names, else the only one, else the one that is
-    called prompt, input, query, question, message or text. The label is the variable or metadata
-    that `expected_column` names; else an assertion tells it: one whose value is among `true`, or
-    `guardrails` (nothing is blocked), `not-guardrails` (something is), `moderation`, `is-refusal`
-    and their opposites, or `equals` with true or false. Columns: the other variables, the metadata,
-    `description`, `assert`.
+    The prompt is the variable named by `prompt_column`, else the only one, else the one called
+    prompt, input, query, question, message or text. The label is the variable or metadata value
+    named by `expected_column`, else it follows from an assertion: one whose value is among `true`,
+    or `guardrails` (nothing is blocked), `not-guardrails` (something is), `moderation`,
+    `is-refusal` and their opposites, or `equals` with true or false. Columns: the other variables,
+    the metadata, `description`, `assert`.
 
     Source: promptfoo, site/docs/configuration/test-cases.md, .../expected-outputs/guardrails.md,
-    and src/csv.ts for the special columns and for how an assertion is written in a cell.
+    and src/csv.ts for the special columns and for assertions in a cell.
     """
     tests = list(_tests(source, problems))
     name = _prompt_variable(source, tests, mapped, problems)
     rows: list[Row] = []
     for test in tests if name else ():
         if name not in test.vars:
-            known = ", ".join(test.vars) or "none"
+            names = ", ".join(test.vars) or "none"
             problems.add(
-                source.path, f"there is no variable {name!r} (there are: {known:.200})", test.line
+                source.path, f"there is no variable {name!r} (there are: {names:.200})", test.line
             )
             continue
         label, used, problem = _label(test, mapped)
@@ -109,7 +109,7 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         extra = _columns(test, {name, used})
         for prompt in value if isinstance(value, list) else [value]:
             if isinstance(prompt, dict | list):
-                message = f"the variable {name!r} is no text: name another with --prompt-column"
+                message = f"the variable {name!r} is not text: name another with --prompt-column"
                 problems.add(source.path, message, test.line)
             elif isinstance(prompt, str) and prompt.startswith("file://"):
                 problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
@@ -126,18 +126,18 @@ def _tests(source: Source, problems: Problems) -> Iterator[_Test]:
     if source.ending in (".csv", ".tsv"):
         yield from _from_csv(source, problems)
         return
-    found: list[tuple[int, Any]]
+    entries: list[tuple[int, Any]]
     if source.ending in (".jsonl", ".ndjson") or (
         source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
     ):
-        found = list(json_lines(source.text))
+        entries = list(json_lines(source.text))
     elif source.looks_like_json:
-        found, default = _from_json(source)
+        entries, default = _from_json(source)
     else:
-        found, default = _from_yaml(source)
-    if not found:
+        entries, default = _from_yaml(source)
+    if not entries:
         problems.add(source.path, "there is no list of tests: name a file that has one")
-    for line, value in found:
+    for line, value in entries:
         if isinstance(value, ValueError):
             problems.add(source.path, str(value), line)
         elif isinstance(value, str):
@@ -159,8 +159,8 @@ def _from_json(source: Source) -> tuple[list[tuple[int, Any]], Any]:
     except RecursionError as error:
         raise FileError(source.path, "this JSON is nested too deeply") from error
     except json.JSONDecodeError as error:
-        problem = f"this is no JSON: {error.msg} (column {error.colno})"
-        raise FileError(source.path, problem, "mend it", error.lineno) from error
+        problem = f"invalid JSON: {error.msg} (column {error.colno})"
+        raise FileError(source.path, problem, "fix the JSON", error.lineno) from error
     except ValueError as error:  # a number with thousands of digits
         problem = "this JSON holds a number that cannot be read"
         raise FileError(source.path, problem, "put it in quotes") from error
@@ -179,44 +179,47 @@ def _from_yaml(source: Source) -> tuple[list[tuple[int, Any]], Any]:
     if not isinstance(document, list):
         return [], None
     tests = enumerate(document)
-    return [(line_of(document, place), test) for place, test in tests], default
+    return [(line_of(document, index), test) for index, test in tests], default
 
 
 def _test(value: Any, line: int, default: Any) -> _Test:
-    """A test with what is set for all of them. Raises ValueError."""
+    """Return a test including the defaults of all tests. Raises ValueError."""
     if not isinstance(value, dict):
-        raise ValueError("a test is no mapping with vars")
+        raise ValueError("a test is not a mapping with vars")
     base = default if isinstance(default, dict) else {}
 
-    def both(name: str) -> dict[str, Any]:
+    def merged(name: str) -> dict[str, Any]:
         own, common = value.get(name), base.get(name)
         if isinstance(own, str):
             raise ValueError(f"{name} {_REFERENCE}")
         if own is not None and not isinstance(own, dict):
-            raise ValueError(f"{name} is no mapping of names to values")
+            raise ValueError(f"{name} is not a mapping of names to values")
         return {**(common if isinstance(common, dict) else {}), **(own or {})}
 
     asserts = [*_flat(value.get("assert")), *_flat(base.get("assert"))]
-    return _Test(line, both("vars"), asserts, both("metadata"), text_of(value.get("description")))
+    return _Test(
+        line, merged("vars"), asserts, merged("metadata"), text_of(value.get("description"))
+    )
 
 
 def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
-    """Assertions, also those within sets."""
-    for one in asserts if isinstance(asserts, list) else ():
-        if isinstance(one, dict):
+    """Yield assertions, including those within sets."""
+    for assertion in asserts if isinstance(asserts, list) else ():
+        if isinstance(assertion, dict):
             yield from (
-                _flat(one["assert"])
-                if one.get("type") == "assert-set" and isinstance(one.get("assert"), list)
-                else [one]
+                _flat(assertion["assert"])
+                if assertion.get("type") == "assert-set"
+                and isinstance(assertion.get("assert"), list)
+                else [assertion]
             )
 
 
 def _from_csv(source: Source, problems: Problems) -> Iterator[_Test]:
-    found = read_rows(source.path, source.content, ())
-    for finding in found.unread:
+    rows = read_rows(source.path, source.content, ())
+    for finding in rows.unread:
         problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
-    names = found.raw.columns
-    for line, cells in zip(found.lines.tolist(), found.raw.iter_rows(), strict=True):
+    names = rows.raw.columns
+    for line, cells in zip(rows.lines.tolist(), rows.raw.iter_rows(), strict=True):
         test = _Test(line, {})
         for name, cell in zip(names, cells, strict=True):
             text = cell or ""
@@ -235,7 +238,7 @@ def _from_csv(source: Source, problems: Problems) -> Iterator[_Test]:
 
 
 def _assertion(text: str) -> dict[str, Any]:
-    """An assertion as a cell has it: `type: value`, or the text that the output must equal."""
+    """Parse an assertion in a cell: `type: value`, or the text that the output must equal."""
     match = _ASSERTION.fullmatch(text)
     if match and (match[3] is not None or f"{match[1] or ''}{match[2]}" in _FIRES):
         value = (match[3] or "").strip()
@@ -247,7 +250,7 @@ def _assertion(text: str) -> dict[str, Any]:
 
 
 def _prompt_variable(source: Source, tests: list[_Test], mapped: Mapped, problems: Problems) -> str:
-    """Name of the variable that holds the prompts; "" with a problem when it cannot be told."""
+    """Return the name of the prompt's variable; "" with a problem if it is unclear."""
     if mapped.prompt_column or not tests:
         return mapped.prompt_column
     names: dict[str, None] = {}
@@ -258,16 +261,16 @@ def _prompt_variable(source: Source, tests: list[_Test], mapped: Mapped, problem
     candidates = list(names) if len(names) == 1 else usual
     if len(candidates) == 1:
         return candidates[0]
-    known = ", ".join(candidates or names) or "none"
+    shown = ", ".join(candidates or names) or "none"
     problems.add(
         source.path,
-        f"which variable holds the prompt? there are: {known:.300}; say it with --prompt-column",
+        f"which variable holds the prompt? there are: {shown:.300}; say it with --prompt-column",
     )
     return ""
 
 
 def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
-    """The label, the name of the variable that told it, and why there is none."""
+    """Return the label, the name of its variable, and why it is missing or ""."""
     wanted = mapped.expected_column
     if wanted:
         name = wanted.removeprefix("metadata.").removeprefix("vars.")
@@ -275,14 +278,16 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
             if name in values:
                 value = values[name]
                 return mapped.label_of(value), name, f"{name}: {mapped.not_a_label(value)}"
-        known = ", ".join([*test.vars, *test.metadata]) or "none"
-        return None, "", f"there is no variable or metadata {name!r} (there are: {known:.200})"
-    told = {found for one in test.asserts if (found := _told(one, mapped)) is not None}
-    if len(told) == 1:
-        return told.pop(), "", ""
-    if told:
+        names = ", ".join([*test.vars, *test.metadata]) or "none"
+        return None, "", f"there is no variable or metadata {name!r} (there are: {names:.200})"
+    labels = {
+        label for assertion in test.asserts if (label := _told(assertion, mapped)) is not None
+    }
+    if len(labels) == 1:
+        return labels.pop(), "", ""
+    if labels:
         return None, "", "its assertions contradict: say what tells the label (--expected-column)"
-    kinds = ", ".join(text_of(one.get("type")) for one in test.asserts) or "none"
+    kinds = ", ".join(text_of(assertion.get("type")) for assertion in test.asserts) or "none"
     return (
         None,
         "",
@@ -292,7 +297,7 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
 
 
 def _told(assertion: Mapping[str, Any], mapped: Mapped) -> bool | None:
-    """The label that one assertion tells, or None."""
+    """Return the label given by one assertion, or None."""
     kind, value = assertion.get("type"), assertion.get("value")
     if mapped.true:
         return mapped.label_of(value) if isinstance(value, str | bool | int | float) else None

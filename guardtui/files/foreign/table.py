@@ -1,4 +1,4 @@
-"""Tables of prompts with other names of columns or labels, or of one label: CSV, JSON, Parquet …"""
+"""Tables of prompts with other column names or labels, or a single label: CSV, JSON, Parquet …"""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _JSON_LINES = (".jsonl", ".ndjson")
 
 
 def recognises(source: Source) -> bool:
-    """Tell a table by the name or the content.
+    """Return whether the input is a table, by its name or content.
 
-    A text with commas is one only by its name; JSON is one if every row is an object.
+    Text with commas is a table only by its name; JSON is one if every row is an object.
     """
     if source.is_folder:
         return False
@@ -38,10 +38,10 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
-    """A prompt for each row, from the columns `prompt` and `expected` unless others are named.
+    """Read a prompt from each row, by default from the columns `prompt` and `expected`.
 
-    Of a list of messages it is the user's last one; several are kept as a column. With `label` no
-    column of labels is needed, and the column of prompts must be named.
+    Of a list of messages, the user's last one is the prompt; several are kept as a column. With
+    `label`, no label column is needed, and the column of prompts must be named.
     """
     wanted = {"--prompt-column": mapped.prompt_column or "prompt"}
     if mapped.label is None:
@@ -50,11 +50,11 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
     columns, lines, errors = read_table(source.path, source.content, needed)
     for error in errors:
         problems.add(source.path, error.message, error.lines[0] if error.lines else None)
-    known = ", ".join(columns) or "none"
+    present = ", ".join(columns) or "none"
     if mapped.label is not None and not mapped.prompt_column:
         problems.add(
             source.path,
-            f"this is a table, not a plain list (columns: {known:.300}): "
+            f"this is a table, not a plain list (columns: {present:.300}): "
             "name the column of the prompts with --prompt-column",
         )
         return Reading([])
@@ -65,7 +65,8 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
         if column is None:
             problems.add(
                 source.path,
-                f"there is no column {name!r:.60} (there are: {known:.300}): name it with {option}",
+                f"there is no column {name!r:.60} (there are: {present:.300}): "
+                f"name it with {option}",
             )
         else:
             chosen.append(column)
@@ -78,24 +79,24 @@ def read(source: Source, mapped: Mapped, problems: Problems) -> Reading:
     intent = _intent(columns, names.get("intent"), others)
     prompts = _Prompts(chosen[0], columns[chosen[0]])
     rows = []
-    for place, line in enumerate(lines):
-        value = columns[chosen[1]][place] if len(chosen) > 1 else None
+    for index, line in enumerate(lines):
+        value = columns[chosen[1]][index] if len(chosen) > 1 else None
         label = mapped.label if mapped.label is not None else mapped.label_of(value)
         if label is None:
             problems.add(source.path, f"{chosen[1]}: {mapped.not_a_label(value)}", line)
             continue
         try:
-            prompt, kept = prompts.at(place)
+            prompt, conversation = prompts.at(index)
         except ValueError as error:
             problems.add(source.path, f"{chosen[0]}: {error}", line)
             continue
-        extra = {name: text_of(columns[name][place]) for name in others}
-        rows.append(Row(source.path, line, prompt, label, extra | kept))
+        extra = {name: text_of(columns[name][index]) for name in others}
+        rows.append(Row(source.path, line, prompt, label, extra | conversation))
     return Reading(rows, intent, prompts.notes())
 
 
 def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -> Intent | None:
-    """Return the one intent that all rows give; its column is then none of the others."""
+    """Return the intent if all rows give the same one; its column is then removed from `others`."""
     if own not in others:
         return None
     given = {text_of(value).strip().lower() for value in columns[own]}
@@ -107,7 +108,7 @@ def _intent(columns: dict[str, list[Any]], own: str | None, others: list[str]) -
 
 @dataclass(slots=True)
 class _Prompts:
-    """The values of the column of prompts: texts, or conversations."""
+    """The values of the prompt column: texts, or conversations."""
 
     name: str
     values: list[Any]
@@ -115,19 +116,19 @@ class _Prompts:
 
     def __post_init__(self) -> None:
         texts = [value for value in self.values if isinstance(value, str) and value.strip()]
-        # In CSV a list is a text: where every cell is a conversation, that is what is meant.
+        # CSV cells are text: if every cell is a JSON conversation, parse them all.
         if texts and all(map(_conversation, texts)):
             self.values = [
                 _conversation(value) or value if isinstance(value, str) else value
                 for value in self.values
             ]
 
-    def at(self, place: int) -> tuple[str, dict[str, str]]:
-        """Return the prompt of a row, and its conversation as a column where it is longer.
+    def at(self, index: int) -> tuple[str, dict[str, str]]:
+        """Return the prompt of a row, and its conversation as a column if it is longer.
 
         Raises ValueError.
         """
-        value = self.values[place]
+        value = self.values[index]
         if isinstance(value, dict) or (isinstance(value, list) and not looks_like_chat(value)):
             kind = "an object" if isinstance(value, dict) else "a list without roles"
             raise ValueError(f"this is {kind}, neither a text nor a list of messages")
@@ -141,7 +142,7 @@ class _Prompts:
         return prompt, {self.name: text_of(value)}
 
     def notes(self) -> list[str]:
-        """Return what the author should know."""
+        """Return notes for the author."""
         if not self.several:
             return []
         rows = "1 row has" if self.several == 1 else f"{self.several} rows have"
@@ -150,7 +151,7 @@ class _Prompts:
 
 def _last_of_user(messages: tuple[ChatMessage, ...]) -> str:
     """Return the user's last message. Raises ValueError if none or not only text."""
-    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
     if last is None:
         raise ValueError("no message in this list is the user's")
     if last.media:
