@@ -57,7 +57,7 @@ def read_chat(
     if not isinstance(value, list):
         raise ValueError("this is not a list of messages")
     if not value:
-        raise ValueError("there is no message in it")
+        raise ValueError("it has no messages")
     return tuple(
         _message(number, message, resolve) for number, message in enumerate(value, start=1)
     )

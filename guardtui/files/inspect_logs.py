@@ -30,7 +30,7 @@ _AT_ONCE = 500
 
 _UNREADABLE = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError)
 """Errors of `zipfile` on damaged files; NotImplementedError for a damaged version or method."""
-_WRITE_AGAIN = "copy it again, or write it anew with 'inspect log convert'"
+_WRITE_AGAIN = "copy it again, or convert it with 'inspect log convert'"
 _NO_LOG = "name a log that inspect_ai wrote (.eval or .json)"
 
 
@@ -172,11 +172,11 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
     if content.startswith(_ZIP):
         header, samples = _zipped(path, content)
     elif path.suffix.lower() == ".eval":
-        raise FileError(path, "this is no .eval log: it is no zip archive", _NO_LOG)
+        raise FileError(path, "not an .eval log: not a zip archive", _NO_LOG)
     else:
         header, samples = _written(path, content)
     if not isinstance(header.get("eval"), dict):
-        raise FileError(path, "this is no log of inspect_ai: it has no 'eval'", _NO_LOG)
+        raise FileError(path, "not a log of inspect_ai: it has no 'eval'", _NO_LOG)
     version = header.get("version", 1)
     if type(version) is not int or version > 2:
         problem = f"the log has version {version!s:.20}, this guardtui reads up to 2"
@@ -206,7 +206,7 @@ def _checked(path: Path, value: object, place: str, line: int | None = None) -> 
     """Return a sample that has an id and an epoch. Raises FileError."""
     problem = ""
     if not isinstance(value, dict):
-        problem = "is no JSON object"
+        problem = "is not a JSON object"
     elif isinstance(value.get("id"), bool) or not isinstance(value.get("id"), str | int):
         problem = "has no id that is a text or a number"
     elif type(epoch := value.setdefault("epoch", 1)) is not int or not 0 < epoch < 2**31:
@@ -223,7 +223,7 @@ def _written(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample
         header, elements = json_members(text, "samples")
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        problem = "this is no JSON, or half of it"
+        problem = "not valid JSON (is the file truncated?)"
         raise FileError(path, problem, _WRITE_AGAIN, line) from error
     samples = []
     for number, (line, value) in enumerate(elements, start=1):
@@ -237,7 +237,7 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _UNREADABLE as error:
-        problem = "this is no zip archive, or half of one"
+        problem = "not a valid zip archive (is the file truncated?)"
         raise FileError(path, problem, _WRITE_AGAIN) from error
     members = archive.NameToInfo  # of several members with one name the last
     total = sum(member.file_size for member in members.values())
@@ -274,7 +274,7 @@ def _object(
         problem = f"{place} is damaged: it is no JSON, or not what was packed"
         raise FileError(path, problem, _WRITE_AGAIN) from error
     if not isinstance(value, dict):
-        raise FileError(path, f"{place} is no JSON object", _WRITE_AGAIN)
+        raise FileError(path, f"{place} is not a JSON object", _WRITE_AGAIN)
     _require_whole_characters(path, value, place, None)
     return value
 
@@ -285,7 +285,7 @@ def _require_whole_characters(path: Path, value: object, place: str, line: int |
         for text in _texts(value):
             text.encode()
     except UnicodeEncodeError as error:
-        problem = f"{place} holds half of a surrogate pair, which is no character"
+        problem = f"{place} holds half of a surrogate pair, which is not a character"
         raise FileError(path, problem, "remove it from the log", line) from error
 
 

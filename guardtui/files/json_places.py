@@ -96,7 +96,7 @@ def json_lines(text: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, json.loads(line)
             except (ValueError, RecursionError):
-                yield number, ValueError("this line is no JSON: is the file half-written?")
+                yield number, ValueError("not valid JSON (is the file truncated?)")
 
 
 def load_yaml(path: Path, text: str) -> Any:
@@ -112,7 +112,7 @@ def load_yaml(path: Path, text: str) -> Any:
             return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
+        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
         remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, mark.line + 1 if mark else None) from error
     except Exception as error:  # ruamel raises many kinds for odd tags, dates and characters

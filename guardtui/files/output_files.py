@@ -302,7 +302,7 @@ class _Checked:
         for line, value in zip(self.lines, values, strict=False):
             if isinstance(value, list | dict):
                 kind = "an array" if isinstance(value, list) else "an object"
-                message = f"the {name} is no text but {kind}: write it as one text"
+                message = f"the {name} is not text but {kind}: write it as one text"
                 self.errors.append(row_error(name, message, line))
                 value = None
             texts.append(value if isinstance(value, str) else _text(value))
@@ -358,7 +358,7 @@ class _Checked:
                 name = f"\0{row}"
             before = first.setdefault((name, 1 if epochs is None else epochs[row]), line)
             if before != line:
-                message = f"the id {_shown(name)} stands on line {before} already: "
+                message = f"the id {_shown(name)} is already on line {before}: "
                 if epochs is None:
                     message += "make it another, or tell epochs of one sample apart (column epoch)"
                 else:
@@ -392,7 +392,7 @@ def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            problem = f"begins with a bracket but is no {_ARRAY[2:]}"
+            problem = f"begins with a bracket but is not a {_ARRAY[2:]}"
             return (), f'{problem}: write ["one", "two"], or ["[one]"] for one text'
     if isinstance(value, dict):
         return (), f"is an object: write a text or {_ARRAY}"
@@ -400,7 +400,7 @@ def _texts_of(value: Any) -> tuple[tuple[str, ...], str]:
         return (_text(value),), ""
     for item in value:
         if item is None or isinstance(item, list | dict):
-            return (), f"holds {_shown(item)}, which is no text: write {_ARRAY}"
+            return (), f"holds {_shown(item)}, which is not text: write {_ARRAY}"
     return tuple(map(_text, value)), ""
 
 

@@ -81,7 +81,7 @@ def _json(path: Path, text: str) -> tuple[Columns, list[int], list[Finding]]:
 def _named(row: dict[str, Any], *, escapes: bool) -> tuple[dict[str, Any], str]:
     """Return the values by their stripped names, and the problem or ""."""
     if escapes and holds_lone_surrogate(json.dumps(row, ensure_ascii=False)):
-        return {}, "a text holds half of a surrogate pair, which is no character: remove it"
+        return {}, "a text holds half of a surrogate pair, which is not a character: remove it"
     named: dict[str, Any] = {}
     for name, value in row.items():
         if name.strip() in named:

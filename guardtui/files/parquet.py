@@ -53,7 +53,7 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
     except pl.exceptions.PolarsError as error:
         raise FileError(
             path,
-            "this is no Parquet file of plain columns, or a damaged one",
+            "not a Parquet file of plain columns, or a damaged one",
             "write the file again",
         ) from error
 
@@ -74,6 +74,4 @@ def parquet_notes(content: bytes) -> dict[str, str]:
 
 
 def _damaged(path: Path) -> FileError:
-    return FileError(
-        path, "this is no Parquet file, or a damaged one", "write or copy the file again"
-    )
+    return FileError(path, "not a Parquet file, or a damaged one", "write or copy the file again")

@@ -86,7 +86,7 @@ def read_bytes(
         if stat.S_ISFIFO(status.st_mode) and pipes:
             content = _piped(path, limit)
         elif not stat.S_ISREG(status.st_mode):
-            raise FileError(path, "this is no ordinary file", "name an ordinary file")
+            raise FileError(path, "not a regular file", "name a regular file")
         elif status.st_size > limit:
             raise _too_large(path, status.st_size, limit)
         else:
@@ -149,7 +149,9 @@ def decode(path: Path, content: bytes) -> str:
     zero = content.find(b"\0")
     if zero >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise ContentError(path, "this is no text: it holds a NUL byte", "name a text file", line)
+        raise ContentError(
+            path, "not a text file: it contains a NUL byte", "name a text file", line
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

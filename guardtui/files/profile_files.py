@@ -64,7 +64,7 @@ def load_profile(path: Path) -> ProfileFile:
             )
     entries = document.get("topics")
     if not isinstance(entries, list) or not entries:
-        raise FileError(path, "topics is no list", _REMEDY, _line(document, "topics"))
+        raise FileError(path, "topics is not a list", _REMEDY, _line(document, "topics"))
     default = document.get("default")
     if default not in (None, "allow", "block"):
         raise FileError(
@@ -75,7 +75,7 @@ def load_profile(path: Path) -> ProfileFile:
         )
     name = document.get("name")
     if name is not None and not isinstance(name, str):
-        raise FileError(path, "name is no text", "put it in quotes", _line(document, "name"))
+        raise FileError(path, "name is not text", "put it in quotes", _line(document, "name"))
     return ProfileFile(
         path,
         tuple(_entry(path, entries, index) for index in range(len(entries))),
@@ -123,7 +123,7 @@ def _parse(path: Path, text: str) -> Any:
         document = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
+        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
         line = mark.line + 1 if mark else None
         raise FileError(path, problem, "fix the YAML", line) from error
     except Exception as error:  # ruamel raises many kinds for odd tags and characters
@@ -131,5 +131,5 @@ def _parse(path: Path, text: str) -> Any:
             path, "this YAML holds something that cannot be read", "keep to plain texts and lists"
         ) from error
     if not isinstance(document, Mapping):
-        raise FileError(path, "this is no mapping of keys", _REMEDY, 1)
+        raise FileError(path, "not a mapping of keys", _REMEDY, 1)
     return document

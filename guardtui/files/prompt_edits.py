@@ -48,7 +48,7 @@ class PromptsChangedError(FileError):
     def __init__(
         self,
         path: Path,
-        remedy: str = "nothing was written: they are read anew by themselves, then do it again",
+        remedy: str = "nothing was written: they are reloaded automatically, then try again",
     ) -> None:
         problem = "the prompts were changed by another program since they were read"
         super().__init__(path, problem, remedy)
@@ -218,7 +218,7 @@ def _rows_of(path: Path, prompts: PromptSet, keys: frozenset[int]) -> Rows:
         raise FileError(
             path,
             f"{missing} of the {len(keys)} prompts to be changed are no longer there",
-            "choose them anew: nothing was written",
+            "select them again: nothing was written",
         )
     return rows
 

@@ -148,7 +148,7 @@ def read_rows(path: Path, content: bytes, needed: Collection[str] = _NEEDED) -> 
     content = unpack(path, content)
     if is_inspect_log(path, content):
         remedy = f"make one of it: guardtui convert {path} --output prompts.csv"
-        raise FileError(path, "this is a log of inspect_ai, no prompt set", remedy)
+        raise FileError(path, "this is a log of inspect_ai, not a prompt set", remedy)
     kind = detect_format(path, content)
     if kind is Format.PARQUET:
         return RawRows(*_parquet(path, content), [], header="the file")
@@ -216,9 +216,9 @@ def _json_problem(row: dict[str, object], *, escapes: bool) -> str:
         if not isinstance(value, str) and name.strip().lower() == "prompt":
             if looks_like_chat(value):
                 return "the prompt is a list of messages: guardtui convert takes the user's last"
-            return f"the prompt is no text but {type(value).__name__}: put it in quotes"
+            return f"the prompt is not text but {type(value).__name__}: put it in quotes"
     if escapes and holds_lone_surrogate("".join(f"{name}{value}" for name, value in row.items())):
-        return "a text holds half of a surrogate pair, which is no character: remove it"
+        return "a text holds half of a surrogate pair, which is not a character: remove it"
     return ""
 
 
@@ -276,7 +276,7 @@ def _delimited(path: Path, content: bytes, separator: str) -> RawRows:
             separator=separator,
         )
     except pl.exceptions.PolarsError as error:
-        raise FileError(path, "this is no CSV", "write it with a CSV writer") from error
+        raise FileError(path, "not valid CSV", "write it with a CSV writer") from error
     if frame.height != len(starts):
         raise FileError(
             path,
@@ -322,7 +322,7 @@ def _check_quotes(
         raise FileError(
             path,
             "the quote that opens here is never closed",
-            "close it; is the file half-written?",
+            "close it; is the file truncated?",
             line,
         )
 

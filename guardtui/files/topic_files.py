@@ -25,8 +25,8 @@ from guardtui.files.problems import ContentError, FileError, decode, read_bytes
 _LARGEST = 1024 * 1024
 _KEYS_REMEDY = "write name, description, examples and intent, each with a colon"
 _JSON_REMEDY = (
-    "keys and texts stand in double quotes, a comma between two entries and none after the last; "
-    "is the file half-written?"
+    "write keys and texts in double quotes, a comma between entries and none after the last; "
+    "is the file truncated?"
 )
 _OF_PROMPTS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
 _KEYS = ("name", "description", "examples", "intent")
@@ -41,7 +41,7 @@ class ChangedOnDiskError(FileError):
         super().__init__(
             path,
             "the file was changed by another program since it was opened",
-            "save again to write over it, or open it anew",
+            "save again to overwrite it, or open it again",
         )
 
 
@@ -54,7 +54,7 @@ class GoneFromDiskError(FileError):
         super().__init__(
             path,
             "the file is gone: it was deleted or moved since it was opened",
-            "save again to make it anew, with all that stood in it",
+            "save again to create it again with all its content",
         )
 
 
@@ -135,8 +135,8 @@ def save_topic(
     if data is None:
         raise ContentError(
             path,
-            "what else stands in it cannot be kept beside this definition",
-            "mend the file by hand, or write over it",
+            "its other content cannot be kept with this definition",
+            "fix the file by hand, or overwrite it",
         )
     write_atomically(path, data, backup_folder=backup_folder)
     return TopicFile(path, topic, hashlib.sha256(data).hexdigest(), content=data)
@@ -185,12 +185,12 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         with warnings.catch_warnings(action="ignore"):  # duplicate anchors
             loaded = json.loads(text) if _is_json(path) else _yaml().load(text)
     except json.JSONDecodeError as error:
-        problem = f"this is no JSON: {error.msg} (column {error.colno})"
+        problem = f"invalid JSON: {error.msg} (column {error.colno})"
         raise FileError(path, problem, _JSON_REMEDY, error.lineno) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
-        problem = " ".join(str(error.problem or error.context or "this is no YAML").split())
+        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
         remedy = "fix the YAML: quote values that contain `:`, `#` or quotes"
         raise FileError(path, problem, remedy, line) from error
     except Exception as error:  # ruamel raises many kinds for odd tags and comments
@@ -208,9 +208,9 @@ def _parse(path: Path, text: str) -> MutableMapping[str, Any]:
         remedy = "put dates and numbers in quotes, and leave out tags (!!…)"
         raise FileError(path, problem, remedy, line) from error
     if loaded is None and not _is_json(path):
-        raise FileError(path, "nothing but comments stands in it", _KEYS_REMEDY)
+        raise FileError(path, "the file contains only comments", _KEYS_REMEDY)
     if not isinstance(loaded, MutableMapping):
-        raise FileError(path, "this is no mapping of keys to texts", _KEYS_REMEDY, 1)
+        raise FileError(path, "not a mapping of keys to texts", _KEYS_REMEDY, 1)
     return loaded
 
 
@@ -270,20 +270,20 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
     for key in ("name", "description"):
         value = document.get(key, "")
         if value is not None and not isinstance(value, str):
-            add_problem(key, f"{key} is no text but {type(value).__name__}", "put it in quotes")
+            add_problem(key, f"{key} is not text but {type(value).__name__}", "put it in quotes")
         texts[key] = str(value or "")
         if _LONE_SURROGATE.search(texts[key]):
             add_problem(key, f"{key} {_HALF}", "remove it")
     examples = document.get("examples") or []
     if not isinstance(examples, list):
         add_problem(
-            "examples", "examples is no list", "write one example a line, each after a dash"
+            "examples", "examples is not a list", "write one example a line, each after a dash"
         )
         examples = []
     for number, example in enumerate(examples, start=1):
         if not isinstance(example, str):
             kind = type(example).__name__
-            add_problem("examples", f"example {number} is no text but {kind}", "put it in quotes")
+            add_problem("examples", f"example {number} is not text but {kind}", "put it in quotes")
         elif _LONE_SURROGATE.search(example):
             add_problem("examples", f"example {number} {_HALF}", "remove it")
     intent = document.get("intent")
@@ -291,7 +291,7 @@ def _topic_of(path: Path, document: MutableMapping[str, Any], text: str) -> tupl
         add_problem("intent", f"intent is {str(intent)[:40]!r}", "write block or allow")
     if not problems and not any(key in document for key in ("name", "description", "examples")):
         remedy = "write name, description, examples and intent"
-        problems.append(FileError(path, "this is no topic: it has none of its keys", remedy))
+        problems.append(FileError(path, "not a topic: it has none of its keys", remedy))
     if len(problems) == 1:
         raise problems[0]
     if problems:

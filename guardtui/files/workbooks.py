@@ -82,5 +82,5 @@ def _check_size(path: Path, content: bytes) -> None:
 
 def _damaged(path: Path) -> FileError:
     return FileError(
-        path, "this is no Excel workbook (.xlsx), or a damaged one", f"copy it again, or {_AS_CSV}"
+        path, "not an Excel workbook (.xlsx), or a damaged one", f"copy it again, or {_AS_CSV}"
     )

@@ -56,9 +56,9 @@ class Endpoint:
             parts = urlsplit(text)
             host, port = (parts.hostname or "").lower(), parts.port
         except ValueError:
-            raise AddressError(f"{shown!r} is no URL: write https://host/path") from None
+            raise AddressError(f"{shown!r} is not a URL: write https://host/path") from None
         if parts.scheme not in ("http", "https"):
-            raise AddressError(f"{shown!r} is no https:// URL")
+            raise AddressError(f"{shown!r} is not an https:// URL")
         if parts.fragment or text.endswith("#"):
             raise AddressError(f"{shown!r} has a part behind #, which no service is sent")
         loopback = _is_loopback(host, shown)
@@ -102,7 +102,7 @@ class Endpoint:
 
 def _check_path(path: str) -> None:
     if not _PATH.fullmatch(path) or path.startswith("//"):
-        raise AddressError(f"{display_text(path[:80])!r} is no path of a URL")
+        raise AddressError(f"{display_text(path[:80])!r} is not a URL path")
     if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
         raise AddressError(f"{display_text(path[:80])!r} leads out of its place")
 

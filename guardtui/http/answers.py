@@ -65,10 +65,10 @@ def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
-        problem = "it is cut off" if ends else f"it is no JSON from character {error.pos} on"
+        problem = "it is cut off" if ends else f"it is not valid JSON from character {error.pos} on"
         raise ValueError(problem) from None
     except ValueError:  # invalid text, and integers of thousands of digits
-        raise ValueError("it is no JSON text") from None
+        raise ValueError("it is not valid JSON") from None
 
 
 class _TwiceError(GuardtuiError):

@@ -64,7 +64,7 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
         shown = "…" if "@" in url else display_text(url[:80])
         raise AddressError(f"{shown!r} names no model: write URL#name, https://host/v1#my-model")
     if len(name) > 256 or not name.isprintable():
-        raise AddressError(f"{display_text(name[:80])!r} is no name of a model")
+        raise AddressError(f"{display_text(name[:80])!r} is not a model name")
     return Endpoint.parse(url, allow_http=allow_http).join(""), name
 
 
@@ -159,7 +159,7 @@ def _message(message: MessageLike) -> dict[str, Any]:
     parts = [dict(part) for part in attachments if isinstance(part, Mapping) and "type" in part]
     if len(parts) < len(attachments):
         raise ServiceError(
-            Kind.REQUEST, "an attachment is no part of a message that can be sent", final=True,
+            Kind.REQUEST, "an attachment is not a message part that can be sent", final=True,
             attempts=0,
         )  # fmt: skip
     return {"role": role, "content": [{"type": "text", "text": text}, *parts]}
@@ -168,7 +168,7 @@ def _message(message: MessageLike) -> dict[str, Any]:
 def read_completion(data: object) -> Completion:
     """Return the response in a service's JSON; fields may be missing. Raises ServiceError."""
     if not isinstance(data, Mapping):
-        raise _unusable("it is no JSON object")
+        raise _unusable("it is not a JSON object")
     error = data.get("error")
     choices = data.get("choices")
     if error and not choices:
@@ -183,7 +183,7 @@ def read_completion(data: object) -> Completion:
         raise _unusable("its choice holds no message")
     content = message.get("content")
     if not isinstance(content, str | list | None):
-        raise _unusable("its message is no text")
+        raise _unusable("its message is not text")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     return Completion(
         completion=_joined(parts, "text"),
@@ -195,7 +195,7 @@ def read_completion(data: object) -> Completion:
 
 
 def _unusable(problem: str) -> ServiceError:
-    message = f"the answer is no chat completion: {problem}"
+    message = f"the answer is not a chat completion: {problem}"
     return ServiceError(Kind.CONTENT, message, status=200, final=True)
 
 

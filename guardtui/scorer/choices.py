@@ -89,8 +89,7 @@ def _wanted(target: Sequence[str], count: int) -> list[int]:
         named = _positions(text)
         if named and not (named[0] >= 0 and named[-1] < count):
             raise ValueError(
-                f"the target {text!r} names what is none of the choices "
-                f"{letter(0)} to {letter(count - 1)}"
+                f"the target {text!r} is not among the choices {letter(0)} to {letter(count - 1)}"
             )
         indices += named
     return sorted(indices)

@@ -260,8 +260,8 @@ def _before(sample: SampleScore, key: str, to_float: ValueToFloat) -> bool | Non
         if to_float is DEFAULT_TO_FLOAT and not _is_known(value):
             raise ValueError(
                 f"sample {sample.sample_id!r} has {value!r} as {key!r}: write the value of its "
-                "score in the baseline (C or I, 1 or 0, true or false) or its outcome (TP, TN, FP, FN), "
-                "or leave it empty"
+                "score in the baseline (C or I, 1 or 0, true or false) or its outcome "
+                "(TP, TN, FP, FN), or leave it empty"
             )
     return to_float(value) > 0.5
 

@@ -230,12 +230,12 @@ def _session_prompts(store: SessionStore, topic: Path) -> tuple[PromptSet | None
     """Return the session's prompts, or notes on why there are none."""
     name = store.prompt_file()
     if not name:
-        return None, (f"{topic}: the session remembers no prompt file: there are no texts of it",)
+        return None, (f"{topic}: the session has no prompt file, so its texts are missing",)
     try:
         return load_prompts_of(topic.parent / name), ()  # an absolute path stays unchanged
     except GuardtuiError as error:
         problem = str(error).partition("\n")[0]
-        return None, (f"{problem}: there are no texts of the prompts",)
+        return None, (f"{problem}: the texts of the prompts are missing",)
 
 
 def _prompts_of_report(

@@ -87,7 +87,7 @@ class PromptFile:
             lines = _contradictory(result.prompts)
             if len(lines) > len(_contradictory(old)):
                 where = ", ".join(map(str, lines[:_LINES])) + " …" * (len(lines) > _LINES)
-                return f"{done}; the same prompt now stands with both labels: lines {where}"
+                return f"{done}; the same prompt now has both labels: lines {where}"
             return done
 
     def undo(self, backups: Path) -> str:

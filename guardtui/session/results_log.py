@@ -34,7 +34,7 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
     if duplicates := sorted(
         {name for name in header if header.count(name) > 1 and name in COLUMNS}
     ):
-        raise FileError(path, f"column {_names(duplicates)} stands there twice", _REMEDY, 1)
+        raise FileError(path, f"column {_names(duplicates)} is duplicated", _REMEDY, 1)
     rows: list[ImportedRow] = []
     problems: list[str] = []
     seen: dict[int, int] = {}
@@ -48,7 +48,7 @@ def read_results(path: Path) -> tuple[ImportedRow, ...]:
         row_problems: list[str] = []
         row = _row(dict(zip(header, cells, strict=True)), path.name, row_problems)
         if row is not None and row.number in seen:
-            row_problems.append(f"iteration {row.number} stands in line {seen[row.number]} already")
+            row_problems.append(f"iteration {row.number} is already in line {seen[row.number]}")
         problems += [f"line {number}: {problem}" for problem in row_problems]
         if row is not None and not row_problems:
             seen[row.number] = number

@@ -105,7 +105,7 @@ def _read(created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any)
     settings = ScannerSettings(**json.loads(scanner))
     texts = (settings.name, settings.identity, settings.threshold_source, settings.revision)
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("the name of a guardrail is no text")
+        raise TypeError("the name of a guardrail is not text")
     if settings.threshold is not None and not 0 <= settings.threshold <= 1:
         raise ValueError("a threshold is not between 0 and 1")
     return Trial(

@@ -48,7 +48,7 @@ _OWN = ("row", "key", "line", "prompt", "expected")
 _RESERVED = frozenset(("row", "_category", *OF_A_ROW))
 
 _WHOSE = "guardtui.shard"
-_CUT_AGAIN = "remove it and cut the file anew: guardtui eval with --prompts FILE and --out"
+_CUT_AGAIN = "remove it and cut the file again: guardtui eval with --prompts FILE and --out"
 
 Stopped = Callable[[], bool]
 Advance = Callable[[int], None]
@@ -156,7 +156,7 @@ def open_set(folder: Path) -> LargeSet:
             raise FileError(
                 path,
                 f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
-                "cut the prompts anew into another folder",
+                "cut the prompts again into another folder",
             )
         return LargeSet(
             folder,
@@ -173,7 +173,7 @@ def open_set(folder: Path) -> LargeSet:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError(
-            path, "this is no description of a large prompt set", "cut the prompts anew"
+            path, "not a description of a large prompt set", "cut the prompts again"
         ) from error
 
 
@@ -400,5 +400,5 @@ def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
         raise from_os_error(path, error) from error
     except pl.exceptions.PolarsError as error:
         raise FileError(
-            path, "this is no Parquet file, or half of one", "remove it and run its shard again"
+            path, "not a Parquet file, or a truncated one", "remove it and run its shard again"
         ) from error

@@ -216,7 +216,7 @@ def merge(run: Run) -> Merged:
         # Shards are disjoint by construction; extra or missing rows are detected here.
         raise ShardError(
             f"{run.folder}: the parts hold {rows} prompts and count {counted}, "
-            f"the prompt set has {run.large.rows}\n  remove the run's folder and begin anew"
+            f"the prompt set has {run.large.rows}\n  remove the run's folder and start again"
         )
     return Merged(run, tuple(manifests), counts)
 

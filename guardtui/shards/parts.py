@@ -135,7 +135,7 @@ def _known_version(path: Path, data: Mapping[str, Any]) -> None:
         raise FileError(
             path,
             f"it has schema version {data['schema_version']}, known is {SCHEMA_VERSION}",
-            "use the guardtui that wrote it, or evaluate anew into another folder",
+            "use the guardtui that wrote it, or evaluate again into another folder",
         )
 
 
@@ -264,7 +264,7 @@ def read_manifest(run: Run, shard: Shard) -> Manifest | None:
     except OSError as error:
         raise from_os_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileError(path, "this is no manifest of a part", REMEDY) from error
+        raise FileError(path, "not a manifest of a part", REMEDY) from error
     if manifest.run != run.id or manifest.shard != shard:
         raise ShardError(f"{path}: this part is of another run or shard\n  {REMEDY}")
     for name, size in manifest.files.items():

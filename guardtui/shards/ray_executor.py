@@ -171,7 +171,7 @@ def _probe(address: str) -> None:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise ExecutorError(f"{address!r} is no address of a cluster ({error})") from error
+        raise ExecutorError(f"{address!r} is not the address of a cluster ({error})") from error
     if host is None or port is None:
         return
     try:

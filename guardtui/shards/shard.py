@@ -64,14 +64,14 @@ def parse_shard(text: str, environment: Mapping[str, str]) -> Shard:
     """
     match = _FORM.fullmatch(text.strip())
     if match is None or (match[1] is not None and match[2] is None):
-        raise ShardError(f"{text!r} is no shard: write 0/16, auto/16 or auto")
+        raise ShardError(f"{text!r} is not a shard: write 0/16, auto/16 or auto")
     count = None if match[2] is None else int(match[2])
     if match[1] is not None:
         return Shard(int(match[1]), count or 0)
     shard = found_shard(environment, count)
     if shard is None:
         raise ShardError(
-            "no shard is told by the environment: neither SLURM_ARRAY_TASK_ID nor "
+            "the environment specifies no shard: neither SLURM_ARRAY_TASK_ID nor "
             "JOB_COMPLETION_INDEX is set; write it as 0/16"
         )
     return shard
@@ -99,8 +99,8 @@ def found_shard(environment: Mapping[str, str], count: int | None = None) -> Sha
     index = _number(environment, "JOB_COMPLETION_INDEX")
     if count is None:
         raise ShardError(
-            f"this is task {index} of an indexed job (JOB_COMPLETION_INDEX), of how many is not "
-            "told: write --shard auto/N with N the job's completions"
+            f"this is task {index} of an indexed job (JOB_COMPLETION_INDEX) of unknown size: "
+            "write --shard auto/N with N the job's completions"
         )
     return Shard(index, count)
 
@@ -112,7 +112,7 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
             raise ShardError(f"{name} is not set: write the shard as 0/16")
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ShardError(f"{name} is no number: {text[:40]!r}")
+        raise ShardError(f"{name} is not a number: {text[:40]!r}")
     return int(text)
 
 

@@ -194,7 +194,7 @@ def test_bad_input_is_told_all_at_once_and_nothing_is_written(run: Run, profile:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("topics: []\n", "profile.yaml:1: topics is no list"),
+        ("topics: []\n", "profile.yaml:1: topics is not a list"),
         ("topics:\n- tax.yaml\n- 7\n", "profile.yaml:3: this is no file name"),
         ("topics:\n- tax.yaml\ndefault: maybe\n", "profile.yaml:3: default is 'maybe'"),
         ("topics:\n- {topic: tax.yaml, prompt: x}\n", "profile.yaml:2: unknown key 'prompt'"),

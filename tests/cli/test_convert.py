@@ -161,7 +161,7 @@ def test_a_report_as_a_log_is_converted_back_and_scored(folder: Path, run: Run) 
     assert metrics["values"]["accuracy"] == report["accuracy"]
     refused = run("eval", "topic.yaml", "--prompts", log)
     assert refused.code == 2
-    assert "this is a log of inspect_ai, no prompt set" in refused.err
+    assert "this is a log of inspect_ai, not a prompt set" in refused.err
 
 
 def test_half_a_log_is_told(folder: Path, run: Run) -> None:
@@ -169,7 +169,7 @@ def test_half_a_log_is_told(folder: Path, run: Run) -> None:
     for words in (("score", "half.eval", "--scorer", "match()"), ("convert", "half.eval")):
         done = run(*words)
         assert done.code == 2
-        assert "half.eval: this is no zip archive, or half of one" in done.err
+        assert "half.eval: not a valid zip archive (is the file truncated?)" in done.err
 
 
 def test_formats_and_options_are_those_of_the_readers() -> None:
@@ -183,7 +183,7 @@ def test_formats_and_options_are_those_of_the_readers() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("half.json", '{"tests": [', "half.json:1: this is no JSON"),
+        ("half.json", '{"tests": [', "half.json:1: invalid JSON"),
         ("half.yaml", "tests:\n  - vars: {prompt: [\n", "half.yaml:"),
         ("twice.yaml", "tests: []\ntests: []\n", 'twice.yaml:2: found duplicate key "tests"'),
     ],

@@ -383,7 +383,7 @@ def test_prompts_come_from_a_substituted_process(folder: Path, environment: dict
     assert shell(folder, environment, "--prompts <(cat prompts.csv)").returncode == 0
     assert shell(folder, environment, "--prompts /dev/stdin < prompts.csv").returncode == 0
     done = shell(folder, environment, "--baseline /dev/zero")
-    assert (done.returncode, "this is no ordinary file" in done.stderr) == (2, True)
+    assert (done.returncode, "not a regular file" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["topic.yaml", "prompts.csv", "link.csv", "./prompts.csv"])

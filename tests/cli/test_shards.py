@@ -315,7 +315,7 @@ def test_one_command_leaves_what_an_array_began_and_removes_what_it_began_itself
         (["--jobs", "2"], "--jobs needs --out"),
         (["--out", "set", "--shard", "3/3"], "counted from 0 to 2"),
         (["--out", "set", "--shard", "three"], "write 0/16"),
-        (["--out", "set", "--shard", "auto"], "no shard is told by the environment"),
+        (["--out", "set", "--shard", "auto"], "the environment specifies no shard"),
         (["--out", "set", "--shard", "0/3", "--jobs", "2"], "--jobs does not fit --shard"),
         (["--out", "set", "--executor", "serial", "--jobs", "2"], "leave --jobs out"),
         (["--out", "set", "--address", "ray://x:1"], "--address needs --executor ray"),

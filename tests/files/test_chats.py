@@ -46,7 +46,7 @@ def test_roles_of_services_are_known() -> None:
     ("chat", "problem"),
     [
         ("hello", "this is not a list of messages"),
-        ([], "there is no message in it"),
+        ([], "it has no messages"),
         (["hello"], "message 1 is not an object"),
         ([{"content": "x"}], "message 1 has no role"),
         (

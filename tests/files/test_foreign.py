@@ -320,7 +320,7 @@ def test_plain_lists() -> None:
     rows, _ = read("list.json", '[\n"one",\n"two"]', "lines", label=False)
     assert rows == [(2, "one", False), (3, "two", False)]
     assert "tells no labels" in problems_of("list.txt", "a\n")[0]
-    assert "list.json:1: 5 is no text" in problems_of("list.json", "[5]", "lines", label=True)[0]
+    assert "list.json:1: 5 is not text" in problems_of("list.json", "[5]", "lines", label=True)[0]
 
 
 def test_tables_with_other_names() -> None:
@@ -334,7 +334,7 @@ def test_tables_with_other_names() -> None:
     assert "there is no column 'prompt' (there are: Text, spam, lang)" in told[0]
     assert len(told) == 2
     (label,) = problems_of("t.csv", "prompt,expected\na,maybe\nb,true\n")
-    assert label.startswith("t.csv:2: expected: 'maybe' is no label")
+    assert label.startswith("t.csv:2: expected: 'maybe' is not a label")
     _, own = read("t.csv", "prompt,expected,intent\na,yes,allow\nb,no,allow\n")
     assert own.intent is Intent.ALLOW
     assert not own.rows[0].extra
@@ -475,7 +475,7 @@ def test_a_log() -> None:
     }  # fmt: skip
     assert "1 sample is a further epoch" in reading.notes[0]
     (told,) = problems_of("log.json", text)
-    assert "sample 3: target: 'pass' is no label" in told
+    assert "sample 3: target: 'pass' is not a label" in told
     assert "has no 'x'" in problems_of("log.json", text, expected_column="x")[0]
 
 

@@ -192,19 +192,19 @@ def test_all_inputs_that_cannot_be_read_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("path", "content", "told"),
     [
-        (EVAL, b"no zip", "log.eval: this is no .eval log: it is no zip archive"),
-        (EVAL, as_zip(members(SAMPLES))[:-30], "this is no zip archive, or half of one"),
+        (EVAL, b"no zip", "log.eval: not an .eval log: not a zip archive"),
+        (EVAL, as_zip(members(SAMPLES))[:-30], "not a valid zip archive (is the file truncated?)"),
         (EVAL, as_zip([("header.json", HEAD)]), "the log has no samples"),
-        (EVAL, as_zip([("header.json", [])]), "'header.json' in it is no JSON object"),
+        (EVAL, as_zip([("header.json", [])]), "'header.json' in it is not a JSON object"),
         (EVAL, as_zip(members(SAMPLES)[1:-1]), "it has no 'eval'"),
         (JSON, as_json([], {**HEAD, "status": "started"}), "the log has no samples yet"),
         (JSON, as_json(SAMPLES, {**HEAD, "version": 3}), "version 3, this guardtui reads up to 2"),
         (JSON, as_json(SAMPLES)[:-40], "log.json:"),
-        (JSON, as_json([sample("a"), 5]), "sample 2 is no JSON object"),
+        (JSON, as_json([sample("a"), 5]), "sample 2 is not a JSON object"),
         (JSON, as_json([{"input": "x"}]), "sample 1 has no id that is a text or a number"),
         (JSON, as_json([sample("a", 0)]), "sample 1 has no epoch that is a number from 1 on"),
         (JSON, as_json([sample("\ud800")]), "sample 1 holds half of a surrogate pair"),
-        (JSON, b"[" * 100_000, "this is no JSON, or half of it"),
+        (JSON, b"[" * 100_000, "not valid JSON (is the file truncated?)"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_place(path: Path, content: bytes, told: str) -> None:

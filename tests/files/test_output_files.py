@@ -97,7 +97,7 @@ def test_parquet_has_lists_and_numbers(tmp_path: Path) -> None:
     assert (list(outputs.ids), list(outputs.epochs), outputs.samples) == (["7", "7"], [1, 2], 1)
     assert outputs.metadata == {"weight": [0.5, None]}
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(FileError, match="no Parquet file, or a damaged one"):
+    with pytest.raises(FileError, match="not a Parquet file, or a damaged one"):
         load_outputs(path)
 
 
@@ -129,10 +129,10 @@ def test_all_errors_of_a_file_are_told_together_with_their_lines() -> None:
         "outputs.csv:6",
     ]  # fmt: skip
     text = "\n".join(told)
-    assert "the id 'a' stands on line 2 already: with the same epoch, 1" in text
+    assert "the id 'a' is already on line 2: with the same epoch, 1" in text
     assert "the epoch is 'zero': write a whole number from 1 on" in text
-    assert "the target holds 'null', which is no text" in text
-    assert "begins with a bracket but is no JSON array" in text
+    assert "the target holds 'null', which is not text" in text
+    assert "begins with a bracket but is not a JSON array" in text
     assert "the id is empty" in text
     assert "4 fields where the header has 5" in text
 
@@ -145,7 +145,7 @@ def test_all_errors_of_a_file_are_told_together_with_their_lines() -> None:
         ("Input,input,target,output\nq,q,t,o\n", "there are two columns called input"),
         ("epoch,input,target,output\n1,q,t,o\n", "add the column id"),
         ("id,input,target,output\na,q,t,o\na,q,t,o\n", "tell epochs of one sample apart"),
-        ('input,target,output\nq,"[[""a""]]",o\n', "which is no text"),
+        ('input,target,output\nq,"[[""a""]]",o\n', "which is not text"),
     ],
 )
 def test_what_is_wrong_is_told_with_a_remedy(text: str, told: str) -> None:
@@ -158,13 +158,13 @@ def test_what_is_wrong_is_told_with_a_remedy(text: str, told: str) -> None:
         ({"input": "q", "target": {"a": 1}, "output": "o"}, "the target is an object"),
         ({"input": "q", "target": ["a", {}], "output": "o"}, "the target holds '{}'"),
         ({"input": ["q"], "target": "t", "output": "o"}, "input: message 1 is not an object"),
-        ({"input": [], "target": "t", "output": "o"}, "input: there is no message in it"),
+        ({"input": [], "target": "t", "output": "o"}, "input: it has no messages"),
         ({"input": "q", "target": "t", "output": "o", "messages": "[{"}, "messages: this is not a"),
         (
             {"input": "q", "target": "t", "output": "o", "messages": [{"role": "x"}]},
             "the unknown role 'x'",
         ),
-        ({"input": "q", "target": "t", "output": {}}, "the output is no text but an object"),
+        ({"input": "q", "target": "t", "output": {}}, "the output is not text but an object"),
         ({"input": "q", "target": "t", "output": "\ud800"}, "half of a surrogate pair"),
         ({"input": "q", "target": "t", "output": "o", " output": "p"}, "duplicate key"),
         ([], "not a JSON object"),

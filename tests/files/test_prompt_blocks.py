@@ -95,7 +95,7 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path, monkeypatch: pytest.Monk
         ),
         (b'prompt,expected,intent\nfine,true,block\n"open,true,block\n', "csv:3: the quote"),
         (b"prompt,expected,intent\nfine,true,block\n\xff,true,block\n", "csv:3: not UTF-8"),
-        (b"prompt,expected,intent\nfine,true,block\n\0,true,block\n", "csv:3: this is no text"),
+        (b"prompt,expected,intent\nfine,true,block\n\0,true,block\n", "csv:3: not a text file"),
     ],
 )
 def test_what_is_wrong_names_the_line_of_the_file(

@@ -331,7 +331,7 @@ def test_a_file_changed_meanwhile_is_left(tmp_path: Path, theirs: str) -> None:
     path = tmp_path / "p.csv"
     prompts = write(path, SMALL)
     path.write_text(theirs)
-    with pytest.raises(PromptsChangedError, match="read anew"):
+    with pytest.raises(PromptsChangedError, match="reloaded"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert path.read_text() == theirs
 

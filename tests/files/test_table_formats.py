@@ -140,12 +140,12 @@ def test_wrong_rows_name_what_was_found(name: str, content: bytes, told: str) ->
         ("p.csv.gz", FORMS["p.csv.gz"][:-9], "cut off"),
         ("p.csv.gz", FORMS["p.csv.gz"][:20] + b"\0\0\0" + FORMS["p.csv.gz"][23:], "gzip file"),
         ("p.csv.gz", gzip.compress(b" \n"), "empty"),
-        ("p.xlsx", b"PK\x03\x04 and no more", "no Excel workbook"),
-        ("p.xlsx", FORMS["p.xlsx"][:-30], "no Excel workbook"),
+        ("p.xlsx", b"PK\x03\x04 and no more", "not an Excel workbook"),
+        ("p.xlsx", FORMS["p.xlsx"][:-30], "not an Excel workbook"),
         ("p.xlsx", workbook(), "first sheet is empty"),
         ("p.xlsx", workbook(("prompt", "expected", "prompt")), "two columns are called 'prompt'"),
         ("p.xlsx", workbook(("prompt", None, "b"), ("x", "y", "z")), "a column has no name"),
-        ("p.xlsx", b"prompt,expected\n", "no Excel workbook"),
+        ("p.xlsx", b"prompt,expected\n", "not an Excel workbook"),
     ],
     ids=range(11),
 )
@@ -173,7 +173,7 @@ def test_one_cell_far_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:
     sheet.write_string(0, 0, "prompt")
     sheet.write_string(1_048_575, 16_383, "x")  # a dense sheet would take 400 GB
     book.close()
-    with pytest.raises(FileError, match="no Excel workbook"):
+    with pytest.raises(FileError, match="not an Excel workbook"):
         parse_prompts(Path("p.xlsx"), stream.getvalue(), Intent.BLOCK)
 
 

@@ -208,16 +208,16 @@ def test_a_folder_in_its_place_is_not_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("t.yaml", "# only\n# comments\n", "nothing but comments"),
+        ("t.yaml", "# only\n# comments\n", "only comments"),
         ("t.yaml", "name: a\ndescription: \x07\n", ":2: this YAML holds a character"),
         ("t.yaml", "# c\nname: 2020-99-99\n", ":2: this YAML holds a value that cannot be read"),
         ("t.yaml", "more: [2,\n  !!int ]\n", "holds a value that cannot be read"),
         ("t.yaml", "# c\n!!set more: {a: 1}\n", "holds a value that cannot be read"),
         ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML holds a value"),
         ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON holds a value that cannot be read"),
-        ("t.json", "null", ":1: this is no mapping"),
-        ("num.json", "12", ":1: this is no mapping"),
-        ("t.json", '{"name": "a",\n}', ":2: this is no JSON"),
+        ("t.json", "null", ":1: not a mapping"),
+        ("num.json", "12", ":1: not a mapping"),
+        ("t.json", '{"name": "a",\n}', ":2: invalid JSON"),
         ("t.json", '{"name": "a",\n "more": {"name": 1},\n "intent": 7}', ":3: intent is '7'"),
         ("t.json", "[" * 100_000, "this JSON is nested too deeply"),
         ("t.json", '{"name": "a\\ud800"}', ":1: name holds half of a character"),
@@ -302,5 +302,5 @@ def test_a_long_text_is_not_folded(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_topic_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.yaml")
-    with pytest.raises(FileError, match="no ordinary file"):
+    with pytest.raises(FileError, match="not a regular file"):
         load_topic(tmp_path / "t.yaml")

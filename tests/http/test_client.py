@@ -316,10 +316,10 @@ async def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
     [
         (Answer(200, b"{"), "cut off"),
         (Answer(200, b'{"a": "b'), "cut off"),
-        (Answer(200, b'{"a": 1} trailing'), "no JSON from character 9"),
-        (Answer(200, b"OK"), "no JSON"),
-        (Answer(200, b"\xff\xfe\x00\xd8garbage"), "no JSON text"),
-        (Answer(200, b"9" * 5000), "no JSON text"),
+        (Answer(200, b'{"a": 1} trailing'), "not valid JSON from character 9"),
+        (Answer(200, b"OK"), "not valid JSON"),
+        (Answer(200, b"\xff\xfe\x00\xd8garbage"), "not valid JSON"),
+        (Answer(200, b"9" * 5000), "not valid JSON"),
         (Answer(200, b"[" * 200_000), "nested too deeply"),
         (Answer(200, b"<!DOCTYPE html><title>Sign in</title>"), "web page"),
         (Answer(200, b"{}", {"content-type": "text/html; charset=utf-8"}), "web page"),
@@ -613,7 +613,7 @@ async def test_what_cannot_be_sent_is_said_before_anything_is() -> None:
     async with Server(OK) as server, client(server) as remote:
         with pytest.raises(ValueError, match="float"):
             await remote.request("POST", "/", json=float("nan"))
-        with pytest.raises(ValueError, match="no path"):
+        with pytest.raises(ValueError, match="not a URL path"):
             await remote.request("POST", "//evil.example/")
         with pytest.raises(ServiceError, match="cannot be sent") as caught:
             await remote.request("POST", "/", headers={"x": "line\r\nend"})

@@ -153,15 +153,15 @@ def test_an_answer_is_read_whatever_it_leaves_out(data: object, completion: Comp
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (None, "no JSON object"),
-        ([], "no JSON object"),
-        ("yes", "no JSON object"),
+        (None, "not a JSON object"),
+        ([], "not a JSON object"),
+        ("yes", "not a JSON object"),
         ({}, "no choices"),
         ({"choices": []}, "no choices"),
         ({"choices": "x"}, "no choices"),
         ({"choices": [None]}, "no choices"),
         ({"choices": [{"text": "old"}]}, "no message"),
-        ({"choices": [{"message": {"content": 5}}]}, "no text"),
+        ({"choices": [{"message": {"content": 5}}]}, "not text"),
     ],
 )
 def test_an_answer_that_is_none_is_an_error(data: object, problem: str) -> None:
@@ -262,7 +262,7 @@ def test_a_model_is_named_by_url_and_name(text: str, pair: tuple[str, str]) -> N
         ("https://host.example/v1#", "URL#name"),
         ("#model", "no URL"),
         ("", "URL#name"),
-        ("https://host.example#a\x1b", "no name"),
+        ("https://host.example#a\x1b", "not a model name"),
         ("http://host.example#m", "readable by anyone"),
         ("https://me:hunter2@host.example#m", "user or password"),
         ("https://me:hunter2@host.example", "URL#name"),

@@ -120,7 +120,7 @@ def test_what_we_export_can_be_imported(tmp_path: Path) -> None:
         ([GOOD.replace("0.900", "\x1b[31m")], ":2: tpr '␛[31m' is not"),
         ([GOOD.replace("keep", "kept")], ":2: status 'kept' is not keep, discard or undecided"),
         ([GOOD, "-1" + GOOD[1:]], ":3: iteration '-1' is not a number from 0 on"),
-        ([GOOD, GOOD], ":3: iteration 0 stands in line 2 already"),
+        ([GOOD, GOOD], ":3: iteration 0 is already in line 2"),
         ([], "there are no iterations in it"),
     ],
 )
@@ -148,5 +148,5 @@ def test_a_header_without_a_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"x\.tsv:1: no column 'tpr', 'tnr'"):
         read_results(path)
     path.write_text(HEADER + "\ttpr\n")
-    with pytest.raises(FileError, match="'tpr' stands there twice"):
+    with pytest.raises(FileError, match="'tpr' is duplicated"):
         read_results(path)

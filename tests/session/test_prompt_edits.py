@@ -113,10 +113,7 @@ def test_an_edit_without_effect_is_no_step(workspace: Workspace, path: Path) -> 
 
 def test_a_new_contradiction_is_told_once(workspace: Workspace) -> None:
     said = workspace.edit_prompts(Add("TAX 0", False))
-    assert (
-        said
-        == "1 prompt added to tax.csv; the same prompt now stands with both labels: lines 2, 10"
-    )
+    assert said == "1 prompt added to tax.csv; the same prompt now has both labels: lines 2, 10"
     assert workspace.edit_prompts(Add("other", False)) == "1 prompt added to tax.csv"
 
 
@@ -169,7 +166,7 @@ def test_what_another_program_wrote_is_neither_edited_nor_undone(
     workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     theirs = BEFORE + "more,true,block\n"
     path.write_text(theirs)
-    with pytest.raises(PromptsChangedError, match="read anew"):
+    with pytest.raises(PromptsChangedError, match="reloaded"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
     with pytest.raises(PromptsChangedError, match="undoing would lose that"):
         workspace.undo_prompts()
@@ -239,7 +236,7 @@ def test_prompts_from_a_pipe_are_neither_watched_nor_edited(path: Path, tmp_path
     assert len(workspace.prompts) == 8
     os.utime(pipe)
     assert [workspace.changed_prompts() for _ in range(3)] == [None] * 3
-    with pytest.raises(FileError, match="no ordinary file"):
+    with pytest.raises(FileError, match="not a regular file"):
         workspace.edit_prompts(Relabel(keys(workspace.prompts, 0)))
 
 

@@ -183,7 +183,7 @@ async def test_choices_are_selected_by_the_output() -> None:
         ("C", "B"), ("I", "A"), ("C", "A, B"), ("I", ""), ("N", ""), None, None,
     ]  # fmt: skip
     assert "no choices" in found.errors[5]
-    assert "none of the choices A to B" in found.errors[6]
+    assert "not among the choices A to B" in found.errors[6]
 
 
 def test_a_state_has_what_scorers_read() -> None:

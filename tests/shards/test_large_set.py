@@ -99,7 +99,7 @@ def test_bad_rows_name_their_lines(tmp_path: Path, rows: str, says: str) -> None
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 1}', "nonsense"])
 def test_a_damaged_description_is_said(tmp_path: Path, content: str) -> None:
     (tmp_path / "set.json").write_text(content, encoding="utf-8")
-    with pytest.raises(FileError, match="no description"):
+    with pytest.raises(FileError, match="not a description"):
         open_set(tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_damaged_rows_are_named(source: Path, tmp_path: Path) -> None:
     large = made(source, tmp_path / "set", 2)
     path = large.rows_path(Shard(0, 2))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(FileError, match=r"00000-of-00002\.parquet: this is no Parquet"):
+    with pytest.raises(FileError, match=r"00000-of-00002\.parquet: not a Parquet"):
         large.read_rows(Shard(0, 2))
 
 
@@ -158,7 +158,7 @@ def test_rows_of_another_shard_or_set_are_refused(source: Path, tmp_path: Path) 
     source.write_bytes(source.read_bytes() + b"one more,no,block,odd,x\n")
     other = made(source, tmp_path / "other", 3)
     first.write_bytes(other.rows_path(Shard(0, 3)).read_bytes())
-    with pytest.raises(FileError, match="other prompts\n  remove it and cut the file anew"):
+    with pytest.raises(FileError, match="other prompts\n  remove it and cut the file again"):
         large.read_rows(Shard(0, 3))
     first.write_bytes(kept)
     assert large.read_rows(Shard(0, 3)).height

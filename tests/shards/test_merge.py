@@ -157,7 +157,7 @@ def test_parts_that_do_not_belong_are_refused(source: Path, tmp_path: Path) -> N
     with pytest.raises(FileError, match="it has schema version 99"):
         merge(merged.run)
     first.write_text("{", encoding="utf-8")
-    with pytest.raises(FileError, match="no manifest"):
+    with pytest.raises(FileError, match="not a manifest"):
         merge(merged.run)
     first.write_bytes(kept)
     part = merged.run.path(Shard(0, 3), ".parquet")

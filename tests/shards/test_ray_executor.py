@@ -268,7 +268,7 @@ def test_a_cluster_that_wants_a_token(here: Path, cluster: Cluster) -> None:
         ("ray://127.0.0.1:1", "joined at ray://127.0.0.1:1 (Connection refused)"),
         ("127.0.0.1:1", "is it running"),
         ("ray://nowhere.invalid:10001", "nowhere.invalid"),
-        ("ray://host:port", "is no address of a cluster"),
+        ("ray://host:port", "is not the address of a cluster"),
     ],
 )
 def test_a_cluster_that_is_not_there(here: Path, address: str, says: str) -> None:

@@ -230,8 +230,8 @@ async def test_faults_on_the_way_are_repeated(tmp_path: Path) -> None:
     ("step", "told", "calls"),
     [
         (answer({"error": {"message": "bad model"}}, status=404), "HTTP 404: bad model", 1),
-        (answer({"choices": []}), "the answer is no chat completion: it holds no choices", 1),
-        (answer(["hello"]), "is no chat completion: it is no JSON object", 1),
+        (answer({"choices": []}), "the answer is not a chat completion: it holds no choices", 1),
+        (answer(["hello"]), "is not a chat completion: it is not a JSON object", 1),
         (answer({"error": {"message": "down"}}, status=500), "HTTP 500: down", 3),
         (reset, "broke", 3),
         (sends(b"nonsense\r\n\r\n"), "broke", 3),
