@@ -290,7 +290,7 @@ def _caveats(
 ) -> tuple[str, ...]:
     shared = len(current.keys) - counts[Change.ADDED]
     if not shared and (removed or counts[Change.ADDED]):
-        # What else differs tells nothing then.
+        # Without common prompts, other differences say nothing.
         return ("another prompt set: no prompt is in both",)
     caveats: list[str] = []
     old, new = baseline.settings, current.settings

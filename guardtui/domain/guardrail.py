@@ -15,10 +15,10 @@ _HERE = " on this machine"
 _NAMES = {"airs": "AIRS", "judge": "Judge", "decision": "Decision model"}
 _SUBJECTS = {"judge": "The judge", "decision": "The decision model"}
 _MODELS = ("judge", "decision")
-"""Scanners whose revision only marks the addresses of their models."""
+"""Scanners whose revision only identifies the URLs of their models."""
 
 DECISION = "decision"
-"""Name of the scanner by decision models, whose scores are the guardrail's own."""
+"""Name of the scanner of decision models, whose scores are the guardrail's own."""
 
 FORECAST = "forecast"
 """Scanner name of an evaluation that holds a forecast of another scanner's verdicts."""
@@ -38,7 +38,7 @@ def remote_name(name: str, default: str | None = None) -> str:
 
 
 def remote_subject(name: str) -> str:
-    """Return the name of a remote scanner as a sentence begins with it."""
+    """Return the name of a remote scanner for the start of a sentence."""
     return _SUBJECTS.get(name) or remote_name(name)
 
 

@@ -182,14 +182,14 @@ def better_threshold(
 
 
 def at_threshold(evaluation: Evaluation, threshold: float, source: str) -> Evaluation:
-    """Return what the same scores give at another threshold, which comes from `source`.
+    """Return the evaluation with the same scores at another threshold, which is from `source`.
 
-    Nothing is asked for: rows that have a score are judged anew, others stay as they are.
+    No requests are made: rows with a score get new verdicts, others are unchanged.
     """
     verdicts = evaluation.verdicts
-    known = ~np.isnan(verdicts.score)
+    scored = ~np.isnan(verdicts.score)
     matches = _triggered(verdicts.score, np.float32(threshold), evaluation.topic.intent)
-    triggered = np.where(known, matches.view(np.int8), verdicts.triggered).astype(np.int8)
+    triggered = np.where(scored, matches.view(np.int8), verdicts.triggered).astype(np.int8)
     return replace(
         evaluation,
         settings=replace(evaluation.settings, threshold=threshold, threshold_source=source),

@@ -225,9 +225,9 @@ def build_prompt_set(
 ) -> PromptSet:
     """Build a prompt set from a file's columns (String [N]) and line numbers (uint32 [N]).
 
-    `intent` holds where the file gives none, which is an error without it; rows that leave it empty
-    have that of the others. `header` is what has the columns, for messages. Raises `PromptSetError`
-    with all errors of the file together.
+    `intent` applies if the file gives none; if neither gives one, that is an error. Rows with an
+    empty intent take that of the others. `header` describes the source of the columns in messages.
+    Raises `PromptSetError` with all errors of the file together.
     """
     # Errors of the header come first.
     names = _known_columns(raw.columns, source, intent, header)
@@ -236,7 +236,7 @@ def build_prompt_set(
             Severity.ERROR, "empty", "no rows: add prompts under the header (guardtui sample)"
         )
         raise PromptSetError(source, [finding])
-    given = "intent" in known and _is_given(raw[known["intent"]])
+    given = "intent" in names and _is_given(raw[names["intent"]])
     valid, intent = valid_rows(raw, lines, source, intent, header)
     if classes := missing_class(valid["expected"], intent):
         raise PromptSetError(source, [classes])
@@ -287,9 +287,9 @@ def _is_given(intents: pl.Series) -> bool:
 
 
 def _filled_intents(intents: pl.Series, intent: Intent | None) -> pl.Series:
-    """Fill in the intent where a row gives none: a prompt set has one, the file's or the topic's.
+    """Fill in missing intents with the single intent of the file or the topic.
 
-    `intents` is String [N] in lower case; it stays as it is where no intent is known.
+    `intents` is String [N] in lower case; it is unchanged if no intent is known.
     """
     given = intents.filter(intents != "")
     first = given[0] if len(given) else None if intent is None else intent.value

@@ -53,9 +53,10 @@ def plain_body(body: bytes, encoding: str, largest: int) -> bytes:
 
 
 def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
-    """The JSON value of a body. Raises ValueError, whose text says what is wrong with it.
+    """Return the JSON value of a body. Raises ValueError with the problem.
 
-    With `unique_keys` also for an object that has a key twice: JSON does not say which one holds.
+    With `unique_keys`, a duplicate key of an object is an error too: JSON does not define which
+    value applies.
     """
     try:
         return json.loads(body, object_pairs_hook=_object if unique_keys else None)
@@ -72,14 +73,14 @@ def read_json(body: bytes, *, unique_keys: bool = False) -> Any:
 
 
 class _TwiceError(GuardtuiError):
-    """An object has a key twice."""
+    """An object has a duplicate key."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise _TwiceError("it has an object with a key that is there twice")
-    return found
+    return members
 
 
 def is_page(body: bytes, content_type: str) -> bool:
@@ -91,7 +92,7 @@ def is_page(body: bytes, content_type: str) -> bool:
 def read_success(
     status: int, body: bytes, content_type: str, *, unique_keys: bool = False
 ) -> Any | ServiceError:
-    """The JSON of a 2xx answer (None when it is empty), or the error that it is."""
+    """Return the JSON of a 2xx response (None if empty), or the error to report."""
     if not body.strip():
         return None
     try:

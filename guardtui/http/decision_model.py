@@ -1,4 +1,4 @@
-"""A decision model of a service, asked over HTTP in either format."""
+"""HTTP client of a decision model, for both API formats."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CONFLICT = 409
 
 
 class DecisionModel:
-    """A decision model behind a URL such as https://host/v1, to which the path is added.
+    """A decision model at a URL such as https://host/v1, to which the path is added.
 
-    Close it (`async with`) when done. Raises AddressError for a URL that may not be called.
+    Close it (`async with`) when done. Raises AddressError for a URL that is not allowed.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class DecisionModel:
 
     @property
     def limit(self) -> AdaptiveLimit:
-        """The limit that its calls keep to."""
+        """The limit that its calls respect."""
         return self.client.limit
 
     def body(self, text: str, questions: Sequence[Question]) -> dict[str, Any]:
-        """What is sent to have these questions answered about a text."""
+        """Return the request body for these questions about a text."""
         return request_body(self.api, self.model, text, questions)
 
     async def ask(self, text: str, questions: Sequence[Question]) -> Answers:
-        """The answers to questions about a text. Raises ServiceError."""
+        """Request the answers to questions about a text. Raises ServiceError."""
         try:
             reply = await self.client.request(
                 "POST", self.api.path, json=self.body(text, questions)
@@ -71,7 +71,7 @@ class DecisionModel:
             conflict = error
         else:
             return read_answers(self.api, reply.data, len(questions))
-        # These services mean by 409 what others mean by 503: nothing was done, try again.
+        # These services use 409 like others use 503: nothing was done, retry.
         raise ServiceError(
             Kind.SERVER, conflict.message, status=_CONFLICT, attempts=conflict.attempts
         )

@@ -1,4 +1,4 @@
-"""Typed questions about a text, answered by probabilities: the Decisions and System One formats."""
+"""Typed questions about a text with probabilities as answers: Decisions and System One formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guardtui.http.usage import Usage
 
 
 class Api(StrEnum):
-    """A wire format, by the name that authors know it by; also the last part of its path."""
+    """A wire format, by its common name, which is also the last part of its path."""
 
     DECISIONS = "decisions"
     """The Decisions API of OpenAI."""
@@ -26,15 +26,15 @@ class Api(StrEnum):
 
     @property
     def most_questions(self) -> int:
-        """Questions that every service of this format takes in a request."""
+        """Number of questions per request that every service of this format accepts."""
         return 200 if self is Api.DECISIONS else 64
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A yes/no question about a text; `yes` and `no` say when it is to be answered so.
+    """A yes/no question about a text; `yes` and `no` are the criteria of the answers.
 
-    Only System One has a place of its own for the two; in Decisions they follow the instructions.
+    Only System One has fields for the criteria; in Decisions they follow the instructions.
     """
 
     instructions: str
@@ -43,7 +43,7 @@ class Question:
 
     @property
     def whole(self) -> str:
-        """All of it as one text."""
+        """Instructions and criteria as one text."""
         criteria = (("true", self.yes), ("false", self.no))
         return "\n".join(
             [self.instructions, *(f"Answer {word}: {text}" for word, text in criteria if text)]
@@ -52,9 +52,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a question: a probability of yes, from 0 to 1, or `problem` says why none did.
+    """Result of a question: a probability of yes, from 0 to 1, or the `problem`.
 
-    `refused` says that the service answered as it should, and would not decide.
+    `refused` says that the service answered properly but declined to decide.
     """
 
     probability: float | None
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One answer for each question, in their order, and the model that gave them ("" if untold)."""
+    """One answer per question, in order, and the model that gave them ("" if unknown)."""
 
     model: str
     answers: tuple[Answer, ...]
@@ -72,7 +72,7 @@ class Answers:
 
 
 def request_body(api: Api, model: str, text: str, questions: Sequence[Question]) -> dict[str, Any]:
-    """The JSON of a request in one of the formats; questions are named by their numbers."""
+    """Return the JSON of a request in one of the formats; questions are named by number."""
     if api is Api.DECISIONS:
         return {
             "model": model,
@@ -97,22 +97,22 @@ def request_body(api: Api, model: str, text: str, questions: Sequence[Question])
 
 
 def read_answers(api: Api, data: object, count: int) -> Answers:
-    """The answers to `count` questions in the JSON of a service. Raises ServiceError.
+    """Return the answers to `count` questions in a service's JSON. Raises ServiceError.
 
-    A question whose answer is missing, there twice, or no probability has a problem; others do not
-    suffer from it.
+    A question whose answer is missing, duplicated or not a probability has a problem; the other
+    questions are not affected.
     """
     if not isinstance(data, Mapping):
-        raise _unusable("it is no JSON object")
-    found = data.get("answers")
-    if (error := data.get("error")) and not found:
-        told = told_by(error) or "an error without a message"
-        raise ServiceError(Kind.SERVER, told, status=200)
+        raise _unusable("it is not a JSON object")
+    entries = data.get("answers")
+    if (error := data.get("error")) and not entries:
+        message = told_by(error) or "an error without a message"
+        raise ServiceError(Kind.SERVER, message, status=200)
     named: Iterable[tuple[object, object]]
-    if api is Api.DECISIONS and isinstance(found, list):
-        named = [(one.get("name"), one) for one in found if isinstance(one, Mapping)]
-    elif api is Api.SYSTEM_ONE and isinstance(found, Mapping):
-        named = found.items()
+    if api is Api.DECISIONS and isinstance(entries, list):
+        named = [(entry.get("name"), entry) for entry in entries if isinstance(entry, Mapping)]
+    elif api is Api.SYSTEM_ONE and isinstance(entries, Mapping):
+        named = entries.items()
     else:
         raise _unusable("it holds no answers")
     by_name: dict[object, list[object]] = {}
@@ -138,7 +138,7 @@ def _answer(api: Api, given: Sequence[object]) -> Answer:
         )
     answer = given[0]
     if not isinstance(answer, Mapping):
-        return Answer(None, "the answer is no JSON object")
+        return Answer(None, "the answer is not a JSON object")
     kind = answer.get("type")
     if kind == "refusal":
         return Answer(None, "the model refused to answer", refused=True)
@@ -149,7 +149,7 @@ def _answer(api: Api, given: Sequence[object]) -> Answer:
     value = answer.get(field)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Answer(None, f"the answer holds no {field}")
-    if not 0 <= value <= 1:  # nor is nan
+    if not 0 <= value <= 1:  # nan fails this too
         return Answer(None, f"the probability {str(value)[:20]} is not from 0 to 1")
     return Answer(float(value))
 
@@ -160,13 +160,13 @@ def _unusable(problem: str) -> ServiceError:
 
 
 def _usage(data: object) -> Usage:
-    """Tokens by the names of either format; an answer without words has none of its own."""
+    """Return token counts by the names of either format; missing output counts as 0."""
     if not isinstance(data, Mapping):
         return Usage()
 
     def count(*names: str) -> int | None:
         values = (data.get(name) for name in names)
-        return next((one for one in values if type(one) is int and one >= 0), None)
+        return next((number for number in values if type(number) is int and number >= 0), None)
 
     sent, answered = count("input_tokens", "prompt_tokens"), None
     if sent is not None:

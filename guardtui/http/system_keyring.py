@@ -1,4 +1,4 @@
-"""Keys in the keyring of the system, through the optional package keyring."""
+"""Keys in the system's keyring, through the optional package keyring."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from guardtui.http.errors import inert
 from guardtui.http.secret import Secret
 
 SERVICE = "guardtui"
-"""Name under which the keyring shows our entries."""
+"""Name of our entries in the keyring."""
 
 _RECOMMENDED = 1.0
-"""Priority from which on a backend keeps keys encrypted; below are files of plain text."""
+"""Backends with at least this priority store keys encrypted; others use plain text files."""
 
 
 class KeyringError(GuardtuiError):
-    """The keyring does not take or give a key; the message never shows one."""
+    """The keyring cannot store or return a key; the message never shows one."""
 
 
 def why_no_keyring() -> str:
-    """Return why keys cannot be kept in a keyring; "" where they can. May block."""
+    """Return why keys cannot be stored in a keyring, or "". May block."""
     try:
         return "" if _backend() is not None else "this system has no keyring that encrypts"
     except ImportError:
@@ -30,17 +30,17 @@ def why_no_keyring() -> str:
 
 
 def find_key(account: str) -> Secret | None:
-    """Return the key of an account, None without one or without a keyring. May block."""
+    """Return the key of an account; None without a key or a keyring. May block."""
     try:
         backend = _backend()
         text = None if backend is None else backend.get_password(SERVICE, account)
         return Secret(text) if text else None
-    except Exception:  # noqa: BLE001 - a keyring that is locked or broken has no key for us
+    except Exception:  # noqa: BLE001 - a locked or broken keyring provides no key
         return None
 
 
 def keep_key(account: str, key: Secret) -> None:
-    """Keep the key of an account in the keyring. May block. Raises KeyringError."""
+    """Store the key of an account in the keyring. May block. Raises KeyringError."""
     try:
         backend = _backend()
         if backend is None:
@@ -57,10 +57,10 @@ def keep_key(account: str, key: Secret) -> None:
 
 
 def _backend() -> Any:
-    """Return the backend in use; None where it would not encrypt. Raises ImportError."""
+    """Return the backend in use; None if it does not encrypt. Raises ImportError."""
     import keyring
 
     backend = keyring.get_keyring()
-    # Several at once: what is written goes to the first, what is read comes from any.
+    # A chain of backends writes to the first one and reads from any.
     backend = next(iter(getattr(backend, "backends", ())), backend)
     return backend if float(backend.priority) >= _RECOMMENDED else None

@@ -1,4 +1,4 @@
-"""Tokens of a call to a model, as the service counts them."""
+"""Token counts of a call to a model, as reported by the service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call; None where the service did not say."""
+    """Tokens of a call; None if the service did not report them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

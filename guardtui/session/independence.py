@@ -99,10 +99,10 @@ def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
     for scanner in all_settings:
         if scanner.name == "local" or scanner.identity.startswith(SANDBOX):
             names.append(ENGINE)
-        elif one.name == "judge":
-            names.append(named[min(_models(one))])
-        elif one.name == DECISION:
-            name = one.identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
+        elif scanner.name == "judge":
+            names.append(named[min(_models(scanner))])
+        elif scanner.name == DECISION:
+            name = scanner.identity.removeprefix(f"{DECISION}, ").partition(", ")[0]
             names.append(f"decision model {name}")
         else:
             names.append(remote_name(scanner.name))

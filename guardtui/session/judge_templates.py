@@ -1,4 +1,4 @@
-"""Templates by which models were asked for verdicts, in a table of the session's file."""
+"""Prompt templates of models with recorded verdicts, in a table of the session's file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_templates(store: SessionStore) -> dict[str, str]:
 
 
 def template_of(store: SessionStore, settings: ScannerSettings) -> str:
-    """Return the text of the template that a scan was asked by, "" where it is not kept.
+    """Return the text of a scan's template, or "" if it is not stored.
 
     Raises StoreError.
     """

@@ -1,4 +1,4 @@
-"""Which topics were opened last, with their prompts: a short list in the data folder."""
+"""Recently opened topics with their prompts: a short list in the data folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guardtui.session.workspace import Workspace, data_folder, now
 from guardtui.shards.large_set import is_large_set
 
 LONGEST = 20
-"""Topics that are remembered."""
+"""Maximum number of remembered topics."""
 
 _FILE = "recent.json"
 _KEYS = ("topic", "prompts", "opened")
@@ -35,7 +35,7 @@ class RecentTopic:
 
 
 def recent_topics() -> list[RecentTopic]:
-    """All topics that are remembered, the one opened last first; none when unreadable."""
+    """Return all remembered topics, last opened first; empty if the list is unreadable."""
     try:
         content = json.loads((data_folder() / _FILE).read_text("utf-8"))
         return list(_entries(content))
@@ -52,20 +52,20 @@ def _entries(content: Any) -> Iterator[RecentTopic]:
 
 
 def last_opened() -> tuple[Path, Path] | None:
-    """Topic and prompts that were opened last, of those whose files still exist."""
-    found = next((entry for entry in recent_topics() if entry.is_there), None)
-    return None if found is None else (found.topic, found.prompts)
+    """Return topic and prompts that were opened last, if both files still exist."""
+    latest = next((entry for entry in recent_topics() if entry.is_there), None)
+    return None if latest is None else (latest.topic, latest.prompts)
 
 
 def remember_opened(workspace: Workspace) -> None:
-    """Put this topic first; failing to is not an error."""
+    """Put this topic first; failures are ignored."""
     topic = workspace.topic_file.path.resolve()
     entry = RecentTopic(topic, workspace.prompts_path.resolve(), now())
     _write([entry, *(other for other in recent_topics() if other.topic != topic)][:LONGEST])
 
 
 def forget_opened(topic: Path) -> None:
-    """Take a topic out of the list; its files stay. Failing to is not an error."""
+    """Remove a topic from the list; its files stay. Failures are ignored."""
     _write([entry for entry in recent_topics() if entry.topic != topic])
 
 

@@ -221,7 +221,7 @@ class SessionStore:
         return self._read(rows)
 
     def newest_iteration(self) -> Iteration | None:
-        """The iteration that was recorded last, without reading the others; None without any."""
+        """Return the latest iteration without reading the others, or None."""
         with self.connection() as database:
             row = database.execute(
                 f"SELECT {COLUMNS} FROM iteration WHERE session = ? "  # noqa: S608
@@ -320,7 +320,7 @@ class SessionStore:
         return drafts
 
     def edited_elsewhere(self) -> bool:
-        """Whether another process that still runs has a draft of this topic."""
+        """Return whether another running process has a draft of this topic."""
         with self.connection() as database:
             rows = database.execute(
                 "SELECT owner FROM draft WHERE session = ?", (self._session,)

@@ -16,22 +16,22 @@ FIT = "threshold_fit"
 
 
 DECISION = "decision_threshold"
-"""Key of the threshold of a decision model among a session's settings."""
+"""Key of a decision model's threshold in a session's settings."""
 
 
 def read_decision_threshold(
     settings: Mapping[str, Any], identity: str
 ) -> ThresholdFit | float | None:
-    """Return the fit, or the threshold set by hand, that a session keeps for a decision model.
+    """Return the fit, or the threshold set by hand, of a decision model in a session's settings.
 
-    None where there is none for a model of this identity, or it is damaged.
+    None if there is none for a model of this identity, or if it is damaged.
     """
-    kept = settings.get(DECISION)
-    if not isinstance(kept, dict) or kept.get("engine") != identity:
+    stored = settings.get(DECISION)
+    if not isinstance(stored, dict) or stored.get("engine") != identity:
         return None
-    if "labels" in kept:
+    if "labels" in stored:
         return read_fit(settings, DECISION)
-    value = kept.get("threshold")
+    value = stored.get("threshold")
     return value if isinstance(value, float) and 0 < value < 1 else None
 
 
@@ -43,9 +43,9 @@ def write_decision_threshold(kept: ThresholdFit | float | None, identity: str) -
 
 
 def read_fit(settings: Mapping[str, Any], key: str = FIT) -> ThresholdFit | None:
-    """Return the fit that a session's settings hold; None where there is none, or it is damaged."""
-    kept = settings.get(key)
-    if not isinstance(kept, dict):
+    """Return the fit in a session's settings; None if it is missing or damaged."""
+    stored = settings.get(key)
+    if not isinstance(stored, dict):
         return None
     try:
         return ThresholdFit(
@@ -77,7 +77,7 @@ def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:
 
 
 def settings_of_session(topic_path: Path) -> Mapping[str, Any]:
-    """Return the settings of a topic file's session, without making one. Raises StoreError."""
+    """Return the settings of a topic file's session, without creating one. Raises StoreError."""
     if not has_session(topic_path):
         return {}
     return SessionStore(topic_path, reading=True).settings()

@@ -68,7 +68,7 @@ class SqliteVerdicts(KeptFile):
 
 
 def _verdict(triggered: Triggered, note: str, text: object) -> Verdict:
-    """A verdict with its topics, reason and score; without those that cannot be read."""
+    """Return a verdict with its topics, reason and score; unreadable ones are omitted."""
     try:
         details = json.loads(str(text))
         topics, reason = tuple(map(str, details["topics"])), str(details["reason"])

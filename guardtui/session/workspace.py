@@ -37,7 +37,7 @@ _PROMPT_ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
 class UnknownPromptsError(FileError):
-    """A topic file has no prompts beside it, and none were used with it before."""
+    """A topic file without prompts beside it or known from earlier use."""
 
     def __init__(self, topic_path: Path) -> None:
         super().__init__(
@@ -325,7 +325,7 @@ def _usual_prompts(topic_path: Path) -> Path:
 
 
 def data_folder() -> Path:
-    """Where guardtui keeps the scratch sample and the recent topics: GUARDTUI_DATA or usual."""
+    """Return the folder of the scratch sample and recent topics, by default the user's data."""
     if named := os.environ.get("GUARDTUI_DATA"):
         return Path(named)
     from platformdirs import user_data_path
@@ -334,7 +334,7 @@ def data_folder() -> Path:
 
 
 def topics_in(folder: Path) -> list[Path]:
-    """The topic files of a folder that have prompts of their name beside them, sorted by name."""
+    """Return the topic files of a folder with prompts of the same name, sorted by name."""
     found = []
     for path in sorted(folder.glob("*.y*ml")):
         beside = any(path.with_suffix(ending).is_file() for ending in _PROMPT_ENDINGS)

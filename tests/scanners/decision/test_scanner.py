@@ -111,7 +111,7 @@ async def test_a_changed_threshold_keeps_the_scores_and_asks_nothing(tmp_path: P
         ("other-model", "of the model decide-1-mini, not of decide-1"),
         ("truncated", "it is cut off"),
         ("html", "it is a web page"),
-        ("empty", "it is no JSON object"),
+        ("empty", "it is not a JSON object"),
         ("422", "HTTP 422"),
         ("413", "HTTP 413"),
     ],
