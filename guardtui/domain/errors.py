@@ -26,7 +26,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ShardError (2)              a shard of a large set
     │   └── IncompleteError (3)     verdicts are missing
     ├── ExecutorError, ForeignError
-    ├── UnsavedError, HoldsSecretError, ExistsError    of the app
+    ├── UnsavedError, HoldsSecretError, ExistsError, WordingRunError    of the app
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

@@ -87,13 +87,17 @@ class Failure(Enum):
 class Verdict:
     """A scanner's answer for one prompt.
 
-    Without a verdict `problem` says why, and `failure` what went wrong: None where the scanner
-    answered as it should and could not decide. `note` is what an author should know of the verdict,
-    `doubtful` whether it may not be the topic's, `reason` what a judge gave as its reason, with or
-    without a verdict. `topics` are the topics that stopped the prompt, `allowed_topics` matching
-    topics that let prompts through. `revision` names what judged and `scan_id` the call, where the
-    service tells them; `seconds` is the time of the call. `score` is from 0 to 1, where the scanner
-    gives one.
+    - `problem`: why there is no verdict.
+    - `failure`: its kind; None if the scanner answered properly but could not decide.
+    - `note`: what an author should know about the verdict.
+    - `doubtful`: the verdict may not be about the topic.
+    - `reason`: the reason given by a judge, with or without a verdict.
+    - `topics`: the topics that stopped the prompt.
+    - `allowed_topics`: matching topics that let prompts through.
+    - `revision`, `scan_id`: version of the guardrail and id of the call, if the service reports
+      them.
+    - `seconds`: duration of the call.
+    - `score`: from 0 to 1, if the scanner gives one.
     """
 
     triggered: Triggered

@@ -74,8 +74,8 @@ class RemoteClient:
     never reached through a proxy.
 
     `timeout` is for one attempt, in seconds, from its permit until the last byte. `unique_keys`
-    refuses an answer with an object that has a key twice. `draw` gives the random numbers of the
-    waits.
+    rejects responses in which an object has a duplicate key. `draw` provides the random numbers of
+    the waits.
     """
 
     def __init__(

@@ -82,10 +82,10 @@ def _answers(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDArra
 def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
     """Return the name of the independent scanner for each of these settings.
 
-    The embedded engine is one, whatever its encoder and threshold, and with it the sandbox, which
-    judges with the engine. AIRS is one, whatever the profile. Judges are one as soon as they share
-    a model; the models of a panel are one, since their single votes are not recorded. Decision
-    models are told apart by their names.
+    The embedded engine counts as one scanner for every encoder and threshold, together with the
+    sandbox, which uses the engine. AIRS counts as one for all profiles. Judges count as one if they
+    share a model. The models of a panel count as one, because their single votes are not recorded.
+    Decision models are distinguished by name.
     """
     all_settings = list(settings)
     groups: list[set[str]] = []
