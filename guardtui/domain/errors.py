@@ -8,6 +8,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   ├── ContentError            in its content
     │   ├── ConfigError             in the settings
     │   ├── PromptsChangedError, ChangedOnDiskError, GoneFromDiskError
+    │   └── UnknownPromptsError
     ├── PromptSetError (2)          the rows of a prompt set, all errors together
     │   └── OutputFileError         the rows of a file of outputs
     ├── FilterError                 a filter line
@@ -18,6 +19,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   └── OptionError, TemplateError
     ├── ServiceError                a request to a remote service
     │   and PauseTooLongError, AnswerTooLargeError, AddressError, ModelKeyError
+    ├── KeyringError, KeyTextError
     ├── EncoderError, BudgetError, FormError
     ├── OperatingPointError (2)     a threshold that cannot be fitted
     ├── ForecastError (2)           too few verdicts to forecast from
@@ -26,7 +28,8 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ShardError (2)              a shard of a large set
     │   └── IncompleteError (3)     verdicts are missing
     ├── ExecutorError, ForeignError
-    ├── UnsavedError, HoldsSecretError, ExistsError, WordingRunError    of the app
+    ├── UnsavedError, HoldsSecretError, ExistsError    of the app
+    │   and WordingRunError, GuardrailError
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

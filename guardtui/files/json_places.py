@@ -53,39 +53,39 @@ def json_list(text: str) -> list[tuple[int, Any]]:
     return elements
 
 
-def json_elements(text: str, place: int) -> tuple[list[tuple[int, Any]], int]:
-    """Return the elements of the array at `place` with their lines, and the position of its end."""
-    place = _behind(text, place, "[")
+def json_elements(text: str, position: int) -> tuple[list[tuple[int, Any]], int]:
+    """Return the elements of the array at `position` with their lines, and where it ends."""
+    position = _behind(text, position, "[")
     elements: list[tuple[int, Any]] = []
-    if text[place : place + 1] == "]":
-        return elements, place + 1
+    if text[position : position + 1] == "]":
+        return elements, position + 1
     line, counted = 1, 0
     while True:
-        line += text.count("\n", counted, place)
-        counted = place
-        value, place = _DECODER.raw_decode(text, place)
+        line += text.count("\n", counted, position)
+        counted = position
+        value, position = _DECODER.raw_decode(text, position)
         elements.append((line, value))
-        place = _skip(text, place)
-        if text[place : place + 1] == "]":
-            return elements, place + 1
-        place = _behind(text, place, ",")
+        position = _skip(text, position)
+        if text[position : position + 1] == "]":
+            return elements, position + 1
+        position = _behind(text, position, ",")
 
 
-def _skip(text: str, place: int) -> int:
-    blanks = _BLANKS.match(text, place)
-    return blanks.end() if blanks else place
+def _skip(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return blanks.end() if blanks else position
 
 
-def _behind(text: str, place: int, sign: str) -> int:
+def _behind(text: str, position: int, sign: str) -> int:
     """Return the position after a required sign and the blanks that follow it."""
-    if text[place : place + 1] != sign:
-        raise json.JSONDecodeError(f"{sign!r} is missing", text, place)
-    return _skip(text, place + 1)
+    if text[position : position + 1] != sign:
+        raise json.JSONDecodeError(f"{sign!r} is missing", text, position)
+    return _skip(text, position + 1)
 
 
-def _require_end(text: str, place: int) -> None:
-    if _skip(text, place) != len(text):
-        raise json.JSONDecodeError("something follows the end", text, place)
+def _require_end(text: str, position: int) -> None:
+    if _skip(text, position) != len(text):
+        raise json.JSONDecodeError("something follows the end", text, position)
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
@@ -122,10 +122,10 @@ def load_yaml(path: Path, text: str) -> Any:
         raise FileError(path, problem, "put dates and numbers in quotes", line) from error
 
 
-def line_of(parent: Any, place: Any, otherwise: int = 1) -> int:
+def line_of(parent: Any, key: Any, otherwise: int = 1) -> int:
     """Return the line of an entry of a mapping or list that `load_yaml` read."""
     try:
-        position = parent.lc.data[place]
+        position = parent.lc.data[key]
         return int(position[0]) + 1
     except (AttributeError, KeyError, TypeError, IndexError):
         return otherwise

@@ -67,12 +67,12 @@ def edit_prompts(
     before = read_bytes(path)
     try:
         content = unpack(path, before)
-        found = read_rows(path, content)
+        rows = read_rows(path, content)
     except FileError as problem:
         raise PromptsChangedError(path) from problem
-    if found.unread or not _same(found, prompts):
+    if rows.unread or not _same(rows, prompts):
         raise PromptsChangedError(path)
-    document = document_of(path, content, found, prompts)
+    document = document_of(path, content, rows, prompts)
     plan = _planned(path, prompts, edit, document)
     after, count = plan.after, plan.count
     if not count:

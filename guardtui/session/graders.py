@@ -63,7 +63,7 @@ class KeptGrader:
         pending = self._coming.get(key)
         if pending is None:
             pending = self._coming[key] = asyncio.create_task(self._new(key, input))
-            pending.add_done_callback(_heard)
+            pending.add_done_callback(_retrieve_exception)
             return Output(await asyncio.shield(pending))
         answer = await asyncio.shield(pending)
         self.found += 1
@@ -117,7 +117,7 @@ class KeptGrader:
         return completion
 
 
-def _heard(task: asyncio.Task[str]) -> None:
+def _retrieve_exception(task: asyncio.Task[str]) -> None:
     """Retrieve the exception, so that asyncio does not warn if no caller waits for it."""
     if not task.cancelled():
         task.exception()

@@ -96,8 +96,8 @@ class Sight:
     def _foreign(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which rows (intp [k]) are not in the definition's language, bool [k].
 
-        A definition whose language cannot be told is taken for English. Of more than 20 000 rows
-        only the first are looked at.
+        A definition of unknown language counts as English. Of more than 20 000 rows only the first
+        are examined.
         """
         topic = self.topic
         own = language(" ".join((topic.name, topic.description, *topic.examples))) or "en"

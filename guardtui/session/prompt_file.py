@@ -79,7 +79,7 @@ class PromptFile:
             result = edit_prompts(self.path, old, edit, backup_folder=backups)
             if not result.count:
                 return "nothing to change: the prompts are so already"
-            done = _told(edit, result.count, self.path, old)
+            done = _edit_text(edit, result.count, self.path, old)
             digest = hashlib.sha256(result.after).hexdigest()
             self._steps.append(_Step(result.before, old, digest, done))
             self._forget_oldest()
@@ -162,7 +162,7 @@ def _signature(path: Path) -> _Signature | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _told(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
+def _edit_text(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
     prompts = f"{count} prompt{'s' * (count != 1)}"
     name = display_text(path.name)
     if isinstance(edit, Add):

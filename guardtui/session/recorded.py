@@ -97,15 +97,15 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         _without_answer(result) if answer is None else answer
         for result, answer in zip(results, answers, strict=True)
     ]
-    columns, errors = with_not_asked(np.array(triggered, np.int8), _told(results, "error", _text))
+    columns, errors = with_not_asked(np.array(triggered, np.int8), _by_row(results, "error", _text))
     verdicts = Verdicts(
         columns,
         np.array([np.nan if score is None else score for score in scores], np.float32),
         np.array([_matched(result["matched"], topic) for result in results], np.int16),
         # Older reports do not have these.
         errors,
-        _told(results, "note", _text),
-        _told(results, "stopped_by", _names),
+        _by_row(results, "note", _text),
+        _by_row(results, "stopped_by", _names),
     )
     scanner = document["scanner"]
     settings = ScannerSettings(
@@ -130,7 +130,7 @@ def _without_answer(result: Mapping[str, Any]) -> Triggered:
     return Triggered.NOT_ASKED if is_open else Triggered.NO_VERDICT
 
 
-def _told(
+def _by_row(
     results: list[dict[str, Any]], key: str, read: Callable[[object], _Value]
 ) -> dict[int, _Value]:
     """Return the values of rows that have this key, by row."""

@@ -281,7 +281,9 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
         names = ", ".join([*test.vars, *test.metadata]) or "none"
         return None, "", f"there is no variable or metadata {name!r} (there are: {names:.200})"
     labels = {
-        label for assertion in test.asserts if (label := _told(assertion, mapped)) is not None
+        label
+        for assertion in test.asserts
+        if (label := _asserted_label(assertion, mapped)) is not None
     }
     if len(labels) == 1:
         return labels.pop(), "", ""
@@ -296,7 +298,7 @@ def _label(test: _Test, mapped: Mapped) -> tuple[bool | None, str, str]:
     )
 
 
-def _told(assertion: Mapping[str, Any], mapped: Mapped) -> bool | None:
+def _asserted_label(assertion: Mapping[str, Any], mapped: Mapped) -> bool | None:
     """Return the label given by one assertion, or None."""
     kind, value = assertion.get("type"), assertion.get("value")
     if mapped.true:
