@@ -41,7 +41,7 @@ class Rate:
 
     @classmethod
     def per_second(cls, value: float) -> Rate:
-        """Return the rate for e.g. 0.5: one in two seconds. Larger values are rounded down."""
+        """Return the rate: 0.5 is one in two seconds; values above 1 are rounded down."""
         if not (0 < value < math.inf):
             raise ValueError("a rate is a number above 0")
         return cls(int(value)) if value >= 1 else cls(1, 1 / value)

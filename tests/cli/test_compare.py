@@ -141,7 +141,7 @@ def test_a_session_without_its_files(run: Run, session: SessionStore, folder: Pa
     done = run("compare", "topic.yaml@0", "topic.yaml@1")
     assert done.code == 0
     assert done.err.count("warning: ") == 1
-    assert "there are no texts of the prompts" in done.err
+    assert "the texts of the prompts are missing" in done.err
     assert "(its text is not known)" in done.out
     assert run("compare", "topic.yaml", "a.json").code == 0
 
