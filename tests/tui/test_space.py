@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -203,5 +204,30 @@ async def test_a_prompt_that_was_added_is_selected_and_one_that_came_back(
         await until(pilot, lambda: selected() != "May I deduct a new desk?")
         await pilot.press("home", "u")
         await until(pilot, lambda: selected() == "May I deduct a new desk?")
+
+    await on_all(topic_path, run)
+
+
+async def test_a_prompt_that_cannot_be_saved_is_open_again_as_it_was_written(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        # Where the backup belongs lies a file, so that none can be made.
+        folder = topic_path.parent / ".guardtui" / "backups"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.write_text("in the way", "utf-8")
+        await pilot.press("2", "i")
+        await until(pilot, lambda: isinstance(app.screen, PromptDialog))
+        await pilot.pause()
+        dialog = app.screen
+        await pilot.press(*"May I deduct a new desk?", "ctrl+s")
+        await until(
+            pilot, lambda: isinstance(app.screen, PromptDialog) and app.screen is not dialog
+        )
+        await until(pilot, lambda: "May I deduct a new desk?" in frame(app))
+        assert len(main.state.prompts) == len(ROWS)
+        folder.unlink()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(main.state.prompts) == len(ROWS) + 1)
 
     await on_all(topic_path, run)

@@ -82,6 +82,8 @@ class WorkspaceFiles:
         before = workspace.prompts
         await self._services.sync.edit_prompts(edit)
         now = workspace.prompts
+        if now is before and isinstance(edit, Add | Rewrite):  # it could not be saved
+            self._window.panes.results.write_again(edit)
         if now is before or not (edit is None or isinstance(edit, Add | Rewrite)):
             return
         new = now.keys[~np.isin(now.keys, before.keys)]

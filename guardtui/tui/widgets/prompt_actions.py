@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -219,10 +220,27 @@ class PromptActions:
 
     def edit_prompt(self) -> None:
         """Edit the selected prompt, with all its columns; marks are of no account."""
-        results = self._pane.results
         row = None if self._refused() else self._selected_row()
-        if row is None or results is None:
-            return
+        if row is not None:
+            self._rewrite(row, self._text_of(row))
+
+    def write_again(self, edit: Add | Rewrite) -> None:
+        """Open what was written once more, since it could not be saved."""
+        written = PromptText(edit.prompt, edit.expected, dict(edit.others))
+        results = self._pane.results
+        row = None
+        if isinstance(edit, Rewrite) and results is not None:
+            row = results.row_of(edit.key)
+        if row is None:  # the prompt itself is gone: its new text is not
+            self._add(written)
+        else:
+            before = self._text_of(row)
+            self._rewrite(row, replace(written, others={**before.others, **written.others}))
+
+    def _rewrite(self, row: int, shown: PromptText) -> None:
+        """Edit the prompt of a row, beginning with what is `shown`."""
+        results = self._pane.results
+        assert results is not None  # noqa: S101 - the row is its own
         prompts, start = results.prompts, self._text_of(row)
         key = int(prompts.keys[row])
 
@@ -241,7 +259,7 @@ class PromptActions:
 
         line = int(prompts.frame["line"][row])
         columns = [_column(prompts, name) for name in prompts.extra_columns]
-        dialog = PromptDialog(f"Edit the prompt of line {line}", "Save", start, columns, problem)
+        dialog = PromptDialog(f"Edit the prompt of line {line}", "Save", shown, columns, problem)
         self._pane.app.push_screen(dialog, answered)
 
     def _text_of(self, row: int) -> PromptText:

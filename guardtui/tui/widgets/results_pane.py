@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from guardtui.domain.filter_language import RowFilter
+from guardtui.domain.prompt_edit import Add, Rewrite
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.row_filter import Rows, parse_filter
 from guardtui.domain.text import display_start, display_text
@@ -92,6 +93,10 @@ class ResultsPane(Vertical):
         self.table.sort = (self.view.sort, self.view.descending)
         self._draw(results)
         self._select_wanted(results)
+
+    def write_again(self, edit: Add | Rewrite) -> None:
+        """Open a prompt that could not be saved once more, as it was written."""
+        self._prompts.write_again(edit)
 
     def select_when_shown(self, row_id: int, prompts: PromptSet) -> None:
         """Select a prompt once these prompts are shown; among all, where the view leaves it out."""
