@@ -326,4 +326,4 @@ async def test_a_scan_under_way_is_asked_about(topic_path: Path, other: Path) ->
             new = await opened(pilot, app, other)
             await until(pilot, lambda: not main.is_attached)
             assert not main.services.scans.under_way
-            assert new.services.connections.judge is judge
+            assert new.services.connections.model is judge
