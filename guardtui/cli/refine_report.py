@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,26 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.next_steps import gain_text
+from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Edits,
+    Foreign,
+    Item,
+    Paragraph,
+    Section,
+    Table,
+    quoting,
+)
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import forecast_of, measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.reports.as_markdown import code_span
+from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 2
 
@@ -43,22 +57,7 @@ def render(found: Refinement, format_name: str) -> str:
     """The whole report in the form of this name."""
     if format_name == "json":
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
-    lines = _markdown(found) if format_name == "md" else _table(found)
-    return "\n".join(lines) + "\n"
-
-
-def _head(found: Refinement) -> list[str]:
-    result = found.result
-    return [
-        measured_by(found.result.settings),
-        f"coverage {_coverage(result.before)} on {result.before.total} prompts: "
-        f"{result.rows.source}, without the definition's own examples",
-        *(f"note: {note}" for note in result.rows.notes),
-    ]
-
-
-def _coverage(metrics: Metrics) -> str:
-    return "n/a" if metrics.coverage is None else f"{metrics.coverage:.3f}"
+    return render_document(refine_document(found), format_name)
 
 
 def _closing(found: Refinement) -> str:
@@ -83,7 +82,7 @@ def _no_proposal(result: SearchResult) -> str:
         held = best.held_out
         return (
             f"the best definition found is not better on the held-out prompts: coverage "
-            f"{_coverage(held.before)} → {_coverage(held.after)} there"
+            f"{coverages(held.before, held.after)} there"
         )
     return (
         f"nothing measured helps for certain: the best of {result.measured} definitions gains "
@@ -95,112 +94,81 @@ def _details(best: Proposal) -> Iterator[str]:
     """The figures of a proposal, a line each."""
     yield f"coverage {gain_text(best.gain)} expected on other prompts"
     yield (
-        f"on the prompts it was chosen on {_coverage(best.before)} → {_coverage(best.after)}, "
-        f"{_count(len(best.fixes), 'fix', 'fixes')}, "
-        f"{_count(len(best.regressions), 'regression', 'regressions')}"
+        f"on the prompts it was chosen on {coverages(best.before, best.after)}, "
+        f"{count_text(len(best.fixes), 'fix', 'fixes')}, "
+        f"{count_text(len(best.regressions), 'regression')}"
     )
     if best.held_out is not None:
         held = best.held_out
-        yield f"on the held-out prompts {_coverage(held.before)} → {_coverage(held.after)}"
+        yield f"on the held-out prompts {coverages(held.before, held.after)}"
 
 
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"
+def coverages(before: Metrics, after: Metrics) -> str:
+    """Return the coverage of both: `0.640 → 0.700`."""
+    return f"{rate_text(before.coverage)} → {rate_text(after.coverage)}"
 
 
-def definition_diff(old: Topic, new: Topic) -> Iterator[tuple[str, str, str]]:
-    """Sign ("-", "+" or " "), field and text of each line of a definition and its successor."""
-    yield from _field_lines("description", old.description, new.description)
-    for place in range(max(len(old.examples), len(new.examples))):
-        before = old.examples[place] if place < len(old.examples) else None
-        after = new.examples[place] if place < len(new.examples) else None
-        yield from _field_lines(f"example {place + 1}", before, after)
-
-
-def _field_lines(field: str, old: str | None, new: str | None) -> Iterator[tuple[str, str, str]]:
-    if old == new and old is not None:
-        yield " ", field, old
-        return
-    if old is not None:
-        yield "-", field, old
-    if new is not None:
-        yield "+", field, new
-
-
-def _table(found: Refinement) -> Iterator[str]:
-    shown: Callable[[str], str] = display_text
+def refine_document(found: Refinement) -> Document:
+    """Return the proposals, the best first, and the first one in full."""
     result = found.result
-    yield from _head(found)
-    yield ""
-    advised = result.advised
-    if advised:
-        yield "Proposals, the greatest lower bound of the gain first:"
-        yield f"{'#':>3}  {'gain of coverage':<25} {'fixed':>6} {'broken':>7}  edit"
-        for number, one in enumerate(advised[:_LISTED], start=1):
-            yield (
-                f"{number:>3}  {gain_text(one.gain):<25} {len(one.fixes):>6} "
-                f"{len(one.regressions):>7}  {'; '.join(one.changes)}"
-            )
-        if len(advised) > _LISTED:
-            yield f"     and {len(advised) - _LISTED} more (in JSON)"
-        yield ""
-    yield _measured(found)
-    yield ""
     best = result.best
+    sections = [Section("Search", "search", (Paragraph(_measured(found)),), titled=False)]
     if best is None:
-        yield f"No proposal: {_no_proposal(result)}."
-        return
-    yield "First proposal"
-    yield from (f"  {line}" for line in _details(best))
-    for number, change in enumerate(best.changes, start=1):
-        yield f"  {number}. {change}"
-    yield ""
-    for sign, field, text in definition_diff(result.topic, best.topic):
-        yield f"{sign} {field + ':':<13} {shown(text)}"
-    yield ""
-    yield _closing(found)
+        reason = Paragraph(f"No proposal: {_no_proposal(result)}.")
+        sections.append(Section("No proposal", "proposal", (reason,), titled=False))
+    else:
+        sections = [
+            Section(
+                "Proposals, the greatest lower bound of the gain first",
+                "proposals",
+                tuple(_proposals(result.advised)),
+            ),
+            *sections,
+            Section("First proposal", "proposal", tuple(_first(result.topic, best))),
+            Section("Caution", "caution", (Paragraph(_closing(found)),), titled=False),
+        ]
+    return Document(
+        ("Refinement of ", Foreign(result.topic.name)),
+        (
+            quoting(lambda quote: measured_by(result.settings, quote)),
+            f"Coverage {rate_text(result.before.coverage)} on {result.before.total} prompts: "
+            f"{result.rows.source}, without the definition's own examples.",
+        ),
+        tuple(sections),
+        cautions=tuple(map(Foreign, result.rows.notes)),
+    )
+
+
+def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
+    left = ("gain of coverage", "edit")
+    titles = ("#", "gain of coverage", "fixed", "broken", "edit")
+    columns = tuple(Column(title, figure=title not in left) for title in titles)
+    rows = tuple(
+        (
+            str(number),
+            gain_text(proposal.gain),
+            str(len(proposal.fixes)),
+            str(len(proposal.regressions)),
+            Foreign("; ".join(proposal.changes)),
+        )
+        for number, proposal in enumerate(advised[:_LISTED], start=1)
+    )
+    yield Table(columns, rows, named="Proposals")
+    if len(advised) > _LISTED:
+        yield Paragraph(f"… and {len(advised) - _LISTED} more (in JSON).")
+
+
+def _first(here: Topic, best: Proposal) -> Iterator[Block]:
+    changes = (f"{number}. {change}" for number, change in enumerate(best.changes, start=1))
+    yield Bullets(tuple(map(Item, _details(best))))
+    yield Bullets(tuple(Item(Foreign(change)) for change in changes))
+    yield Edits(definition_edits(here, best.topic))
 
 
 def _measured(found: Refinement) -> str:
     result = found.result
     text = f"{result.measured} definitions measured in {result.seconds:.1f} s"
     return f"Search: {text}; {_ENDED[result.ended]}." if found.searched else f"{text}."
-
-
-def _markdown(found: Refinement) -> Iterator[str]:
-    result = found.result
-    best = result.best
-    yield f"# Refinement of {code_span(result.topic.name)}"
-    yield ""
-    yield from (f"* {line}" for line in _head(found))
-    yield ""
-    if best is None:
-        yield f"No proposal: {_no_proposal(result)}."
-    else:
-        yield "## First proposal"
-        yield ""
-        yield from (f"* {line}" for line in _details(best))
-        yield ""
-        yield from (f"{k}. {code_span(change)}" for k, change in enumerate(best.changes, start=1))
-        yield ""
-        yield "| | field | text |"
-        yield "|---|---|---|"
-        for sign, field, text in definition_diff(result.topic, best.topic):
-            yield f"| {sign.strip() and code_span(sign)} | {field} | {code_span(text, cell=True)} |"
-        yield ""
-        yield "## Proposals"
-        yield ""
-        yield "| # | gain of coverage | fixed | broken | edit |"
-        yield "|---|---|---|---|---|"
-        for number, one in enumerate(result.advised[:_LISTED], start=1):
-            yield (
-                f"| {number} | {gain_text(one.gain)} | {len(one.fixes)} | {len(one.regressions)} "
-                f"| {code_span('; '.join(one.changes), cell=True)} |"
-            )
-    yield ""
-    yield _measured(found)
-    yield ""
-    yield _closing(found)
 
 
 def _document(found: Refinement) -> dict[str, Any]:

@@ -10,12 +10,23 @@ from typing import Any
 import polars as pl
 
 from guardtui.advice.curves import LEAST_POINTS, curve_points, thinned
+from guardtui.domain.document import (
+    Block,
+    Column,
+    Document,
+    Paragraph,
+    Section,
+    Table,
+    quoting,
+)
 from guardtui.domain.evaluation import ScannerSettings
+from guardtui.domain.figures import interval_text, rate_text
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
-from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, CrossValidated, Sweep
 from guardtui.reports.json_report import RATE_KEYS
+from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 1
 
@@ -61,7 +72,7 @@ def render(found: Found, format_name: str) -> str:
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
     if format_name == "csv":
         return _csv(found)
-    return "\n".join(_table(found)) + "\n"
+    return render_document(sweep_document(found), format_name)
 
 
 # --- for programs -------------------------------------------------------------------------
@@ -148,75 +159,89 @@ def _counts(metrics: Metrics) -> dict[str, int]:
 # --- for readers --------------------------------------------------------------------------
 
 
-def _table(found: Found) -> Iterator[str]:
+def sweep_document(found: Found) -> Document:
+    """Return the threshold in force beside the best one, and what others would give."""
+    sweep = found.sweep
+    return Document(
+        "Thresholds",
+        (
+            quoting(lambda quote: measured_by(found.settings, quote)),
+            f"{len(sweep.scores)} prompts, {len(sweep)} thresholds; area under the ROC curve "
+            f"{rate_text(sweep.roc_area)}, average precision {rate_text(sweep.average_precision)}.",
+        ),
+        (
+            Section("Operating points", "points", tuple(_points(found))),
+            Section("Thresholds", "thresholds", (_curve(found), Paragraph(_PROXY))),
+        ),
+    )
+
+
+def _points(found: Found) -> Iterator[Block]:
     sweep, best, nearest = found.sweep, found.best, found.nearest
     here = sweep.place(found.current)
-    yield measured_by(found.settings)
-    yield f"{len(sweep.scores)} prompts, {len(sweep)} thresholds; {found.settings.identity}"
-    yield (
-        f"area under the ROC curve {_number(sweep.roc_area)}, "
-        f"average precision {_number(sweep.average_precision)}"
-    )
-    yield ""
     floors = _floors(found)
-    yield f"now {_short(found.current)} ({found.settings.threshold_source})"
-    yield _worth("", sweep.metrics(here))
+    rows = [_point(f"now ({found.settings.threshold_source})", found.current, sweep.metrics(here))]
     if best is not None:
-        yield f"best {_short(best.threshold)}{floors}"
-        yield _worth("in sample", best.metrics)
         validated = best.cross_validated
-        if validated is None:
-            yield "  cross-validated  n/a: a class has fewer than 3 prompts"
-        else:
-            yield _worth("cross-validated", validated.metrics)
-            if validated.unmet:
-                folds = len(validated.thresholds)
-                yield f"  the floors were out of reach in {validated.unmet} of {folds} folds"
+        rows.append(_point("best, in sample", best.threshold, best.metrics))
+        if validated is not None:
+            rows.append(_point("best, cross-validated", best.threshold, validated.metrics))
     elif nearest is not None:
-        yield f"no threshold{floors}; nearest {_short(nearest)}"
-        yield _worth("", sweep.metrics(sweep.place(nearest)))
-    yield "(95 % intervals; what is in sample flatters the threshold it has chosen)"
-    yield ""
-    names = list(RATE_TITLES)
-    head = "".join(f"{RATE_TITLES[name]:>11}" for name in names)
-    yield f"   {'threshold':<10}{head}{'FP':>8}{'FN':>8}"
+        metrics = sweep.metrics(sweep.place(nearest))
+        rows.append(_point("nearest to the floors", nearest, metrics))
+    titles = ("threshold", "coverage", "95 % interval", "TPR", "95 % interval", "TNR")
+    columns = (Column("point", figure=False), *map(Column, titles), Column("95 % interval"))
+    yield Table(columns, tuple(rows), named="Operating points")
+    if best is None:
+        yield Paragraph(f"There is no threshold{floors}.")
+        return
+    if floors:
+        yield Paragraph(f"The best is that of the greatest coverage{floors}.")
+    if best.cross_validated is None:
+        yield Paragraph("cross-validated: n/a, a class has fewer than 3 prompts.")
+    elif best.cross_validated.unmet:
+        folds = len(best.cross_validated.thresholds)
+        unmet = best.cross_validated.unmet
+        yield Paragraph(f"The floors were out of reach in {unmet} of {folds} folds.")
+    yield Paragraph("What is in sample flatters the threshold that it has chosen.")
+
+
+def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
+    intervals = rate_intervals(metrics)
+    cells = [name, _short(threshold)]
+    for rate in ("coverage", "true_positive_rate", "true_negative_rate"):
+        cells += [rate_text(getattr(metrics, rate)), interval_text(intervals[rate])]
+    return tuple(cells)
+
+
+def _curve(found: Found) -> Table:
+    """The rates of thresholds about as many as `ROWS`, with the best and the one in force."""
+    sweep, best = found.sweep, found.best
+    here = sweep.place(found.current)
     marked = {here: "now", **({} if best is None else {best.place: "best"})}
     if best is not None and best.place == here:
         marked[here] = "best, now"
+    rows = []
     for place in thinned(sweep, LEAST_POINTS + ROWS, tuple(marked)).tolist():
         metrics = sweep.metrics(place)
-        rates = "".join(f"{_number(getattr(metrics, name)):>11}" for name in names)
-        sign = "›" if place in marked else " "
-        told = f"  {marked[place]}" if place in marked else ""
         threshold = found.current if place == here else sweep.setting(place)
         if best is not None and place == best.place != here:
             threshold = best.threshold
-        yield f" {sign} {_short(threshold):<10}{rates}{metrics.fp:>8}{metrics.fn:>8}{told}"
-    yield ""
-    yield _PROXY
+        rates = (rate_text(getattr(metrics, name)) for name in RATE_TITLES)
+        counts = (str(metrics.fp), str(metrics.fn))
+        rows.append((_short(threshold), *rates, *counts, marked.get(place, "")))
+    columns = (
+        Column("threshold"),
+        *map(Column, (*RATE_TITLES.values(), "FP", "FN")),
+        Column("", figure=False),
+    )
+    return Table(columns, tuple(rows), named="Thresholds")
 
 
 def _floors(found: Found) -> str:
     floors = (("TPR", found.min_tpr), ("TNR", found.min_tnr))
-    told = [f"{name} ≥ {floor:g}" for name, floor in floors if floor > 0]
-    return f" with {' and '.join(told)}" if told else ""
-
-
-def _worth(name: str, metrics: Metrics) -> str:
-    intervals = rate_intervals(metrics)
-    shown = [
-        f"{RATE_TITLES[rate]} {_number(getattr(metrics, rate))}{_span(intervals[rate])}"
-        for rate in ("coverage", "true_positive_rate", "true_negative_rate")
-    ]
-    return f"  {name:<16} {'  '.join(shown)}"
-
-
-def _span(interval: Interval | None) -> str:
-    return "" if interval is None else f" [{interval.low:.2f} – {interval.high:.2f}]"
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
+    texts = [f"{name} ≥ {floor:g}" for name, floor in floors if floor > 0]
+    return f" with {' and '.join(texts)}" if texts else ""
 
 
 def _short(threshold: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,28 @@ import polars as pl
 
 from guardtui.advice.wordings import ERROR, Measured, WordingSweep
 from guardtui.app.next_steps import gain_text
-from guardtui.cli.refine_report import definition_diff
+from guardtui.cli.refine_report import coverages
+from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.document import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Edits,
+    Foreign,
+    Item,
+    Paragraph,
+    Phrase,
+    Section,
+    Table,
+    quoting,
+)
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import measured_by
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Usage
-from guardtui.reports.as_markdown import code_span
 from guardtui.reports.base import usage_text
+from guardtui.reports.renderers import render as render_document
 
 SCHEMA_VERSION = 1
 _LISTED = 12  # wordings in a table
@@ -37,28 +51,49 @@ def render(found: WordingsFound, format_name: str) -> str:
     """The whole report in the form of this name."""
     if format_name == "json":
         return json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n"
-    lines = _markdown(found) if format_name == "md" else _table(found)
-    return "\n".join(lines) + "\n"
+    return render_document(wordings_document(found), format_name)
 
 
-def _coverage(metrics: Metrics) -> str:
-    return "n/a" if metrics.coverage is None else f"{metrics.coverage:.3f}"
+def wordings_document(found: WordingsFound) -> Document:
+    """Return the wordings, the best first, and the one that is proposed."""
+    sweep = found.sweep
+    best = sweep.best
+    sections = [Section("Wordings", "wordings", tuple(_wordings(sweep)))]
+    if best is None:
+        reason = Paragraph(f"No proposal: {_no_proposal(sweep)}.")
+        sections.append(Section("No proposal", "proposal", (reason,), titled=False))
+    else:
+        blocks = (
+            Bullets(tuple(map(Item, _details(best)))),
+            Edits(definition_edits(sweep.here.wording.topic, best.wording.topic)),
+        )
+        sections += [
+            Section("Proposal", "proposal", blocks),
+            Section("Caution", "caution", (Paragraph(_closing(sweep)),), titled=False),
+        ]
+    cautions: list[Phrase] = []
+    if sweep.missing:
+        missing = count_text(sweep.missing, "answer is missing", "answers are missing")
+        cautions.append(f"{missing}: prompts without one count in no figure")
+    return Document(
+        ("Wordings of ", Foreign(sweep.here.wording.topic.name)),
+        tuple(_lead(found)),
+        tuple(sections),
+        cautions=(*cautions, *map(Foreign, sweep.split.notes)),
+    )
 
 
-def _head(found: WordingsFound) -> Iterator[str]:
+def _lead(found: WordingsFound) -> Iterator[Phrase]:
     sweep = found.sweep
     split = sweep.split
-    yield measured_by(sweep.settings)
+    yield quoting(lambda quote: measured_by(sweep.settings, quote))
     yield (
         f"{len(sweep.wordings) + 1} wordings on {len(found.prompts)} prompts, the definition among "
         f"them: chosen on {len(split.search_rows)}, reported on {len(split.report_rows)} "
-        f"({split.source})"
+        f"({split.source})."
     )
     if found.used.calls:
-        yield f"asked: {usage_text(found.used)}"
-    if sweep.missing:
-        yield f"{sweep.missing} answers are missing: prompts without one count in no figure"
-    yield from (f"note: {note}" for note in split.notes)
+        yield f"Asked: {usage_text(found.used)}."
 
 
 def _reported(one: Measured) -> tuple[str, str]:
@@ -69,14 +104,24 @@ def _reported(one: Measured) -> tuple[str, str]:
     return gain_text(report.gain), f"{len(report.fixes)} / {len(report.regressions)}"
 
 
-def _rows(sweep: WordingSweep) -> Iterator[tuple[str, ...]]:
-    for number, one in enumerate(sweep.wordings[:_LISTED], start=1):
-        gain, counts = _reported(one)
-        change = one.wording.change or one.wording.topic.description
-        yield str(number), _coverage(one.metrics), f"{one.threshold:.2f}", gain, counts, change
-
-
-_COLUMNS = ("#", "chosen on", "threshold", "gain on the others", "fixed / broken", "wording")
+def _wordings(sweep: WordingSweep) -> Iterator[Block]:
+    yield Paragraph(
+        f"The definition: coverage {rate_text(sweep.here.metrics.coverage)} on the prompts to "
+        f"choose on, at the threshold {sweep.here.threshold:.2f}."
+    )
+    titles = ("#", "chosen on", "threshold", "gain on the others", "fixed / broken", "wording")
+    left = ("gain on the others", "wording")
+    rows: list[tuple[Phrase, ...]] = []
+    for number, wording in enumerate(sweep.wordings[:_LISTED], start=1):
+        gain, counts = _reported(wording)
+        change = wording.wording.change or wording.wording.topic.description
+        coverage = rate_text(wording.metrics.coverage)
+        threshold = f"{wording.threshold:.2f}"
+        rows.append((str(number), coverage, threshold, gain, counts, Foreign(change)))
+    columns = tuple(Column(title, figure=title not in left) for title in titles)
+    yield Table(columns, tuple(rows), named="Wordings")
+    if len(sweep.wordings) > _LISTED:
+        yield Paragraph(f"… and {len(sweep.wordings) - _LISTED} more (in JSON).")
 
 
 def _closing(sweep: WordingSweep) -> str:
@@ -103,62 +148,11 @@ def _details(best: Measured) -> Iterator[str]:
     assert report is not None  # noqa: S101 - it is advised
     yield (
         f"coverage {gain_text(report.gain)} on the prompts to report on: "
-        f"{_coverage(report.before)} → {_coverage(report.after)}, {len(report.fixes)} fixed, "
+        f"{coverages(report.before, report.after)}, {len(report.fixes)} fixed, "
         f"{len(report.regressions)} broken"
     )
     yield f"threshold {best.threshold:.3f}, fitted on the prompts to choose on"
     yield f"from {best.wording.origin}"
-
-
-def _table(found: WordingsFound) -> Iterator[str]:
-    shown: Callable[[str], str] = display_text
-    sweep = found.sweep
-    yield from _head(found)
-    yield ""
-    yield (
-        f"the definition: coverage {_coverage(sweep.here.metrics)} on the prompts to choose on, "
-        f"at the threshold {sweep.here.threshold:.2f}"
-    )
-    _, chosen_on, at, gains, fixed, what = _COLUMNS
-    yield f"{'#':>3}  {chosen_on:>9} {at:>9}  {gains:<25} {fixed:<14} {what}"
-    for number, chosen, threshold, gain, counts, change in _rows(sweep):
-        yield (f"{number:>3}  {chosen:>9} {threshold:>9}  {gain:<25} {counts:<14} {shown(change)}")
-    if len(sweep.wordings) > _LISTED:
-        yield f"     and {len(sweep.wordings) - _LISTED} more (in JSON)"
-    yield ""
-    best = sweep.best
-    if best is None:
-        yield f"No proposal: {_no_proposal(sweep)}."
-        return
-    yield "Proposal"
-    yield from (f"  {line}" for line in _details(best))
-    yield ""
-    for sign, field, text in definition_diff(sweep.here.wording.topic, best.wording.topic):
-        yield f"  {sign} {field}: {shown(text)}"
-    yield ""
-    yield _closing(sweep)
-
-
-def _markdown(found: WordingsFound) -> Iterator[str]:
-    sweep = found.sweep
-    yield from ("# Wordings", "")
-    for line in _head(found):
-        yield from (line, "")
-    yield "| " + " | ".join(_COLUMNS) + " |"
-    yield "|---" * len(_COLUMNS) + "|"
-    for *cells, change in _rows(sweep):
-        yield "| " + " | ".join([*cells, code_span(change)]) + " |"
-    yield ""
-    best = sweep.best
-    if best is None:
-        yield f"No proposal: {_no_proposal(sweep)}."
-        return
-    yield from ("## Proposal", "")
-    yield from (f"- {line}" for line in _details(best))
-    yield ""
-    for sign, field, text in definition_diff(sweep.here.wording.topic, best.wording.topic):
-        yield f"- {code_span(sign)} {field}: {code_span(text)}"
-    yield from ("", _closing(sweep))
 
 
 def _document(found: WordingsFound) -> dict[str, Any]:

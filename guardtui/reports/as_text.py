@@ -93,7 +93,11 @@ def _facts(block: Facts) -> Iterator[str]:
 
 @_lines.register
 def _table(block: Table) -> Iterator[str]:
-    rows = [[plain(cell, _CELL) for cell in row] for row in block.rows]
+    # What stands behind the last column moves nothing out of its place.
+    limits = [*[_CELL] * (len(block.columns) - 1), _LINE]
+    rows = [
+        [plain(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in block.rows
+    ]
     titles = [plain(column.title, _CELL) for column in block.columns]
     figures = [column.figure for column in block.columns]
     yield from aligned([titles, *rows] if block.titled else rows, figures)

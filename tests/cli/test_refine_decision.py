@@ -81,7 +81,7 @@ def test_a_better_wording_is_proposed_and_written(
     assert done.code == 0, done.err + done.out
     assert done.out.startswith("Measured by the decision model decide, template ")
     assert "12 wordings on 48 prompts" in done.out
-    assert "\nProposal\n" in done.out
+    assert "\nproposal\n" in done.out
     assert stats(service)["requests"] == COUNT
     written = (folder / "new.yaml").read_text("utf-8")
     assert "comments stay" in written

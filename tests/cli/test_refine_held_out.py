@@ -59,7 +59,7 @@ def test_a_definition_worse_on_held_out_prompts_is_not_proposed(
 ) -> None:
     code, out, err = refine("worse.csv", *single, "--write-topic", "new.yaml")
     assert code == Exit.NOT_ENOUGH_EVIDENCE == 4
-    assert "First proposal" not in out
+    assert "first proposal" not in out
     assert "the prompts to choose on (by the column split)" in out
     line = next(line for line in out.splitlines() if line.startswith("No proposal"))
     assert "not better on the held-out prompts: coverage 1.000 → 0." in line
@@ -94,7 +94,7 @@ def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     assert "wrote new.yaml" in err
     assert (work / "new.yaml").exists()
     lines = out.splitlines()
-    place = lines.index("First proposal")
+    place = lines.index("first proposal")
     assert lines[place + 1].startswith("  coverage +0.")
     assert lines[place + 3].startswith("  on the held-out prompts 0.")
     document = json.loads(refine("better.csv", "--format", "json")[1])

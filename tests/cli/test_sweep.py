@@ -42,11 +42,13 @@ def test_the_table_has_both_figures_of_the_best(run: Run, sample: Path) -> None:
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
-    best = next(place for place, line in enumerate(lines) if line.startswith("best 0."))
-    assert lines[best + 1].startswith("  in sample        coverage 0.")
-    assert lines[best + 2].startswith("  cross-validated  coverage 0.")
-    assert all(line.count("[") == 3 for line in lines[best + 1 : best + 3])
-    assert sum(line.startswith(" › ") for line in lines) == 2
+    points = [line for line in lines if line.startswith(("now ", "best, "))]
+    assert [line[:23].rstrip() for line in points][1:] == [
+        "best, in sample",
+        "best, cross-validated",
+    ]
+    assert all(line.count(" – ") == 3 for line in points)
+    assert sum(line.endswith(("  now", "  best", "  best, now")) for line in lines) in (1, 2)
     assert "area under the ROC curve 0." in result.out
     assert len(lines) < 60
 
@@ -98,7 +100,7 @@ def test_floors_are_kept(run: Run, sample: Path) -> None:
     assert found["floors"] == {"tpr": 0.9, "tnr": 0.0}
     assert found["best"]["in_sample"]["tpr"] >= 0.9
     table = run(*COMMAND, "--min-tnr", "0.9").out
-    assert "with TNR ≥ 0.9\n  in sample " in table
+    assert "The best is that of the greatest coverage with TNR ≥ 0.9." in table
 
 
 def test_floors_out_of_reach_are_a_failed_gate(run: Run, sample: Path) -> None:
@@ -110,7 +112,7 @@ def test_floors_out_of_reach_are_a_failed_gate(run: Run, sample: Path) -> None:
     assert found["nearest"]["tpr"] < 0.99
     table = run(*COMMAND, "--min-tpr", "0.99", "--min-tnr", "0.99")
     assert table.code == 1
-    assert "no threshold with TPR ≥ 0.99 and TNR ≥ 0.99; nearest 0." in table.out
+    assert "There is no threshold with TPR ≥ 0.99 and TNR ≥ 0.99." in table.out
 
 
 def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> None:
@@ -132,7 +134,7 @@ def test_too_few_to_hold_out_is_told(run: Run, folder: Path) -> None:
     )
     result = run(*COMMAND)
     assert result.code == 0
-    assert "cross-validated  n/a: a class has fewer than 3 prompts" in result.out
+    assert "cross-validated: n/a, a class has fewer than 3 prompts" in result.out
     found = json.loads(run(*COMMAND, "--format", "json").out)
     assert found["best"]["cross_validated"] is None
     assert found["best"]["optimism"] is None
