@@ -60,11 +60,6 @@ class SeparationChange:
     low: float
     high: float
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low > 0 or self.high < 0
-
 
 def placements(scores: NDArray[np.floating], belongs: NDArray[np.bool_]) -> Placements | None:
     """Return the placements of prompts from scores [N] and labels bool [N]; NaN is skipped.

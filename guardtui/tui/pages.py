@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import Finding, Severity
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Violation
-from guardtui.tui.widgets.metrics_panel import number
 
 _NAME_CELLS = 18
 
@@ -49,8 +49,8 @@ def category_table(categories: Mapping[str, Metrics]) -> tuple[Text, list[Text]]
     lines = []
     for name, metrics in categories.items():
         line = Text(_in_cells(display_start(name, _NAME_CELLS), _NAME_CELLS))
-        line.append(f"{number(metrics.true_positive_rate):>7}")
-        line.append(f"{number(metrics.true_negative_rate):>7}")
+        line.append(f"{rate_text(metrics.true_positive_rate):>7}")
+        line.append(f"{rate_text(metrics.true_negative_rate):>7}")
         line.append(f"{metrics.fn:>{wide}}{metrics.fp:>{wide}}")
         lines.append(line.append(f"{f'{metrics.open:>6}' * some_open}{metrics.errors:>8}"))
     return Text(head, "$text-muted"), lines

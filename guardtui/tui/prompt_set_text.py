@@ -5,11 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from guardtui.advice.prompt_set import Cluster, Spot, Survey
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import bracketed, count_text, rate_text
 from guardtui.domain.guardrail import remote_name
-from guardtui.domain.statistics import Interval
 from guardtui.domain.text import display_start, display_text
-from guardtui.tui.widgets.metrics_panel import number
 
 PAGES = {"clusters": "Clusters", "duplicates": "Near-duplicates", "next": "Label next"}
 """The pages, as they are called on the screen."""
@@ -33,11 +31,6 @@ def bar(rate: float | None, width: int) -> str:
     full, part = divmod(eighths, _EIGHTHS)
     drawn = "█" * full + (_PARTS[part] if part else "")
     return drawn + "·" * (width - len(drawn))
-
-
-def span(interval: Interval | None) -> str:
-    """An interval of a rate in brackets, or nothing."""
-    return "" if interval is None else f"[{interval.low:.2f} – {interval.high:.2f}]"
 
 
 def pages_line(shown: str, survey: Survey) -> Text:
@@ -108,8 +101,8 @@ def cluster_line(cluster: Cluster, width: int) -> Text:
     line = Text()
     rate = cluster.error_rate
     line.append(bar(rate, _bar_cells(width)), "$text-error" if cluster.mistakes else "$text-muted")
-    line.append(f" {number(rate):>5}", "bold")
-    line.append(f" {span(cluster.error_interval):<13}  ", "$text-muted")
+    line.append(f" {rate_text(rate):>5}", "bold")
+    line.append(f" {bracketed(cluster.error_interval):<13}  ", "$text-muted")
     line.append(f"{cluster.mistakes:>4}/{cluster.metrics.total:<4}")
     if width >= WIDE:
         line.append(f"{cluster.belong:>6}{cluster.others:>6}")
@@ -137,7 +130,7 @@ def cluster_text(cluster: Cluster, survey: Survey) -> Text:
         ("false positives", cluster.false_positive_rate),
         ("false negatives", cluster.false_negative_rate),
     ):
-        text.append(f"{title} {number(rate)} {span(interval)}".rstrip() + "  ")
+        text.append(f"{title} {rate_text(rate)} {bracketed(interval)}".rstrip() + "  ")
     if not cluster.others:
         text.append("\n! no negatives: nothing tells here where the topic ends", "$text-warning")
     elif not cluster.belong:
@@ -164,7 +157,7 @@ def spot_line(spot: Spot, survey: Survey, width: int) -> Text:
     """A spot: its score as bar and number, its cluster, and the labels that are there."""
     line = Text()
     line.append(bar(spot.score, _bar_cells(width)), "$text-accent")
-    line.append(f" {number(spot.score)}  ", "bold")
+    line.append(f" {rate_text(spot.score)}  ", "bold")
     cluster = survey.cluster(spot.cluster)
     name = ", ".join(display_text(word) for word in cluster.words[:3]) or "(no typical words)"
     line.append(f"#{cluster.number} {name}")

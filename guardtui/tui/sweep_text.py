@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from guardtui.domain.figures import bracketed, rate_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.sweep import Best, Sweep
 from guardtui.domain.topic import Intent
 from guardtui.tui.widgets.block_chart import columns
-from guardtui.tui.widgets.metrics_panel import number
 
 RATES, ROC, PRECISION = "rates", "roc", "precision"
 VIEWS = (RATES, ROC, PRECISION)
@@ -85,23 +85,18 @@ def here_text(found: Sweep, threshold: float, before: float) -> Text:
         text.append(f"  (was {short(before)})", "$text-muted")
     text.append(f"  FP {metrics.fp}  FN {metrics.fn}")
     text.append(f"\n{_TPR} ", _TPR_STYLE)
-    text.append(f"TPR {number(metrics.true_positive_rate)} ")
-    text.append(span(spans["true_positive_rate"]), "$text-muted")
+    text.append(f"TPR {rate_text(metrics.true_positive_rate)} ")
+    text.append(bracketed(spans["true_positive_rate"]), "$text-muted")
     text.append(f"  {_TNR} ", _TNR_STYLE)
-    text.append(f"TNR {number(metrics.true_negative_rate)} ")
-    text.append(span(spans["true_negative_rate"]), "$text-muted")
-    text.append(f"\ncoverage {number(metrics.coverage)} ", "bold")
-    return text.append(span(spans["coverage"]), "$text-muted")
+    text.append(f"TNR {rate_text(metrics.true_negative_rate)} ")
+    text.append(bracketed(spans["true_negative_rate"]), "$text-muted")
+    text.append(f"\ncoverage {rate_text(metrics.coverage)} ", "bold")
+    return text.append(bracketed(spans["coverage"]), "$text-muted")
 
 
 def short(threshold: float) -> str:
     """A threshold with three decimals, or with as many as tell it from its neighbours."""
     return f"{threshold:.3f}" if round(threshold, 3) == threshold else f"{threshold:.6g}"
-
-
-def span(interval: Interval | None) -> str:
-    """An interval in brackets; nothing where there is none."""
-    return "" if interval is None else f"[{interval.low:.2f}–{interval.high:.2f}]"
 
 
 def best_text(found: Sweep, best: Best | None, floors: Floors) -> Text:
@@ -111,8 +106,8 @@ def best_text(found: Sweep, best: Best | None, floors: Floors) -> Text:
         nearest = found.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
         near = found.metrics(found.place(nearest))
         text = Text(f"⚠ no threshold gives {floors}\n", "$text-warning")
-        text.append(f"nearest {short(nearest)}: TPR {number(near.true_positive_rate)}")
-        return text.append(f" TNR {number(near.true_negative_rate)}")
+        text.append(f"nearest {short(nearest)}: TPR {rate_text(near.true_positive_rate)}")
+        return text.append(f" TNR {rate_text(near.true_negative_rate)}")
     text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
     text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
     text.append("\n")
@@ -133,19 +128,19 @@ def best_text(found: Sweep, best: Best | None, floors: Floors) -> Text:
 
 
 def _worth(name: str, metrics: Metrics, interval: Interval | None, rates: bool) -> str:
-    line = f"{name:<15}  coverage {number(metrics.coverage)} {span(interval)}"
+    line = f"{name:<15}  coverage {rate_text(metrics.coverage)} {bracketed(interval)}"
     if rates:
-        line += f" TPR {number(metrics.true_positive_rate)}"
-        line += f" TNR {number(metrics.true_negative_rate)}"
+        line += f" TPR {rate_text(metrics.true_positive_rate)}"
+        line += f" TNR {rate_text(metrics.true_negative_rate)}"
     return line
 
 
 def areas_text(found: Sweep, view: str) -> str:
     """What the curve of a view is worth as one number."""
     if view == ROC:
-        return f"area {number(found.roc_area)} (0.5: chance)"
+        return f"area {rate_text(found.roc_area)} (0.5: chance)"
     if view == PRECISION:
-        return f"average precision {number(found.average_precision)}"
+        return f"average precision {rate_text(found.average_precision)}"
     return f"░ coverage  {_BOTH} both"
 
 
@@ -322,14 +317,14 @@ def table_text(
 def _cells(metrics: Metrics, names: Sequence[str]) -> list[str]:
     tnr = metrics.true_negative_rate
     values = {
-        "TPR": number(metrics.true_positive_rate),
-        "recall": number(metrics.true_positive_rate),
-        "TNR": number(tnr),
-        "1 − TNR": number(None if tnr is None else 1 - tnr),
-        "coverage": number(metrics.coverage),
-        "accuracy": number(metrics.accuracy),
-        "precision": number(metrics.precision),
-        "F1": number(metrics.f1),
+        "TPR": rate_text(metrics.true_positive_rate),
+        "recall": rate_text(metrics.true_positive_rate),
+        "TNR": rate_text(tnr),
+        "1 − TNR": rate_text(None if tnr is None else 1 - tnr),
+        "coverage": rate_text(metrics.coverage),
+        "accuracy": rate_text(metrics.accuracy),
+        "precision": rate_text(metrics.precision),
+        "F1": rate_text(metrics.f1),
         "TP": str(metrics.tp),
         "FP": str(metrics.fp),
         "FN": str(metrics.fn),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from guardtui.domain.figures import duration_text, rate_text
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start, display_text
@@ -16,7 +17,7 @@ from guardtui.shards.whole_set import EMBEDDING, WholeChange
 from guardtui.tui.listing import RowsView
 from guardtui.tui.pages import category_table
 from guardtui.tui.whole_rows import GROUPS, Wrong
-from guardtui.tui.widgets.metrics_panel import ESTIMATED, delta, number
+from guardtui.tui.widgets.metrics_panel import ESTIMATED, delta
 
 _LONGEST = 60
 _EDITS = 6
@@ -28,15 +29,8 @@ def progress_text(now: Progress, rate: float | None, width: int) -> str:
     filled = int(cells * now.done / max(now.total, 1))
     line = f"{now.phase} {'█' * filled}{'░' * (cells - filled)} {now.done}/{now.total}"
     if rate and now.phase == EMBEDDING:
-        line += f"  {rate:.0f}/s  {_duration((now.total - now.done) / rate)} left, once"
+        line += f"  {rate:.0f}/s  {duration_text((now.total - now.done) / rate)} left, once"
     return line
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def headline(run: Run, how: str, notes: Sequence[str]) -> Text:
@@ -66,12 +60,12 @@ def rates_text(whole: Metrics, sample: Sample, of_sample: Metrics | None) -> Tex
         text.append(
             f"{title:<10}", "bold not dim $foreground" if name == "coverage" else "$foreground"
         )
-        text.append(f"{number(getattr(whole, name)):<6}", "bold $foreground")
+        text.append(f"{rate_text(getattr(whole, name)):<6}", "bold $foreground")
         interval = intervals.get(name)
         told = "" if interval is None else f"[{interval.low:.3f} – {interval.high:.3f}]"
         text.append(f"{told:<17}", "$text-muted")
         if of_sample is not None:
-            text.append(f"{number(getattr(of_sample, name)):<6}", "$foreground")
+            text.append(f"{rate_text(getattr(of_sample, name)):<6}", "$foreground")
             interval = there.get(name)
             if not sample.proportional and name not in ESTIMATED:
                 text.append("of the sample", "$text-muted")

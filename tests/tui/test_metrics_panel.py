@@ -10,17 +10,12 @@ from textual.pilot import Pilot
 
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation, ScannerSettings
+from guardtui.domain.figures import rate_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.widgets.metrics_panel import (
-    Dashboard,
-    MetricsPanel,
-    dashboard_text,
-    number,
-    sparkline,
-)
+from guardtui.tui.widgets.metrics_panel import Dashboard, MetricsPanel, dashboard_text, sparkline
 from tests.tui.test_loop import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -41,9 +36,9 @@ async def test_the_history_stands_there_once_with_the_ends_of_its_scale(topic_pa
         assert shown is not None
         text = dashboard_text(shown).plain
         known = [value for value in shown.history if value is not None]
-        ends = f"{number(min(known))}–{number(max(known))}"
+        ends = f"{rate_text(min(known))}–{rate_text(max(known))}"
         if min(known) == max(known):
-            ends = number(min(known))
+            ends = rate_text(min(known))
         assert f"history {sparkline(shown.history)} {ends}" in text
         assert text.count("history") == 1
         assert "newest first" not in text

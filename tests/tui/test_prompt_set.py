@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from guardtui.domain.figures import bracketed
 from guardtui.domain.statistics import wilson_interval
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.views import SavedView
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.prompt_set_text import bar, span
+from guardtui.tui.prompt_set_text import bar
 from guardtui.tui.screens.checking import CheckPage
 from guardtui.tui.screens.dialogs import LineDialog
 from guardtui.tui.screens.prompt_set import PromptSetDialog
@@ -98,7 +99,7 @@ async def test_the_worst_cluster_stands_first_with_its_interval(topic_path: Path
         worst = found.clusters[0]
         text = frame(app)
         assert "The prompt set: 41 prompts" in text
-        assert span(wilson_interval(worst.mistakes, worst.metrics.total)) in text
+        assert bracketed(wilson_interval(worst.mistakes, worst.metrics.total)) in text
         assert f"{worst.mistakes}/{worst.metrics.total}" in text
         assert text.index(f"#{worst.number} ") < text.index(f"#{found.clusters[1].number} ")
         assert f"labels true {worst.belong}, false {worst.others}" in text

@@ -13,12 +13,13 @@ from textual.screen import Screen
 
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
 from guardtui.app.state import ScanStatus
+from guardtui.domain.figures import duration_text
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.scanners.budget import Prices
 from guardtui.scanners.expense import CallExpense
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.screens.scan_dialogs import Answers, ScanDialog
-from guardtui.tui.widgets.scan_pane import duration, scan_text
+from guardtui.tui.widgets.scan_pane import scan_text
 from tests.tui.test_loop import until
 
 ATTACK = "[/b]\x1b]52;c;aGk=\x07 \u202ename [link='x'"
@@ -270,4 +271,4 @@ def test_a_problem_has_a_sign_and_is_inert() -> None:
      (5400.0, "1.5 h")],
 )  # fmt: skip
 def test_a_time_to_come(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+    assert duration_text(seconds) == told

@@ -5,13 +5,12 @@ from __future__ import annotations
 from rich.text import Text
 
 from guardtui.app.state import AppState
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.metrics import missing_counts
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import Workspace
 from guardtui.tui.sample_text import prompts_told
-from guardtui.tui.widgets.metrics_panel import number
 
 _RATES = (
     ("coverage", "coverage"),
@@ -32,7 +31,7 @@ def leaving_text(workspace: Workspace, state: AppState) -> Text:
         for title, name in _RATES:
             interval = intervals[name]
             limits = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval else ""
-            shown.append(f"{title} {number(getattr(metrics, name))}{limits}")
+            shown.append(f"{title} {rate_text(getattr(metrics, name))}{limits}")
         shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
         if evaluation.is_of_a_part:
             shown.append(f"(partial: {metrics.total} of {metrics.prompts} prompts)")

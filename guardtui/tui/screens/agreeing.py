@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 from guardtui.app.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.figures import threshold_text
+from guardtui.domain.figures import rate_text, threshold_text
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import describe_changes
@@ -24,7 +24,6 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.results import Picked
-from guardtui.tui.widgets.metrics_panel import number
 
 _LISTED = 200
 """Prompts that are listed where the two differ."""
@@ -99,8 +98,8 @@ def agreement_text(compared: EngineAgreement) -> Text:
         )
     interval = now.interval()
     span = f" [{interval.low:.2f} – {interval.high:.2f}]" if interval is not None else ""
-    text.append(f"agreement {number(now.observed)}", "bold")
-    text.append(f"{span} on {now.total} prompts, Cohen's kappa {number(now.kappa)}")
+    text.append(f"agreement {rate_text(now.observed)}", "bold")
+    text.append(f"{span} on {now.total} prompts, Cohen's kappa {rate_text(now.kappa)}")
     if now.left_out:
         text.append(f"; {now.left_out} without a verdict left out", "$text-warning")
     text.append("\n\n                     engine triggers   engine does not\n", "$text-muted")
@@ -115,9 +114,9 @@ def agreement_text(compared: EngineAgreement) -> Text:
     else:
         then = compared.then.observed if compared.then is not None else None
         text.append(
-            f"Threshold {number(compared.threshold)} now. Fitted to these verdicts: "
-            f"{threshold_text(fitted.threshold)}, which gives an agreement of {number(then)}; the "
-            f"smaller of the shares of {compared.who}'s triggered and passed prompts that it "
+            f"Threshold {rate_text(compared.threshold)} now. Fitted to these verdicts: "
+            f"{threshold_text(fitted.threshold)}, which gives an agreement of {rate_text(then)}; "
+            f"the smaller of the shares of {compared.who}'s triggered and passed prompts that it "
             "predicts is "
             f"{fitted.held_out:.3f} cross-validated ({fitted.coverage:.3f} on the verdicts that "
             "chose it).\n"

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
+from guardtui.domain.figures import rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.forecast.forecaster import ForecastError
 from guardtui.forecast.trust import Bin, Check, Trust
@@ -15,7 +16,6 @@ from guardtui.scanners.base import ScannerError
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.screens.dialogs import TextPage
-from guardtui.tui.widgets.metrics_panel import number
 
 _BAR = 10  # cells of a share of 1
 
@@ -50,7 +50,7 @@ def _check_line(check: Check, iteration: int) -> Text:
     else:
         interval = f"[{expected.low:.2f} – {expected.high:.2f}]"
         line.append(f"{expected.value:.3f} {interval:<15}")
-    line.append(f"{number(check.coverage):<7}", "bold")
+    line.append(f"{rate_text(check.coverage):<7}", "bold")
     line.append_text(_answer(check.inside, 7))
     line.append_text(_answer(check.direction, 11))
     wrong = check.wrong

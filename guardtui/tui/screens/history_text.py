@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import capitalized, rate_text
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import CHANGES
@@ -21,7 +21,7 @@ from guardtui.session.history import Entry
 from guardtui.session.session import Decision
 from guardtui.tui.definition_text import difference_text
 from guardtui.tui.widgets.block_chart import columns
-from guardtui.tui.widgets.metrics_panel import delta, number
+from guardtui.tui.widgets.metrics_panel import delta
 
 SIGNS = {Decision.KEEP: "✓", Decision.DISCARD: "✗", Decision.UNDECIDED: "?"}
 _STYLES = {Decision.KEEP: "$text-success", Decision.DISCARD: "$text-error"}
@@ -127,10 +127,10 @@ def entry_line(entry: Entry, width: int, *, marked: bool, marks: Collection[str]
         "★◆": ("".join(_MARKS[mark] for mark in marks), "bold $text-success"),
         "decision": (f"{SIGNS[entry.decision]} {entry.decision}", style),
         "✓✗": (SIGNS[entry.decision], style),
-        "coverage": (number(entry.coverage), "bold"),
+        "coverage": (rate_text(entry.coverage), "bold"),
         "95 %": (_interval(entry), "$text-muted"),
-        "TPR": (number(entry.true_positive_rate), ""),
-        "TNR": (number(entry.true_negative_rate), ""),
+        "TPR": (rate_text(entry.true_positive_rate), ""),
+        "TNR": (rate_text(entry.true_negative_rate), ""),
         "scanner": (display_start(entry.scanner, 8), "$text-muted"),
         "time": (created[5:16], "$text-muted"),
         "zone": (created[17:22], "$text-muted"),
@@ -162,9 +162,9 @@ def entry_details(entry: Entry, marks: Collection[str]) -> Text:
     for mark in marks:
         text.append(f"  {_MARKS[mark]} {mark}", "bold $text-success")
     text.append(f"  {entry.decision}", _STYLES.get(entry.decision, ""))
-    text.append(f"  coverage {number(entry.coverage)} {_interval(entry)}".rstrip())
-    text.append(f"  TPR {number(entry.true_positive_rate)}")
-    text.append(f"  TNR {number(entry.true_negative_rate)}")
+    text.append(f"  coverage {rate_text(entry.coverage)} {_interval(entry)}".rstrip())
+    text.append(f"  TPR {rate_text(entry.true_positive_rate)}")
+    text.append(f"  TNR {rate_text(entry.true_negative_rate)}")
     if entry.iteration is not None:
         settings = entry.iteration.evaluation.settings
         text.append(f"\n{local_time(entry.created)}  {display_text(settings.name)}")
@@ -237,7 +237,7 @@ def _rates(text: Text, before: Entry, after: Entry, comparison: Comparison | Non
             change = None if then is None or now is None else now - then
             interval = None
         sign, style = delta(change)
-        text.append(f"{_TITLES[name]:<10}{number(then):<7}{number(now):<7}")
+        text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:
             text.append(f"[{interval.low:+.3f} – {interval.high:+.3f}]", "$text-muted")

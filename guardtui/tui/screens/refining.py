@@ -21,7 +21,7 @@ from guardtui.app.next_steps import gain_text
 from guardtui.app.refinement import Effects, Measure, RefinementError
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import capitalized, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
@@ -33,7 +33,7 @@ from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.dialogs import TextPage
 from guardtui.tui.screens.edit_list import EditList
-from guardtui.tui.widgets.metrics_panel import delta, number
+from guardtui.tui.widgets.metrics_panel import delta
 
 BUDGET = 60.0
 """Seconds that a search takes at most."""
@@ -110,15 +110,16 @@ def proposal_text(here: Topic, one: Proposal) -> Text:
     """All that is known of one edit, and what it changes word by word."""
     text = Text(f"Coverage {gain_text(one.gain)} expected on other prompts.\n")
     text.append(
-        f"On the prompts it was chosen on {number(one.before.coverage)} → "
-        f"{number(one.after.coverage)}, {len(one.fixes)} fixes, {len(one.regressions)} "
+        f"On the prompts it was chosen on {rate_text(one.before.coverage)} → "
+        f"{rate_text(one.after.coverage)}, {len(one.fixes)} fixes, {len(one.regressions)} "
         "regressions.\n",
         "$text-muted",
     )
     if one.held_out is not None:
         before, after = one.held_out.before, one.held_out.after
         text.append(
-            f"On the held-out prompts {number(before.coverage)} → {number(after.coverage)}.\n",
+            f"On the held-out prompts {rate_text(before.coverage)} → "
+            f"{rate_text(after.coverage)}.\n",
             "$text-muted",
         )
     return text.append("\n").append_text(difference_text(here, one.topic))

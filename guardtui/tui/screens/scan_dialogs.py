@@ -11,11 +11,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Label, Static
 
 from guardtui.app.scan_plan import ScanChoice, ScanCost, ScanPlan
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
 from guardtui.tui.modal import Modal
-from guardtui.tui.widgets.scan_pane import duration
 
 
 def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
@@ -25,7 +24,7 @@ def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
     if cost.expense is not None and cost.expense.models > 1:
         words += f" to each of {cost.expense.models} models"
     if calls and cost.rate:
-        words += f", about {duration(calls / cost.rate)}"
+        words += f", about {duration_text(calls / cost.rate)}"
     expense = "" if cost.expense is None else cost.expense.text(calls)
     return f"{words}; {expense}" if expense else words
 

@@ -12,11 +12,12 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from guardtui.app.state import AppState
+from guardtui.domain.figures import rate_text
 from guardtui.tui.actions import ACTIONS, first_key, key_names
 from guardtui.tui.content import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.widgets.metrics_panel import Dashboard, number
+from guardtui.tui.widgets.metrics_panel import Dashboard
 
 EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
 
@@ -165,7 +166,7 @@ class TourBox(Vertical):
         if len(shown.history) > len(start.history):
             self.notice(RECORDED, "that is recorded now")
         if shown.evaluation.topic != start.evaluation.topic:
-            before, now = (number(one.evaluation.metrics.coverage) for one in (start, shown))
+            before, now = (rate_text(one.evaluation.metrics.coverage) for one in (start, shown))
             self.notice(EDITED, f"coverage {before} → {now}: that was your edit")
 
     def _draw(self) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.app.trials import TrialEntry
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import FORECAST, badge, measured_by
 from guardtui.domain.topic import Topic
 from guardtui.session.trials import Trial
@@ -18,7 +18,7 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.screens.edit_list import EditList
 from guardtui.tui.screens.history_text import local_time
-from guardtui.tui.widgets.metrics_panel import delta, number
+from guardtui.tui.widgets.metrics_panel import delta
 
 NO_TRIALS = "No trials yet: each pause after an edit leaves one, once it is measured."
 
@@ -89,7 +89,7 @@ def trial_text(entry: TrialEntry, here: Topic) -> Text:
 def _rate(trial: Trial, name: str) -> str:
     """A rate of a trial; the sign of what is expected stands before that of a forecast."""
     sign = "≈" if trial.settings.name == FORECAST else ""
-    return f"{sign}{number(getattr(trial.figures, name))}"
+    return f"{sign}{rate_text(getattr(trial.figures, name))}"
 
 
 class TrialsFeature:

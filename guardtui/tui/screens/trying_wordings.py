@@ -17,6 +17,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.app.wording_runs import WordingRun, WordingRunError
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
@@ -28,7 +29,7 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.modal import Modal
 from guardtui.tui.screens.edit_list import EditList
-from guardtui.tui.widgets.metrics_panel import delta, number
+from guardtui.tui.widgets.metrics_panel import delta
 
 _POLL = 0.1
 
@@ -118,7 +119,7 @@ class WordingList(EditList[Measured]):
         report = one.report
         assert report is not None  # noqa: S101 - it is advised
         text = Text(
-            f"Coverage {number(report.before.coverage)} → {number(report.after.coverage)} on "
+            f"Coverage {rate_text(report.before.coverage)} → {rate_text(report.after.coverage)} on "
             f"{report.after.total} prompts that had no part in the choice, "
             f"{len(report.fixes)} fixes, {len(report.regressions)} regressions.\n"
             f"Threshold {one.threshold:.3f}, fitted on the others.\n\n"

@@ -12,9 +12,10 @@ from textual.widget import Widget
 
 from guardtui.advice.lint import Advice
 from guardtui.advice.lint_advice import NO_EFFECT
+from guardtui.domain.figures import rate_text
 from guardtui.domain.text import display_text
 from guardtui.tui.content import themed
-from guardtui.tui.widgets.metrics_panel import delta, number
+from guardtui.tui.widgets.metrics_panel import delta
 
 ROOMY = (100, 30)
 """Columns and lines of the terminal from which on there is room for `MOST` lines."""
@@ -84,8 +85,8 @@ def lint_line(one: Advice, cells: int, *, pending: bool = False) -> Text:
         sign = sign or "n/a"
         full = Text("• ", "$text-warning").append(f"{one.brief} · ", "$foreground")
         full.append(
-            f"without: coverage {number(removal.before.coverage)} → "
-            f"{number(removal.after.coverage)} ",
+            f"without: coverage {rate_text(removal.before.coverage)} → "
+            f"{rate_text(removal.after.coverage)} ",
             "$foreground",
         ).append(sign, style)
         if one.remedy is not None:
@@ -127,8 +128,8 @@ def advice_text(
             text.append("n/a", "$text-muted").append("  (could not be measured)\n")
         else:
             sign, style = delta(removal.change)
-            text.append(f"coverage {number(removal.before.coverage)} {before} → ")
-            text.append(f"{number(removal.after.coverage)} {after}  ")
+            text.append(f"coverage {rate_text(removal.before.coverage)} {before} → ")
+            text.append(f"{rate_text(removal.after.coverage)} {after}  ")
             text.append(sign or "n/a", style)
             if removal.worth is not None:
                 text.append(f"\n    {removal.worth.sentence}", "$text-muted")

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import change_text, count_text, threshold_text
+from guardtui.domain.figures import change_text, count_text, rate_text, threshold_text
 from guardtui.domain.guardrail import FORECAST, badge
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import (
@@ -76,11 +76,6 @@ class Dashboard:
     """Another threshold that would give significantly more."""
     proportional: bool = True
     """Whether each class has its share of the sample, so that all rates are estimates for all."""
-
-
-def number(value: float | None) -> str:
-    """A rate with three decimals, or n/a."""
-    return "n/a" if value is None else f"{value:.3f}"
 
 
 def delta(value: float | None) -> tuple[str, str]:
@@ -225,7 +220,7 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
     for name, title in _EXPECTED.items():
         rate: Expected | None = getattr(forecast.rates, name)
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
-        line.append(f"{'n/a' if rate is None else '≈' + number(rate.value):<8}", "bold")
+        line.append(f"{'n/a' if rate is None else '≈' + rate_text(rate.value):<8}", "bold")
         if name == "coverage" and rate is not None and forecast.before is not None:
             sign, style = delta(rate.value - forecast.before)
             # What may be noise is not drawn as a change for the better or the worse.
@@ -239,7 +234,7 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
     if better is not None and forecast.before is not None:
         lines.append(
             Text(
-                f"above the {number(forecast.before)} of the newest scan with probability "
+                f"above the {rate_text(forecast.before)} of the newest scan with probability "
                 f"{better:.0%}",
                 "$text-muted",
             )
@@ -283,7 +278,7 @@ def _embedded(shown: Dashboard) -> str:
 def _value(shown: Dashboard, value: float | None) -> str:
     """A rate or area; "≈" before one that a sample stands for."""
     sign = "≈" if shown.evaluation.is_of_a_part and value is not None else ""
-    return f"{sign}{number(value)}"
+    return f"{sign}{rate_text(value)}"
 
 
 FEW = 10
@@ -342,7 +337,7 @@ def _rates(shown: Dashboard) -> list[Text]:
         elif interval is not None:
             line.append(f"[{interval.low:.2f} – {interval.high:.2f}]", "$text-muted")
         if name == "coverage" and shown.held_out is not None:
-            line.append(f" cv {number(shown.held_out)}", "$text-muted")
+            line.append(f" cv {rate_text(shown.held_out)}", "$text-muted")
         lines.append(line)
         if name == "coverage":
             lines += _separation(shown)
@@ -383,7 +378,9 @@ def _open_rates(shown: Dashboard, partial: PartialRates) -> list[Text]:
         value: float | None = getattr(shown.evaluation.metrics, name)
         probable, bounds = estimates.get(name), partial.bounds.get(name)
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
-        line.append(f"{'≈' + number(probable.value) if probable else number(value):<8}", "bold")
+        line.append(
+            f"{'≈' + rate_text(probable.value) if probable else rate_text(value):<8}", "bold"
+        )
         if probable is not None:
             line.append(f"[{probable.low:.2f} – {probable.high:.2f}]  ", "$text-muted")
         if bounds is not None and name in ("coverage", "accuracy"):
@@ -450,21 +447,16 @@ def _told_of_coverage(comparison: Comparison) -> str:
     return f"{told} [{change_text(interval.low)}, {change_text(interval.high)}]"
 
 
-def warm_up(comparison: Comparison) -> None:
-    """Work out what the panel shows of a comparison, beside the screen: it stays known."""
-    _ = comparison.sentence
-
-
 def _history(shown: Dashboard) -> Text:
     """Coverage of the iterations as bars with the ends of their scale, and the best one."""
     line = Text("history ")
     known = [value for value in shown.history[-BARS:] if value is not None]
     line.append(sparkline(shown.history))
     if known:
-        low, high = number(min(known)), number(max(known))
+        low, high = rate_text(min(known)), rate_text(max(known))
         line.append(f" {low}" if low == high else f" {low}–{high}", "$text-muted")
     if shown.best is not None:
-        line.append(f"  best #{shown.best} {number(shown.best_coverage)}")
+        line.append(f"  best #{shown.best} {rate_text(shown.best_coverage)}")
         if shown.best_coverage != shown.best_recorded:
             line.append(" with current labels")
     if shown.discards:
@@ -517,15 +509,15 @@ def summary(shown: Dashboard | None) -> Text:
         return _forecast_summary(shown, forecast)
     line = Text(f"{badge(shown.evaluation.settings)[0]} ", badge_style(shown))
     if partial is None:
-        line.append(f"coverage {number(metrics.coverage)} ", _weight(shown, "coverage"))
+        line.append(f"coverage {rate_text(metrics.coverage)} ", _weight(shown, "coverage"))
         line.append(sign, style)
     else:
         probable = partial.estimate.rates["coverage"] if partial.estimate is not None else None
-        value = "≈" + number(probable.value) if probable else _value(shown, metrics.coverage)
+        value = "≈" + rate_text(probable.value) if probable else _value(shown, metrics.coverage)
         line.append(f"coverage {value}", "bold")
         line.append(f" ⚠ {_left(partial)}", "$text-warning")
-    line.append(f"  TPR {number(metrics.true_positive_rate)}")
-    line.append(f" TNR {number(metrics.true_negative_rate)}")
+    line.append(f"  TPR {rate_text(metrics.true_positive_rate)}")
+    line.append(f" TNR {rate_text(metrics.true_negative_rate)}")
     if comparison:
         # By the signs of the table: the words have no room on 60 columns.
         line.append(f"  ✗R {comparison.regressions} ✓F {comparison.fixes}")
@@ -539,7 +531,7 @@ def _forecast_summary(shown: Dashboard, forecast: Forecast) -> Text:
     for name, title in (("coverage", "coverage"), ("tpr", "TPR"), ("tnr", "TNR")):
         rate: Expected | None = getattr(forecast.rates, name)
         style = "bold" if name == "coverage" else ""
-        line.append(f"{title} {'n/a' if rate is None else '≈' + number(rate.value)} ", style)
+        line.append(f"{title} {'n/a' if rate is None else '≈' + rate_text(rate.value)} ", style)
         if name == "coverage" and rate is not None:
             line.append(f"[{rate.low:.2f} – {rate.high:.2f}] ", "$text-muted")
     if shown.comparison is not None:

@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from guardtui.app.state import ScanStatus
+from guardtui.domain.figures import duration_text
 from guardtui.domain.text import display_text
 from guardtui.scanners.base import Traffic
 from guardtui.tui.content import themed
@@ -66,7 +67,7 @@ def scan_text(state: ScanStatus, width: int) -> Text:
         text.append(f"  waits {traffic.paused:.0f} s, as asked", "$text-warning")
     elif traffic.rate > 0 and check is None:
         left = (progress.total - progress.done) / traffic.rate
-        text.append(f"  {traffic.rate:.0f}/s  {duration(left)} left")
+        text.append(f"  {traffic.rate:.0f}/s  {duration_text(left)} left")
     told = [(f"in flight {traffic.in_flight}", "")] if wide else []
     if progress.known:
         told.append((f"known {progress.known}", ""))
@@ -83,12 +84,3 @@ def scan_text(state: ScanStatus, width: int) -> Text:
     for words, style in told:
         text.append(f"  {words}", style)
     return text
-
-
-def duration(seconds: float) -> str:
-    """A time to come, roughly."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 90 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"

@@ -165,7 +165,7 @@ def test_a_damaged_registry_is_told(home: Home, content: object, told: str) -> N
         ({"mgmtTsgId": "2", "airsApiKey": SECRET}, "its mgmtTsgId is not the one"),
         ({"airsApiKey": SECRET}, "its mgmtTsgId is not the one"),
         ({"mgmtTsgId": "1", "airsApiKey": [SECRET]}, "airsApiKey is no text"),
-        ({"mgmtTsgId": "1", "mgmtEndpoint": "ftp://x"}, "mgmtEndpoint: 'ftp://x' is no https"),
+        ({"mgmtTsgId": "1", "mgmtEndpoint": "ftp://x"}, "mgmtEndpoint: 'ftp://x' is not an https"),
     ],
 )
 def test_a_damaged_file_of_a_tenant_is_told(home: Home, content: object, told: str) -> None:
