@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from guardtui.app.remote import RemoteOptions
+from guardtui.app.remote import ModelOptions, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
 from guardtui.scanners.airs.credentials import REGIONS, AirsSettings
 from guardtui.scanners.airs.errors import AirsError
@@ -18,6 +18,8 @@ from guardtui.scanners.decision.options import FORMATS, DecisionOptions
 from guardtui.scanners.judge.options import JudgeOptions
 from guardtui.scanners.model_address import ModelAddress
 from guardtui.scanners.session_keys import airs_account, model_account, why_no_keyring
+
+T = TypeVar("T")
 
 SETTING = "guardrail"
 """Name of the choice among a session's settings."""
@@ -177,8 +179,8 @@ def _with_models(
     kind = choice.kind if choice.kind in MODELS else Kind.JUDGE
     if known is not None:
         kind = Kind(known.scanner_name)
-        source = known.template.source if known.template is not None else ""
-        choice = replace(choice, models=" ".join(model.full for model in models), template=source)
+        names = " ".join(model.full for model in models)
+        choice = replace(choice, models=names, template=_source(known))
         origins["models"] = origins["template"] = "in use"
         if options.decision is not None:
             choice = replace(choice, api=options.decision.api.value)
@@ -264,29 +266,18 @@ def _with_model_key(options: RemoteOptions, request: GuardrailRequest) -> Remote
 
 def _with_judge_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
     from guardtui.scanners.judge.template import load_template
-    from guardtui.scanners.template_file import TemplateError
 
-    known = options.judge
-    judge = known or JudgeOptions(())
+    judge = options.judge or JudgeOptions(())
     models, options = _models(choice.models, options)
     judge = replace(judge, models=models)
-    before = known.template.source if known is not None and known.template is not None else ""
-    if choice.template != before:
-        try:
-            path = Path(choice.template).expanduser()
-            template = load_template(path) if choice.template else None
-        except TemplateError as error:
-            raise GuardrailError(
-                f"{error}\n  'guardtui judge-template' prints one to start from"
-            ) from error
-        judge = replace(judge, template=template)
+    if choice.template != _source(judge):
+        judge = replace(judge, template=_template(choice, load_template, "judge-template"))
     judge.scanner()  # says what is wrong with the whole
     return replace(options, judge=judge, decision=None)
 
 
 def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> RemoteOptions:
     from guardtui.scanners.decision.template import load_template
-    from guardtui.scanners.template_file import TemplateError
 
     models, options = _models(choice.models, options)
     if len(models) > 1:
@@ -295,18 +286,25 @@ def _with_decision_of(options: RemoteOptions, choice: GuardrailChoice) -> Remote
     decision = replace(known, model=models[0])
     if choice.api in FORMATS:
         decision = decision.with_format(choice.api)
-    before = known.template.source if known.template is not None else ""
-    if choice.template != before:
-        try:
-            path = Path(choice.template).expanduser()
-            template = load_template(path) if choice.template else None
-        except TemplateError as error:
-            raise GuardrailError(
-                f"{error}\n  'guardtui decision-template' prints one to start from"
-            ) from error
-        decision = replace(decision, template=template)
+    if choice.template != _source(decision):
+        decision = replace(decision, template=_template(choice, load_template, "decision-template"))
     decision.scanner()  # says what is wrong with the whole
     return replace(options, decision=decision)
+
+
+def _source(known: ModelOptions) -> str:
+    """Return the path of the template in use, "" for the shipped one."""
+    return "" if known.template is None else known.template.source
+
+
+def _template(choice: GuardrailChoice, load: Callable[[Path], T], command: str) -> T | None:
+    """Return the template that was chosen, None for the shipped one; `command` prints that."""
+    from guardtui.scanners.template_file import TemplateError
+
+    try:
+        return load(Path(choice.template).expanduser()) if choice.template else None
+    except TemplateError as error:
+        raise GuardrailError(f"{error}\n  'guardtui {command}' prints one to start from") from error
 
 
 def _models(text: str, options: RemoteOptions) -> tuple[tuple[ModelAddress, ...], RemoteOptions]:

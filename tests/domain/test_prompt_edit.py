@@ -26,6 +26,7 @@ def prompt_set() -> PromptSet:
         ("é" * (PROMPT_BYTES // 2), ""),
         ("a", ""),
     ],
+    ids=["blank", "NUL", "surrogate", "too long", "as long as allowed", "short"],
 )
 def test_what_no_file_can_hold_is_no_prompt(text: str, problem: str) -> None:
     found = prompt_problem(text, prompt_set())
