@@ -83,6 +83,7 @@ def test_a_wording_that_is_better_is_proposed(intent: Intent) -> None:
     assert 0 < best.threshold < 1
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_proposed_where_nothing_is_better() -> None:
     proposed = 0
     for seed in range(20):

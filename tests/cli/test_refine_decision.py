@@ -132,6 +132,7 @@ def test_missing_answers_exit_with_3_and_come_the_next_time(
     assert asked["distinct"] == COUNT * 5
 
 
+@pytest.mark.exhaustive
 def test_questions_are_split(run: Run, service: str, home: dict[str, str]) -> None:
     more = ("--count", "5", "--yes", "--questions", "2", "--api", "systemone")
     done = run(*options(service, *more), **home)

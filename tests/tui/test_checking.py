@@ -67,6 +67,7 @@ async def test_prompts_without_a_category_are_one_too_and_another_group_stays_ch
     await on_all(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_category_beside_the_results_filters_them_too(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         main.panes.show("categories")

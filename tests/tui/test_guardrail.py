@@ -124,6 +124,7 @@ async def test_a_scan_without_a_guardrail_asks_for_one_and_goes_on(
     assert left_behind(topic_path.parent) == left_behind(own_folders) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ async def test_a_key_is_kept_in_the_keyring_where_the_author_ticks_it(
     assert left_behind(topic_path.parent) == []
 
 
+@pytest.mark.exhaustive
 async def test_without_a_keyring_the_tick_is_not_offered(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +164,7 @@ async def test_without_a_keyring_the_tick_is_not_offered(
         assert "In memory until you quit; " in frame(app)
 
 
+@pytest.mark.exhaustive
 async def test_what_cannot_be_used_is_said_and_nothing_changes(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +184,7 @@ async def test_what_cannot_be_used_is_said_and_nothing_changes(
         assert main.services.workspace.store.setting("guardrail") is None
 
 
+@pytest.mark.exhaustive
 async def test_the_key_goes_to_no_clipboard(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +213,7 @@ async def test_flags_win_over_what_is_remembered(topic_path: Path) -> None:
         assert main.services.connections.refusal == ""
 
 
+@pytest.mark.exhaustive
 async def test_airs_is_chosen_checked_and_scanned(
     cloud: Cloud, topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

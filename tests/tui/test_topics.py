@@ -143,6 +143,7 @@ async def test_what_cannot_be_opened_is_said_and_the_topic_stays(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_a_folder_that_cannot_be_written_is_said_and_the_topic_stays(
     topic_path: Path,
 ) -> None:
@@ -162,6 +163,7 @@ async def test_a_folder_that_cannot_be_written_is_said_and_the_topic_stays(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_prompts_are_asked_for_where_there_are_none(topic_path: Path, other: Path) -> None:
     prompts = other.with_suffix(".csv").rename(other.with_name("asked.csv"))
 
@@ -177,6 +179,7 @@ async def test_prompts_are_asked_for_where_there_are_none(topic_path: Path, othe
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_edits_that_cannot_be_kept_keep_the_topic_open(
     topic_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +198,7 @@ async def test_edits_that_cannot_be_kept_keep_the_topic_open(
     await drive(topic_path, run)
 
 
+@pytest.mark.exhaustive
 async def test_unsaved_edits_in_another_guardtui_are_pointed_out(
     topic_path: Path, other: Path
 ) -> None:
@@ -310,6 +314,7 @@ async def test_several_topics_of_the_folder_are_pointed_out(topic_path: Path) ->
         await until(pilot, lambda: "Several topics are in this folder" in said(app))
 
 
+@pytest.mark.exhaustive
 async def test_a_scan_under_way_is_asked_about(topic_path: Path, other: Path) -> None:
     """Escape lets it go on; otherwise it ends with the topic."""
     async with Server(lambda _: sends(then_wait=True)) as server:

@@ -107,6 +107,7 @@ async def test_an_answer_that_is_none_is_missing(fault: str) -> None:
     assert answers.unsent == 0
 
 
+@pytest.mark.exhaustive
 async def test_faults_on_the_wire_lose_nothing() -> None:
     faults = ["429=0.2", "500=0.1", "reset=0.1", "slow=0.1", "rounded=0.5"]
     async with serving(faults=faults, retry_after="10ms", slow="20ms") as service:
