@@ -55,12 +55,11 @@ def parts_of(phrase: Phrase) -> tuple[str | Foreign, ...]:
 
 
 class Tone(IntEnum):
-    """Role of a paragraph: `LEAD` is the main result, `CAUTION` a doubt about it."""
+    """How a paragraph is meant: `CAUTION` is a doubt about the result, `ASIDE` a detail."""
 
     PLAIN = 0
-    LEAD = 1
-    CAUTION = 2
-    ASIDE = 3
+    CAUTION = 1
+    ASIDE = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
             threshold += (" (", Foreign(settings.threshold_source), ")")
     yield "scanner", (Foreign(settings.identity + revision), *threshold)
     if report.measured_at:
-        yield "measured", time_text(report.measured_at)
+        yield "measured", Foreign(time_text(report.measured_at))
     if report.operating_text:
         yield "fitted", Foreign(report.operating_text)
 

@@ -46,7 +46,7 @@ BELOW = 5
 """Lines below one point of a list."""
 
 _NAME = 120  # characters of a name in the title of the page
-_CLASSES = {Tone.PLAIN: None, Tone.LEAD: "lead", Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
+_CLASSES = {Tone.PLAIN: None, Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
 
 
 def write(document: Document, drawn: Mapping[str, Markup] | None = None) -> str:
